@@ -1,0 +1,65 @@
+package prefix
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Server is what one server adds to an identifier, so that two servers that
+// know nothing of each other can never give the same text. Either part may be
+// empty.
+type Server struct {
+	ServerPrefix string // before the number: "NorthServer/"
+	NodeTag      string // behind the number, after "-": "A"
+}
+
+// Validate reports why s cannot be part of an identifier; nil if it can.
+func (s Server) Validate() error {
+	if err := checkText("server prefix", s.ServerPrefix, "|{}", maxServerPrefixBytes); err != nil {
+		return err
+	}
+	if head := strings.TrimRightFunc(s.ServerPrefix, unicode.IsDigit); head != s.ServerPrefix {
+		digits := s.ServerPrefix[len(head):]
+		return fmt.Errorf(`%w: server prefix %s ends in a digit: %[2]s+"1" would read as %s+%s`,
+			ErrInvalid, quote(s.ServerPrefix), quote(head), quote(digits+"1"))
+	}
+	// Folded, since the Kelvin sign is no letter of a tag but "k" is.
+	if _, _, found := cutTag(Fold(s.ServerPrefix)); found {
+		dash := strings.LastIndexByte(s.ServerPrefix, '-')
+		return fmt.Errorf(`%w: server prefix %s ends in a number and the start of a node tag: %[2]s+"1" would read as %s+%s`,
+			ErrInvalid, quote(s.ServerPrefix), quote(s.ServerPrefix[:dash]), quote(s.ServerPrefix[dash:]+"1"))
+	}
+	if s.NodeTag != "" && (len(s.NodeTag) > maxNodeTagBytes || !readsAsTag(s.NodeTag)) {
+		return fmt.Errorf("%w: node tag %s is not 1 to %d of A-Z a-z 0-9 with a letter first",
+			ErrInvalid, quote(s.NodeTag), maxNodeTagBytes)
+	}
+	return nil
+}
+
+// IsZero reports whether s adds nothing to an identifier.
+func (s Server) IsZero() bool { return s == Server{} }
+
+// cutTag cuts "-" and a node tag off the end of text, where they follow a
+// digit. It does not mind how long the tag is: Validate does.
+func cutTag(text string) (head, tag string, found bool) {
+	dash := strings.LastIndexByte(text, '-')
+	if dash < 1 || !isDigit(text[dash-1]) || !readsAsTag(text[dash+1:]) {
+		return text, "", false
+	}
+	return text[:dash], text[dash+1:], true
+}
+
+// readsAsTag reports whether text is a letter and then letters and digits.
+func readsAsTag(text string) bool {
+	for i := range len(text) {
+		if !isLetter(text[i]) && (i == 0 || !isDigit(text[i])) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+func isLetter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,204 @@
+package prefix_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// The promise of the package, proved: every ID that a few characters can spell
+// is made, the valid ones are kept, and their texts are compared. Each rule is
+// then dropped in turn, to show that it is needed and that the search can fail.
+
+// letters are the characters of each part; "/" stands for the separator.
+type letters struct{ collection, prefix, tag string }
+
+var (
+	exact  = letters{collection: "a1-/", prefix: "a1-/", tag: "a1-"}
+	folded = letters{collection: "aA/", prefix: "aA\u212A1-", tag: "aAk1"} // U+212A is the Kelvin sign, which folds to "k"
+)
+
+// dropped is a rule that a search leaves out: it keeps an invalid part after
+// all if it matches. The zero value drops none.
+type dropped struct {
+	part    string
+	pattern *regexp.Regexp
+}
+
+func (d dropped) keeps(part, value string, err error) bool {
+	return err == nil || part == d.part && d.pattern.MatchString(value)
+}
+
+// clash makes IDs of such letters and gives two that are different and have
+// the same text, both seen through view, or "" if there are none; and how many
+// texts it has seen.
+func clash(l letters, separator string, without dropped, view func(string) string) (pair string, texts int) {
+	var collections, prefixes, tags []string
+	for _, c := range words(l.collection, separator, 2) {
+		if without.keeps("collection", c, prefix.ValidateCollection(c, separator)) {
+			collections = append(collections, c)
+		}
+	}
+	for _, p := range words(l.prefix, separator, 4) {
+		if without.keeps("prefix", p, prefix.Server{ServerPrefix: p}.Validate()) {
+			prefixes = append(prefixes, p)
+		}
+	}
+	for _, t := range words(l.tag, separator, 3) {
+		if without.keeps("tag", t, prefix.Server{NodeTag: t}.Validate()) {
+			tags = append(tags, t)
+		}
+	}
+	numbers := []int64{1, 10, 11}
+	if without.part == "number" {
+		numbers = append(numbers, -1)
+	}
+
+	seen := make(map[string]prefix.ID)
+	for _, c := range collections {
+		for _, p := range prefixes {
+			for _, n := range numbers {
+				for _, t := range tags {
+					id := prefix.ID{Collection: c, ServerPrefix: p, Number: n, NodeTag: t}
+					text := view(string(id.Append(nil, separator)))
+					id = prefix.ID{Collection: view(c), ServerPrefix: view(p), Number: n, NodeTag: view(t)}
+					if other, found := seen[text]; found && other != id {
+						return fmt.Sprintf("%s: %#v and %#v", text, other, id), len(seen)
+					}
+					seen[text] = id
+				}
+			}
+		}
+	}
+	return "", len(seen)
+}
+
+// words are all texts of up to longest letters, "/" read as the separator.
+func words(letters, separator string, longest int) []string {
+	all, last := []string{""}, []string{""}
+	for range longest {
+		var longer []string
+		for _, word := range last {
+			for _, r := range letters {
+				longer = append(longer, word+strings.Replace(string(r), "/", separator, 1))
+			}
+		}
+		all, last = append(all, longer...), longer
+	}
+	return all
+}
+
+func same(text string) string { return text }
+
+func TestNoTwoIDsHaveTheSameText(t *testing.T) {
+	t.Parallel()
+	for _, separator := range []string{"/", "-", ":", "→"} {
+		for _, tt := range []struct {
+			name string
+			letters
+			view func(string) string
+		}{
+			{"as it is", exact, same},
+			{"with letter case ignored", folded, prefix.Fold},
+		} {
+			t.Run(tt.name+", separator "+separator, func(t *testing.T) {
+				t.Parallel()
+				pair, texts := clash(tt.letters, separator, dropped{}, tt.view)
+				if pair != "" {
+					t.Error(pair)
+				}
+				if texts < 5_000 {
+					t.Errorf("only %d texts were compared", texts)
+				}
+			})
+		}
+	}
+}
+
+func TestEveryRuleIsNeeded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, part, pattern string
+		letters
+		view func(string) string
+	}{
+		{"a collection holds no separator", "collection", `/`, exact, same},
+		{"a prefix does not end in a digit", "prefix", `[0-9]$`, exact, same},
+		{"a prefix does not end in a number and the start of a tag", "prefix", `[0-9]-[A-Za-z][A-Za-z0-9]*$`, exact, same},
+		{"nor when folded", "prefix", "[0-9]-\u212A$", folded, prefix.Fold},
+		{"a tag does not begin with a digit", "tag", `^[0-9]`, exact, same},
+		{"a tag holds no hyphen", "tag", `-`, exact, same},
+		{"a number is positive", "number", ``, exact, same},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			pair, _ := clash(tt.letters, "/", dropped{tt.part, regexp.MustCompile(tt.pattern)}, tt.view)
+			if pair == "" {
+				t.Fatal("no two identifiers clash without this rule")
+			}
+			t.Log(pair)
+		})
+	}
+}
+
+func TestParseReadsEveryShortTextAsItselfOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	for _, separator := range []string{"/", "-", "→"} {
+		for _, rest := range words("aA01-/", separator, 6) {
+			checkParse(t, "a"+separator+rest, separator)
+		}
+		for _, text := range words("a01-/", separator, 5) {
+			checkParse(t, text, separator)
+		}
+	}
+}
+
+func TestParseIsTheInverseOfAppend(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		separator := rapid.SampledFrom([]string{"/", "-", ":", "·", "→", "\uFFFD", "😀"}).Draw(t, "separator")
+		id := anyID(separator).Draw(t, "id")
+		got, err := prefix.Parse(string(id.Append(nil, separator)), separator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != id {
+			t.Fatalf("got %#v", got)
+		}
+	})
+}
+
+func TestParseInventsNothing(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		separator := rapid.SampledFrom([]string{"/", "-", "→"}).Draw(t, "separator")
+		text := rapid.StringOf(anyRune()).Draw(t, "text")
+		checkParse(t, "orders"+separator+text, separator)
+	})
+}
+
+// anyRune is any character, but most often one of those the rules are about.
+func anyRune() *rapid.Generator[rune] {
+	return rapid.OneOf(rapid.SampledFrom([]rune("aZ019--//:→·_,é٣\u212Aſ")), rapid.Rune())
+}
+
+// anyID gives valid IDs of every shape and size.
+func anyID(separator string) *rapid.Generator[prefix.ID] {
+	return rapid.Custom(func(t *rapid.T) prefix.ID {
+		return prefix.ID{
+			Collection: rapid.StringOfN(anyRune(), 1, -1, 128).Filter(func(c string) bool {
+				return prefix.ValidateCollection(c, separator) == nil
+			}).Draw(t, "collection"),
+			ServerPrefix: rapid.StringOfN(anyRune(), 0, -1, 64).Filter(func(p string) bool {
+				return prefix.Server{ServerPrefix: p}.Validate() == nil
+			}).Draw(t, "server prefix"),
+			Number:  rapid.Int64Min(1).Draw(t, "number"),
+			NodeTag: rapid.StringMatching(`([A-Za-z][A-Za-z0-9]{0,7})?`).Draw(t, "node tag"),
+		}
+	})
+}

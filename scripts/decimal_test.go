@@ -1,0 +1,62 @@
+package scripts
+
+import (
+	"fmt"
+	"math/big"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// Arithmetic is checked against math/big, on numbers that lie where doubles
+// and halves have their edges.
+func TestDecimalArithmeticIsExact(t *testing.T) {
+	t.Parallel()
+	script := redis.NewScript(decimalLua + `
+		local a, b = decimal(ARGV[1]), decimal(ARGV[2])
+		local large, small = greater(a, b), lesser(a, b)
+		return {to_text(plus(a, b)), to_text(minus(large, small)), to_text(large), to_text(small), above(a, b) and '1' or '0'}`)
+	edges := []int64{0, 1, 999_999_999, 1_000_000_000, 1_000_000_001, 1 << 31, 1<<53 - 1, 1 << 53, 1<<53 + 1,
+		999_999_999_999_999, 1e18 - 1, 1e18, 1<<63 - 2, 1<<63 - 1}
+	number := rapid.OneOf(rapid.SampledFrom(edges), rapid.Int64Min(0))
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		rapid.Check(t, func(rt *rapid.T) {
+			x, y := number.Draw(rt, "a"), number.Draw(rt, "b")
+			a, b := big.NewInt(x), big.NewInt(y)
+			large, small, above := a, b, "0"
+			if a.Cmp(b) > 0 {
+				above = "1"
+			} else {
+				large, small = b, a
+			}
+			want := []any{new(big.Int).Add(a, b).String(), new(big.Int).Sub(large, small).String(), large.String(), small.String(), above}
+			got, err := script.Run(t.Context(), client, nil, x, y).Slice()
+			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				rt.Fatalf("%d and %d: %v, %v, want %v", x, y, got, err, want)
+			}
+		})
+	})
+}
+
+func TestDecimalTakesCanonicalTextsOnly(t *testing.T) {
+	t.Parallel()
+	script := redis.NewScript(decimalLua + `
+		local value = decimal(ARGV[1])
+		return value and to_text(value) or 'none'`)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		for text, want := range map[string]string{
+			"0": "0", "7": "7", "1000000000": "1000000000", "9223372036854775807": "9223372036854775807",
+			"9223372036854775808": "none", "10000000000000000000": "none", "": "none", "00": "none", "01": "none",
+			"-1": "none", "+1": "none", "1 ": "none", "1.0": "none", "1e3": "none", "0x1": "none", "nan": "none", "1\n": "none",
+		} {
+			if got, err := script.Run(t.Context(), client, nil, text).Text(); err != nil || got != want {
+				t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package scripts_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var keys = scripts.Keys{
+	Counter: "{Raven}/HiLo/orders",
+	Server:  "{Raven}/ServerPrefixForHilo",
+	Other:   "{Raven}/Identities/orders",
+}
+
+// request is a valid one to vary.
+func request(token string) scripts.NextRequest {
+	return scripts.NextRequest{Token: token, Name: "orders", Capacity: 32, Limit: 1<<63 - 1}
+}
+
+func mustNext(t *testing.T, client *redis.Client, r scripts.NextRequest) scripts.Range {
+	t.Helper()
+	got, err := scripts.Next(t.Context(), client, keys, r)
+	if err != nil {
+		t.Fatalf("next: %v", err)
+	}
+	return got
+}
+
+func wantRange(t *testing.T, got scripts.Range, low, high int64) {
+	t.Helper()
+	if got.Low != low || got.High != high {
+		t.Fatalf("range is %d..%d, want %d..%d", got.Low, got.High, low, high)
+	}
+}
+
+func set(t *testing.T, client *redis.Client, pairs ...any) {
+	t.Helper()
+	if err := client.HSet(t.Context(), keys.Counter, pairs...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stored is the counter as redis-cli shows it.
+func stored(t *testing.T, client *redis.Client) map[string]string {
+	t.Helper()
+	state, err := client.HGetAll(context.WithoutCancel(t.Context()), keys.Counter).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+func wantStored(t *testing.T, client *redis.Client, field, want string) {
+	t.Helper()
+	if got := stored(t, client)[field]; got != want {
+		t.Fatalf("%s is %q, want %q", field, got, want)
+	}
+}
+
+func wantSame(t *testing.T, before, after map[string]string) {
+	t.Helper()
+	if fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Fatalf("something was written: %v, before %v", after, before)
+	}
+}
+
+func vectors[T any](t *testing.T, file string) []T {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []T
+	if err := json.Unmarshal(data, &rows); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) == 0 {
+		t.Fatalf("%s has no rows", file)
+	}
+	return rows
+}
+
+// number reads a decimal of a vector file.
+func number(t *testing.T, text string) int64 {
+	t.Helper()
+	var n int64
+	if _, err := fmt.Sscan(text, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,123 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	serversEnv  = "HILO_TEST_SERVERS"
+	requiredEnv = "HILO_TEST_SERVERS_REQUIRED"
+)
+
+// Binary is the executable of a real server. It may be a script that ends in exec: the process that is started must
+// become the server, since it is what gets killed, paused and resumed.
+type Binary struct {
+	Path string
+	Name string // kind and version, "redis-7.0.15"
+}
+
+// Binaries are the real servers of this machine, one of each kind and version: those in PATH first, then those that
+// HILO_TEST_SERVERS names. It ends the test when a named one does not run, or when HILO_TEST_SERVERS_REQUIRED is 1 and
+// one that is expected is not among them.
+func Binaries(t testing.TB) []Binary {
+	t.Helper()
+	binaries, err := discover()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Clone(binaries)
+}
+
+var discover = sync.OnceValues(func() ([]Binary, error) {
+	var paths []string
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	paths = append(paths, filepath.SplitList(os.Getenv(serversEnv))...)
+
+	binaries, err := identify(paths)
+	if err != nil {
+		return nil, err
+	}
+	if os.Getenv(requiredEnv) == "1" {
+		return binaries, complete(binaries)
+	}
+	return binaries, nil
+})
+
+// identify asks each executable what it is, and drops those of a kind and version that came before.
+func identify(paths []string) ([]Binary, error) {
+	var binaries []Binary
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		name, err := serverName(path)
+		if err != nil {
+			return nil, fmt.Errorf("%w (it is from PATH or %s)", err, serversEnv)
+		}
+		if !slices.ContainsFunc(binaries, func(b Binary) bool { return b.Name == name }) {
+			binaries = append(binaries, Binary{Path: path, Name: name})
+		}
+	}
+	return binaries, nil
+}
+
+var versionLine = regexp.MustCompile(`^(Redis|Valkey) server v=(\S+)`)
+
+func serverName(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("test server %q: the path is not absolute, and each test runs in its package's directory", path)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("test server %q does not run: %w: %s", path, err, output)
+	}
+	version := versionLine.FindSubmatch(output)
+	if version == nil {
+		return "", fmt.Errorf("test server %q is neither Redis nor Valkey: --version says %q", path, output)
+	}
+	return strings.ToLower(string(version[1])) + "-" + string(version[2]), nil
+}
+
+// complete says which of the servers that every change is tested on are not among the binaries.
+func complete(binaries []Binary) error {
+	expected := []struct{ name, prefix string }{
+		{"Redis 7", "redis-7."},
+		{"Redis 8", "redis-8."},
+		{"Valkey 8", "valkey-8."},
+	}
+	var missing []string
+	for _, e := range expected {
+		if !slices.ContainsFunc(binaries, func(b Binary) bool { return strings.HasPrefix(b.Name, e.prefix) }) {
+			missing = append(missing, e.name)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	found := []string{"none"}
+	if len(binaries) > 0 {
+		found = nil
+	}
+	for _, b := range binaries {
+		found = append(found, b.Name+" ("+b.Path+")")
+	}
+	return errors.New(requiredEnv + "=1 expects Redis 7, Redis 8 and Valkey 8; missing: " + strings.Join(missing, ", ") +
+		"; found: " + strings.Join(found, ", "))
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package redistest
+
+import "os/exec"
+
+// dieWithParent does nothing: only Linux ties a child to its parent.
+func dieWithParent(*exec.Cmd) {}

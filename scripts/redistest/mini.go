@@ -1,0 +1,133 @@
+package redistest
+
+import (
+	crand "crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+const miniName = "miniredis"
+
+// StartMini starts a miniredis that answers INFO replication as a primary does, with a replication id of its own.
+func StartMini(t testing.TB) *Server {
+	t.Helper()
+	m := new(mini)
+	if err := onFreePort(func(addr string) error {
+		m.addr = addr
+		return m.start()
+	}); err != nil {
+		t.Fatalf("starting %s: %v", miniName, err)
+	}
+	t.Cleanup(m.kill)
+	return &Server{t: t, name: miniName, network: "tcp", addr: m.addr, tcp: m.addr, mini: m}
+}
+
+// mini runs one Miniredis after another behind one address.
+//
+// The listener is ours and not miniredis's, which accepts connections before its commands are registered: a client that
+// met a restart in that moment would be told "unknown command", as no real server does.
+type mini struct {
+	addr     string
+	listener net.Listener  // nil while killed
+	accepted chan struct{} // closed when the accept loop has ended
+
+	mu            sync.Mutex // guards the rest
+	redis         *miniredis.Miniredis
+	replicationID string
+	hook          func(cmd string, args []string) string
+}
+
+func (m *mini) start() error {
+	listener, err := net.Listen("tcp", m.addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return errPortTaken
+	}
+	if err != nil {
+		return err
+	}
+	redis := miniredis.NewMiniRedis()
+	if err := redis.Start(); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	redis.Server().SetPreHook(m.preHook)
+
+	m.mu.Lock()
+	m.redis, m.replicationID = redis, randomReplicationID()
+	m.mu.Unlock()
+
+	m.listener, m.accepted = listener, make(chan struct{})
+	go accept(listener, redis.Server(), m.accepted)
+	return nil
+}
+
+func accept(listener net.Listener, srv *server.Server, done chan<- struct{}) {
+	defer close(done)
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		srv.ServeConn(conn)
+	}
+}
+
+func (m *mini) kill() {
+	if m.listener == nil {
+		return
+	}
+	_ = m.listener.Close()
+	<-m.accepted // Close below forgets a connection that is handed over while it runs
+	m.current().Close()
+	m.listener = nil
+}
+
+func (m *mini) current() *miniredis.Miniredis {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.redis
+}
+
+func (m *mini) setReplicationID(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.replicationID = id
+}
+
+func (m *mini) setHook(hook func(cmd string, args []string) string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hook = hook
+}
+
+// preHook answers what miniredis cannot. It takes no lock of miniredis, which is held while a script runs.
+func (m *mini) preHook(peer *server.Peer, cmd string, args ...string) (done bool) {
+	m.mu.Lock()
+	hook, id := m.hook, m.replicationID
+	m.mu.Unlock()
+
+	if hook != nil {
+		if reply := hook(cmd, args); reply != "" {
+			peer.WriteError(reply)
+			return true
+		}
+	}
+	if cmd == "INFO" && len(args) == 1 && strings.EqualFold(args[0], "replication") {
+		peer.WriteBulk("# Replication\r\nrole:master\r\nmaster_replid:" + id + "\r\n")
+		return true
+	}
+	return false
+}
+
+func randomReplicationID() string {
+	id := make([]byte, 20)
+	_, _ = crand.Read(id) // never fails
+	return hex.EncodeToString(id)
+}

@@ -1,0 +1,68 @@
+package redistest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestInfoReplicationReadsTheSameInsideAScriptAndOutside(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		info, err := client.Info(t.Context(), "replication").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"role:master", "master_replid:" + replicationID(t.Context(), t, client)} {
+			if !strings.Contains(info, "\r\n"+line+"\r\n") {
+				t.Errorf("INFO replication has no line %s:\n%s", line, info)
+			}
+		}
+	})
+}
+
+func TestReplicationIDOfMiniredisCanBeSet(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	id := strings.Repeat("0123456789", 4)
+	s.SetReplicationID(id)
+	if got := replicationID(t.Context(), t, s.Client(t)); got != id {
+		t.Errorf("the replication id is %s, want %s", got, id)
+	}
+}
+
+func TestHookAnswersInPlaceOfMiniredis(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	client := s.Client(t)
+	s.Hook(func(cmd string, args []string) string {
+		switch {
+		case cmd == "EVALSHA":
+			return "READONLY You can't write against a read only replica."
+		case cmd == "INFO" && args[0] == "replication":
+			return "NOPERM no permissions to run the 'info' command"
+		}
+		return ""
+	})
+	if err := client.EvalSha(t.Context(), "0", nil).Err(); !redis.IsReadOnlyError(err) {
+		t.Errorf("EVALSHA gave %v, want READONLY", err)
+	}
+	refusal, err := client.Eval(t.Context(), "return redis.pcall('INFO', 'replication').err", nil).Text()
+	if err != nil || !strings.HasPrefix(refusal, "NOPERM") {
+		t.Errorf("INFO in a script gave %q, %v, want NOPERM", refusal, err)
+	}
+
+	s.Restart()
+	if err := client.EvalSha(t.Context(), "0", nil).Err(); !redis.IsReadOnlyError(err) {
+		t.Errorf("EVALSHA after a restart gave %v, want READONLY", err)
+	}
+
+	s.Hook(nil)
+	if err := client.EvalSha(t.Context(), "0", nil).Err(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		t.Errorf("EVALSHA without the hook gave %v, want NOSCRIPT", err)
+	}
+}

@@ -1,0 +1,162 @@
+package redistest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const startTimeout = 10 * time.Second
+
+// Start starts a real server that keeps nothing, on a socket and a TCP port of its own. args are more of its
+// configuration as command line, "--maxmemory", "1mb", and override what it has otherwise, except for where it listens.
+func Start(t testing.TB, b Binary, args ...string) *Server {
+	t.Helper()
+	// Not t.TempDir, whose name contains the test's: a socket's path may be no longer than about 104 bytes.
+	dir, err := os.MkdirTemp("", "hilo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+
+	p := &process{binary: b, dir: dir, args: args}
+	if err := onFreePort(func(addr string) error {
+		p.tcp = addr
+		return p.start()
+	}); err != nil {
+		t.Fatalf("starting %s: %v", b.Name, err)
+	}
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", b.Name, p.output())
+		}
+	})
+	return &Server{t: t, name: b.Name, network: "unix", addr: p.socket(), tcp: p.tcp, process: p}
+}
+
+// process runs a real server's executable, one process after another at the same addresses.
+type process struct {
+	binary   Binary
+	dir, tcp string
+	args     []string
+	cmd      *exec.Cmd     // the newest process
+	gone     chan struct{} // closed when it has ended; nil before the first
+}
+
+func (p *process) socket() string  { return filepath.Join(p.dir, "redis.sock") }
+func (p *process) logFile() string { return filepath.Join(p.dir, "server.log") }
+
+// alwaysDebugs knows the servers that have DEBUG without asking, and do not know the setting for it.
+var alwaysDebugs = regexp.MustCompile(`^redis-[1-6]\.`)
+
+func (p *process) arguments() []string {
+	_, port, _ := net.SplitHostPort(p.tcp)
+	defaults := []string{
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning", "--dir", p.dir,
+	}
+	if !alwaysDebugs.MatchString(p.binary.Name) {
+		defaults = append(defaults, "--enable-debug-command", "local")
+	}
+	listen := []string{"--bind", "127.0.0.1", "--port", port, "--unixsocket", p.socket()}
+	return slices.Concat(defaults, p.args, listen)
+}
+
+func (p *process) start() error {
+	log, err := os.OpenFile(p.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+
+	cmd := exec.Command(p.binary.Path, p.arguments()...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
+	dieWithParent(cmd)
+
+	started, gone := make(chan error), make(chan struct{})
+	go func() {
+		defer close(gone)
+		// What the kernel takes for the parent is the thread that forked, not the process (see dieWithParent). The
+		// lock keeps that thread alive, and out of other hands, for as long as the server runs.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	p.cmd, p.gone = cmd, gone
+	return p.awaitReady()
+}
+
+// awaitReady returns when the server answers on its socket, with an error and the process gone when it does not.
+func (p *process) awaitReady() error {
+	deadline := time.NewTimer(startTimeout)
+	defer deadline.Stop()
+	for wait := time.Millisecond; !p.answers(); wait = min(2*wait, 50*time.Millisecond) {
+		select {
+		case <-time.After(wait):
+		case <-p.gone:
+			if output := p.output(); strings.Contains(output, "Address already in use") {
+				return errPortTaken
+			} else {
+				return fmt.Errorf("%s ended at once and said:\n%s", p.binary.Path, output)
+			}
+		case <-deadline.C:
+			p.kill()
+			return fmt.Errorf("%s did not answer within %v and said:\n%s", p.binary.Path, startTimeout, p.output())
+		}
+	}
+	return nil
+}
+
+// answers tells whether the server takes commands. Any reply will do, one that asks for a password too, but not that it
+// is still loading its data.
+func (p *process) answers() bool {
+	conn, err := net.DialTimeout("unix", p.socket(), time.Second)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return false
+	}
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return false
+	}
+	reply, err := bufio.NewReader(conn).ReadString('\n')
+	return err == nil && !strings.HasPrefix(reply, "-LOADING")
+}
+
+func (p *process) kill() {
+	if p.gone == nil {
+		return
+	}
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		panic(fmt.Sprintf("bug: a process of our own cannot be killed: %v", err))
+	}
+	<-p.gone
+}
+
+// output is what the server and its predecessors wrote; warnings only, unless arguments raised the log level.
+func (p *process) output() string {
+	text, err := os.ReadFile(p.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

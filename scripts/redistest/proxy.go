@@ -1,0 +1,207 @@
+package redistest
+
+import (
+	"bytes"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Proxy stands between clients and a Server and makes the faults of a network. It dials the server anew for each
+// connection, so it stays of use when the server is killed and restarted. Safe for concurrent use.
+type Proxy struct {
+	server   *Server
+	listener net.Listener
+	running  sync.WaitGroup // the accept loop and all links
+
+	mu       sync.Mutex // guards the rest; held for no I/O that could wait
+	closed   bool
+	refusing bool
+	drops    []*drop
+	links    map[*link]struct{}
+}
+
+// drop is the wish to lose the reply to a request that contains match.
+type drop struct {
+	match   []byte // lower case
+	dropped chan struct{}
+}
+
+// link is one connection of a client and the one to the server that belongs to it.
+type link struct {
+	client, server net.Conn
+	drop           atomic.Pointer[drop] // set before the request it concerns is passed on
+}
+
+// NewProxy starts a proxy in front of s. It is closed when t ends.
+func NewProxy(t testing.TB, s *Server) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{server: s, listener: listener, links: map[*link]struct{}{}}
+	p.running.Go(p.accept)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// Addr is the proxy's host and port.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Options are the server's options with the proxy's address.
+func (p *Proxy) Options() *redis.Options {
+	opts := p.server.Options()
+	opts.Network, opts.Addr = "tcp", p.Addr()
+	return opts
+}
+
+// DropReply loses the reply to the next request that contains match, in any case of letters ("evalsha"): the server has
+// run it, then the client's connection is closed. The channel is closed when that has happened. Each call is good for one
+// request. It assumes that a connection awaits one reply at a time, which go-redis does outside pipelines, and that the
+// client writes what is to match at once.
+func (p *Proxy) DropReply(match string) (dropped <-chan struct{}) {
+	d := &drop{match: bytes.ToLower([]byte(match)), dropped: make(chan struct{})}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drops = append(p.drops, d)
+	return d.dropped
+}
+
+// Refuse makes the proxy close new connections as soon as it has accepted them, until it is called with false. Those
+// that are open stay.
+func (p *Proxy) Refuse(refuse bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refusing = refuse
+}
+
+// Cut closes all connections that are open.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.close()
+	}
+}
+
+// Close ends the proxy and returns when all that it ran has ended. Closing it again does nothing.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	_ = p.listener.Close()
+	p.Cut()
+	p.running.Wait()
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.running.Go(func() { p.serve(client) })
+	}
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	l := p.connect(client)
+	if l == nil {
+		_ = client.Close()
+		return
+	}
+	var replies sync.WaitGroup
+	replies.Go(l.passReplies)
+	p.passRequests(l)
+	replies.Wait()
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
+}
+
+// connect is nil when the client is to be refused.
+func (p *Proxy) connect(client net.Conn) *link {
+	p.mu.Lock()
+	refusing := p.refusing
+	p.mu.Unlock()
+	if refusing {
+		return nil
+	}
+	server, err := net.DialTimeout(p.server.Network(), p.server.Addr(), 5*time.Second)
+	if err != nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_ = server.Close()
+		return nil
+	}
+	l := &link{client: client, server: server}
+	p.links[l] = struct{}{}
+	return l
+}
+
+func (p *Proxy) passRequests(l *link) {
+	defer l.close()
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := l.client.Read(chunk)
+		if err != nil {
+			return
+		}
+		if d := p.takeDrop(chunk[:n]); d != nil {
+			l.drop.Store(d)
+		}
+		if _, err := l.server.Write(chunk[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// takeDrop removes and returns the first drop that the request is meant by.
+func (p *Proxy) takeDrop(request []byte) *drop {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.drops) == 0 {
+		return nil
+	}
+	request = bytes.ToLower(request)
+	i := slices.IndexFunc(p.drops, func(d *drop) bool { return bytes.Contains(request, d.match) })
+	if i < 0 {
+		return nil
+	}
+	d := p.drops[i]
+	p.drops = slices.Delete(p.drops, i, i+1)
+	return d
+}
+
+func (l *link) passReplies() {
+	defer l.close()
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := l.server.Read(chunk)
+		if err != nil {
+			return
+		}
+		if d := l.drop.Load(); d != nil {
+			close(d.dropped)
+			return
+		}
+		if _, err := l.client.Write(chunk[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) close() {
+	_ = l.client.Close()
+	_ = l.server.Close()
+}

@@ -1,0 +1,47 @@
+// Package redistest gives tests a Redis of their own: miniredis, and every real server that this machine has.
+//
+// miniredis is not Redis, and Redis is not Valkey, so what a test claims must hold on all of them:
+//
+//	func TestNextCountsUp(t *testing.T) {
+//		t.Parallel()
+//		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+//			client := s.Client(t)
+//			// …
+//		})
+//	}
+//
+// Real servers are the redis-server and valkey-server in PATH and the executables that HILO_TEST_SERVERS names (absolute
+// paths, colon-separated). Without any of them the tests run on miniredis alone; with HILO_TEST_SERVERS_REQUIRED=1 a
+// missing one is a failure.
+//
+// Every server is started empty on addresses of its own and is gone, with its directory, when the test ends. Its methods
+// that can fail end the test, so Kill, Restart, Pause and Resume belong on the test's own goroutine.
+package redistest
+
+import "testing"
+
+// Each runs test as a parallel subtest on miniredis and on every real server found, each with a fresh, empty server of
+// its own. As with all parallel subtests, code after Each runs before them.
+func Each(t *testing.T, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run(miniName, func(t *testing.T) {
+		t.Parallel()
+		test(t, StartMini(t))
+	})
+	EachReal(t, test)
+}
+
+// EachReal is Each without miniredis. Where no real server is found it runs nothing and says so in the test's log.
+func EachReal(t *testing.T, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	binaries := Binaries(t)
+	if len(binaries) == 0 {
+		t.Log("no real server is here: neither redis-server nor valkey-server in PATH, nothing in " + serversEnv)
+	}
+	for _, b := range binaries {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, Start(t, b))
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package redistest
+
+import (
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is one running server, real or miniredis, that belongs to one test.
+type Server struct {
+	t             testing.TB
+	name          string
+	network, addr string   // where Options dials
+	tcp           string   // host:port, for URL
+	process       *process // nil on miniredis
+	mini          *mini    // nil on a real server
+}
+
+// Name is "miniredis", or kind and version of the real server: "redis-7.0.15", "valkey-8.1.1".
+func (s *Server) Name() string { return s.name }
+
+// Real tells a real server from miniredis.
+func (s *Server) Real() bool { return s.process != nil }
+
+// Network is "unix" for a real server and "tcp" for miniredis; it goes with Addr.
+func (s *Server) Network() string { return s.network }
+
+// Addr is the path of a real server's socket, and host and port of miniredis. It stays the same over Restart.
+func (s *Server) Addr() string { return s.addr }
+
+// URL is the server's TCP address as redis://127.0.0.1:port/0. It stays the same over Restart.
+func (s *Server) URL() string { return "redis://" + s.tcp + "/0" }
+
+// Options are fresh options of a client of this server, for the caller to change. Note that go-redis resends a command
+// up to three times by itself; a test of lost replies may want MaxRetries: -1.
+func (s *Server) Options() *redis.Options {
+	return &redis.Options{Network: s.network, Addr: s.addr, ContextTimeoutEnabled: true}
+}
+
+// Client is a new client with Options, closed when t ends.
+func (s *Server) Client(t testing.TB) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(s.Options())
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// Kill ends the server as kill -9 does and returns when it is gone. Killing it again does nothing.
+func (s *Server) Kill() { s.engine().kill() }
+
+// Restart kills the server, if it still runs, and starts it again at the same addresses. It comes back empty, unless
+// arguments of Start gave it persistence, and with another replication id.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.engine().kill()
+	if err := s.engine().start(); err != nil {
+		s.t.Fatalf("restarting %s: %v", s.name, err)
+	}
+}
+
+// Pause stops a real server in its tracks (SIGSTOP): connections stay open, nothing is answered.
+func (s *Server) Pause() {
+	s.t.Helper()
+	s.mustBeReal("Pause")
+	if err := pause(s.process.cmd.Process); err != nil {
+		s.t.Fatalf("pausing %s: %v", s.name, err)
+	}
+}
+
+// Resume lets a paused server go on.
+func (s *Server) Resume() {
+	s.t.Helper()
+	s.mustBeReal("Resume")
+	if err := resume(s.process.cmd.Process); err != nil {
+		s.t.Fatalf("resuming %s: %v", s.name, err)
+	}
+}
+
+// Mini is the miniredis that runs now, nil on a real server. Restart replaces it, and its own Addr is not where this
+// server listens.
+func (s *Server) Mini() *miniredis.Miniredis {
+	if s.mini == nil {
+		return nil
+	}
+	return s.mini.current()
+}
+
+// SetReplicationID changes what miniredis answers as master_replid, until the next Restart.
+func (s *Server) SetReplicationID(id string) {
+	s.t.Helper()
+	s.mustBeMini("SetReplicationID")
+	s.mini.setReplicationID(id)
+}
+
+// Hook shows every command to hook before miniredis runs it, those inside Lua scripts and INFO included; nil takes the
+// hook away. A reply other than "" is sent as the command's error ("READONLY …") and the command does not run. cmd is in
+// upper case. The hook stays over Restart; it must be safe for concurrent use and must not use the server.
+func (s *Server) Hook(hook func(cmd string, args []string) (errReply string)) {
+	s.t.Helper()
+	s.mustBeMini("Hook")
+	s.mini.setHook(hook)
+}
+
+// engine is what makes a Server run.
+type engine interface {
+	start() error // returns when the server answers
+	kill()        // returns when it is gone; harmless when it is gone already
+}
+
+func (s *Server) engine() engine {
+	if s.process != nil {
+		return s.process
+	}
+	return s.mini
+}
+
+func (s *Server) mustBeReal(method string) {
+	s.t.Helper()
+	if !s.Real() {
+		s.t.Fatalf("%s works on real servers only, not on miniredis", method)
+	}
+}
+
+func (s *Server) mustBeMini(method string) {
+	s.t.Helper()
+	if s.Real() {
+		s.t.Fatalf("%s works on miniredis only, not on %s", method, s.name)
+	}
+}

@@ -1,0 +1,190 @@
+package scripts_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestReturnGivesTheKnownAnswers(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Max       *string
+		End, Last string
+		Want      *string
+	}
+	rows := vectors[row](t, "return.json")
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		mustNext(t, client, request("origin"))
+		origin := stored(t, client)["Origin"]
+		for i, row := range rows {
+			client.Del(t.Context(), keys.Counter)
+			if row.Max != nil {
+				set(t, client, "Max", *row.Max, "Lease", "token", "Origin", origin)
+			}
+			_, err := scripts.Return(t.Context(), client, scripts.ReturnRequest{
+				Counter: keys.Counter, Token: "token", End: number(t, row.End), Last: number(t, row.Last),
+			})
+			if err != nil {
+				t.Errorf("row %d: %v", i, err)
+			}
+			want := ""
+			if row.Want != nil {
+				want = *row.Want
+			}
+			wantStored(t, client, "Max", want)
+		}
+	})
+}
+
+// back returns what is left of a range after last.
+func back(got scripts.Range, token string, last int64) scripts.ReturnRequest {
+	return scripts.ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch}
+}
+
+func wantReturned(t *testing.T, client *redis.Client, r scripts.ReturnRequest, want bool) {
+	t.Helper()
+	before := stored(t, client)
+	got, err := scripts.Return(t.Context(), client, r)
+	if err != nil || got != want {
+		t.Fatalf("returned %v, %v, want %v", got, err, want)
+	}
+	if !want {
+		wantSame(t, before, stored(t, client))
+	}
+}
+
+func TestReturnTakesBackOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		first := mustNext(t, client, request("one"))
+		wantReturned(t, client, back(first, "one", 5), true)
+		wantStored(t, client, "Max", "5")
+		wantStored(t, client, "Lease", "")
+		wantStored(t, client, "Low", "")
+		wantReturned(t, client, back(first, "one", 5), false)
+		wantRange(t, mustNext(t, client, request("one")), 6, 37) // its lease is gone: not a resend
+	})
+}
+
+// A return that looks at Max alone is fooled when somebody else brought Max
+// back to the same value. The first half shows that it is, with such a return;
+// the second that ours is not.
+func TestReturnIsNotFooledByTheSameMax(t *testing.T) {
+	t.Parallel()
+	bare := redis.NewScript(`
+		if redis.call('HGET', KEYS[1], 'Max') ~= ARGV[1] then return 0 end
+		redis.call('HSET', KEYS[1], 'Max', ARGV[2])
+		return 1`)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		// A takes 1..32 and returns 6..32; B takes 6..32 and holds it. A's
+		// return arrives again.
+		first := mustNext(t, client, request("a"))
+		wantReturned(t, client, back(first, "a", 5), true)
+		r := request("b")
+		r.Capacity = 27
+		held := mustNext(t, client, r)
+		wantRange(t, held, 6, 32)
+
+		wantReturned(t, client, back(first, "a", 5), false)
+		r.Token = "c"
+		wantRange(t, mustNext(t, client, r), 33, 59)
+
+		client.Del(t.Context(), keys.Counter)
+		set(t, client, "Max", "32")
+		bare.Run(t.Context(), client, []string{keys.Counter}, 32, 5)
+		r.Token = "d"
+		if got := mustNext(t, client, r); got.Low > held.High {
+			t.Errorf("the bare return did not show the fault: %+v", got)
+		}
+	})
+}
+
+func TestReturnTakesNothingBackAfterAnythingHappened(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		happen func(t *testing.T, s *redistest.Server, client *redis.Client)
+	}{
+		{"another range", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
+			mustNext(t, client, request("another"))
+		}},
+		{"a seed below", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
+			mustSeed(t, client, scripts.SeedRequest{Value: 20})
+		}},
+		{"a seed of the same value", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
+			mustSeed(t, client, scripts.SeedRequest{Value: 32})
+		}},
+		{"a restart that brought back the same state", func(t *testing.T, s *redistest.Server, client *redis.Client) {
+			state := stored(t, client)
+			s.Restart()
+			set(t, client, state)
+		}},
+		{"another epoch", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
+			set(t, client, "Epoch", "1")
+		}},
+		{"a counter that vanished", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
+			client.Del(t.Context(), keys.Counter)
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				got := mustNext(t, client, request("one"))
+				test.happen(t, s, client)
+				wantReturned(t, client, back(got, "one", 5), false)
+			})
+		})
+	}
+}
+
+func TestReturnAllReturnsManyAlsoWithoutTheScriptCached(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		const n = 2500 // more than one pipeline
+		requests := make([]scripts.ReturnRequest, n)
+		for i := range requests {
+			k := keys
+			k.Counter = fmt.Sprintf("{Raven}/HiLo/c%d", i)
+			got, err := scripts.Next(t.Context(), client, k, request("token"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			requests[i] = back(got, "token", 3)
+			requests[i].Counter = k.Counter
+		}
+		requests[7].Token = "not the lease"
+		client.ScriptFlush(t.Context())
+		for i, result := range scripts.ReturnAll(t.Context(), client, requests) {
+			if result.Err != nil || result.OK != (i != 7) {
+				t.Fatalf("request %d: %+v", i, result)
+			}
+		}
+		if got := client.HGet(t.Context(), requests[n-1].Counter, "Max").Val(); got != "3" {
+			t.Errorf("Max of the last is %q", got)
+		}
+	})
+}
+
+func TestReturnAllGivesUpWhenTheServerIsGone(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		s.Kill()
+		for i, result := range scripts.ReturnAll(t.Context(), client, make([]scripts.ReturnRequest, 1500)) {
+			if result.Err == nil || result.OK {
+				t.Fatalf("request %d: %+v", i, result)
+			}
+		}
+	})
+}

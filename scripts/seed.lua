@@ -1,0 +1,40 @@
+-- seed.lua: raises a counter to a value.
+--
+-- KEYS[1] -> {ns}/HiLo/<collection> or {ns}/Identities/<name>  the counter
+-- KEYS[2] -> {ns}/ServerPrefixForHilo                          the server's prefix and node tag
+-- KEYS[3] -> the key of the same name and the other kind, only looked for
+-- ARGV[1] -> the field that counts: 'Max' or 'Value'
+-- ARGV[2] -> value to raise it to
+-- ARGV[3] -> '1': set it, also where that lowers it
+-- ARGV[4] -> the name as the caller spells it
+--
+-- Output: {value that stands now, value that stood before, '' where there was none}
+-- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
+--
+-- The lease goes even where nothing is raised: a range still out must not bring the counter below
+-- the seed when it is returned. Origin stays: a seed proves nothing about lost writes.
+-- Sent twice: the second time changes nothing more, unless forced and a range was taken in between.
+
+local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
+local field, wanted, force, name = ARGV[1], decimal(ARGV[2]), ARGV[3] == '1', ARGV[4]
+
+if not wanted or (field ~= 'Max' and field ~= 'Value') then
+  return redis.error_reply('HILO_ARGUMENT seed wants Max or Value, and a decimal from 0 to ' .. LARGEST)
+end
+
+local state, err = fields(key, field, 'Name')
+if err then return err end
+local stood
+stood, err = number(key, field, state[1])
+if err then return err end
+local server
+server, err = server_prefix(server_key)
+if err then return err end
+err = mixed(server, key, other_key)
+if err then return err end
+
+local stands = stood
+if force or not state[1] or above(wanted, stood) then stands = wanted end
+redis.call('HSET', key, field, to_text(stands), 'Name', state[2] or name)
+redis.call('HDEL', key, 'Lease', 'Low')
+return {to_text(stands), state[1] or ''}
