@@ -1,0 +1,133 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// Allocator hands out identifiers of any number of collections of one server.
+// It is safe for concurrent use; make one per process and server and Close it
+// at the end.
+type Allocator struct {
+	opts    Options
+	server  *server
+	start   time.Time       // now() counts from here, on the monotonic clock
+	life    context.Context // of the refills; ends when a Close runs out of time
+	end     context.CancelFunc
+	refills queue
+
+	byName sync.Map // spelling -> *Collection
+
+	mu      sync.Mutex    // guards what follows, and additions to byName; before Collection.mu
+	closing bool          // no collection is added any more
+	closed  chan struct{} // closed when Close is through
+	result  error         // of Close, set before closed is closed
+}
+
+// New makes an allocator for one server. It does no I/O, and does not close
+// the client. Errors: ErrInvalidOptions.
+func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
+	if client == nil {
+		return nil, fmt.Errorf("allocator: %w: client is nil", ErrInvalidOptions)
+	}
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("allocator: %w", err)
+	}
+	return newAllocator(newBackend(client, opts.RefillTimeout), opts), nil
+}
+
+func newAllocator(b backend, opts Options) *Allocator {
+	a := &Allocator{
+		opts:   opts,
+		server: &server{backend: b, keys: prefix.NewKeys(opts.Namespace), log: opts.Logger},
+		start:  time.Now(),
+		closed: make(chan struct{}),
+	}
+	a.life, a.end = context.WithCancel(context.Background())
+	a.refills.run = a.refill
+	return a
+}
+
+// Next is Collection(collection) and its Next.
+func (a *Allocator) Next(ctx context.Context, collection string) (string, error) {
+	c, err := a.Collection(collection)
+	if err != nil {
+		return "", err
+	}
+	return c.Next(ctx)
+}
+
+// NextID is Collection(collection) and its NextID.
+func (a *Allocator) NextID(ctx context.Context, collection string) (prefix.ID, error) {
+	c, err := a.Collection(collection)
+	if err != nil {
+		return prefix.ID{}, err
+	}
+	return c.NextID(ctx)
+}
+
+// NextNumber is Collection(collection) and its NextNumber.
+func (a *Allocator) NextNumber(ctx context.Context, collection string) (int64, error) {
+	c, err := a.Collection(collection)
+	if err != nil {
+		return 0, err
+	}
+	return c.NextNumber(ctx)
+}
+
+// Collection is the collection of that name, the same one each time. Names
+// that differ in letter case share a counter in Redis and keep their spelling
+// in the identifiers. It does no I/O. Errors: ErrInvalidName, ErrClosed.
+func (a *Allocator) Collection(name string) (*Collection, error) {
+	if c, ok := a.byName.Load(name); ok {
+		return c.(*Collection), nil
+	}
+	if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
+		return nil, fmt.Errorf("allocator: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closing {
+		return nil, fmt.Errorf("allocator: %s: %w", name, ErrClosed)
+	}
+	return a.collection(name), nil
+}
+
+// collection finds or adds one, with mu held.
+func (a *Allocator) collection(name string) *Collection {
+	if c, ok := a.byName.Load(name); ok {
+		return c.(*Collection)
+	}
+	c := &Collection{a: a, name: name}
+	c.counter = c
+	if folded := prefix.Fold(name); folded != name {
+		c.counter = a.collection(folded)
+	}
+	a.byName.Store(name, c)
+	return c
+}
+
+// collections calls f for each.
+func (a *Allocator) collections(f func(*Collection)) {
+	a.byName.Range(func(_, c any) bool {
+		f(c.(*Collection))
+		return true
+	})
+}
+
+// now is the time since the allocator was made.
+func (a *Allocator) now() time.Duration { return time.Since(a.start) }
+
+// horizon is for how long numbers are held: the Runway, and what it takes at
+// worst to notice that the server is back: an attempt that is under way when
+// it comes back and fails, and the wait after it.
+func (a *Allocator) horizon() time.Duration {
+	return a.opts.Runway + a.opts.RefillTimeout + longestBackoff
+}

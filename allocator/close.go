@@ -1,0 +1,157 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// Close ends the allocator and returns the unused numbers to the server, so
+// that a client that was alone leaves Max at the last number it used. Every
+// number was either handed out or is returned, never both, also with callers
+// still running; they get ErrClosed from here on.
+//
+// Close waits for a refill under way and ends with ctx at the latest; then its
+// error says what could not be returned, which leaves gaps and harms nothing.
+// What somebody else's range has come after cannot be returned and is no
+// error. Called again, it waits for the first call and gives its result.
+func (a *Allocator) Close(ctx context.Context) error {
+	a.mu.Lock()
+	first := !a.closing
+	a.closing = true
+	a.mu.Unlock()
+	if !first {
+		select {
+		case <-a.closed:
+			return a.result
+		case <-ctx.Done():
+			return fmt.Errorf("allocator: close: %w", ctx.Err())
+		}
+	}
+	if landed := a.shut(ctx); landed {
+		a.refills.workers.Wait() // they have nothing left to do
+	}
+	a.result = a.giveBack(ctx)
+	a.end()
+	close(a.closed)
+	return a.result
+}
+
+// shut stops refills and waits for those under way. It reports false when ctx
+// ended first.
+func (a *Allocator) shut(ctx context.Context) bool {
+	var flights []*flight
+	a.collections(func(c *Collection) {
+		if f := c.shut(); f != nil {
+			flights = append(flights, f)
+		}
+	})
+	for _, f := range flights {
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			a.end()
+			return false
+		}
+	}
+	return true
+}
+
+// shut lets no refill begin any more. It gives the one under way, if there is
+// one.
+func (c *Collection) shut() *flight {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	err := fmt.Errorf("%s: %w", c.name, ErrClosed)
+	for _, t := range c.takers {
+		t.got <- taken{err: err}
+	}
+	c.takers = nil
+	if f := c.flight; f != nil && f.timer != nil && f.timer.Stop() {
+		c.land(err) // it was waiting for a back-off to pass
+	}
+	return c.flight
+}
+
+// leftover is what one collection gives back.
+type leftover struct {
+	c       *Collection
+	request scripts.ReturnRequest
+}
+
+// giveBack seals every range in hand and returns what was not used.
+func (a *Allocator) giveBack(ctx context.Context) error {
+	var left []leftover
+	a.collections(func(c *Collection) {
+		if l, ok := c.seal(); ok {
+			left = append(left, l)
+		}
+	})
+	if len(left) == 0 {
+		return nil
+	}
+	requests := make([]scripts.ReturnRequest, len(left))
+	for i, l := range left {
+		requests[i] = l.request
+	}
+	var failed []string
+	var cause error
+	for i, result := range a.server.backend.giveBack(ctx, requests) {
+		l := left[i]
+		switch {
+		case result.Err != nil:
+			failed = append(failed, fmt.Sprintf("%s %d..%d", l.c.name, l.request.Last+1, l.request.End))
+			cause = result.Err
+		case result.OK:
+			l.c.mu.Lock()
+			l.c.tally.returned += l.request.End - l.request.Last
+			l.c.mu.Unlock()
+		}
+	}
+	if cause == nil {
+		return nil
+	}
+	const named = 5
+	what := fmt.Sprintf("%d not returned: %s", len(failed), strings.Join(failed[:min(named, len(failed))], ", "))
+	if len(failed) > named {
+		what += ", …"
+	}
+	err := attemptError("close: "+what, cause)
+	if ctx.Err() != nil {
+		err = ended(ctx, "", err)
+	}
+	return fmt.Errorf("allocator: %w", err)
+}
+
+// seal ends every range in hand. Consecutive ranges go back as one, by the
+// lease of the newest: from its end down to the last number that was used.
+func (c *Collection) seal() (leftover, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var request scripts.ReturnRequest
+	var newer *span // the range after, when it goes back as a whole
+	spans := c.spans()
+	c.cur.Store(nil)
+	c.ahead = nil
+	for i := len(spans) - 1; i >= 0; i-- {
+		s := spans[i]
+		used := s.seal()
+		c.tally.used += used
+		switch {
+		case i == len(spans)-1:
+			request = scripts.ReturnRequest{
+				Counter: c.a.server.keys.HiLo(c.name), Token: s.token, Epoch: s.epoch,
+				End: s.high(), Last: s.base + used,
+			}
+		case newer != nil && s.high()+1 == newer.low() && s.epoch == newer.epoch:
+			request.Last = s.base + used
+		}
+		if newer = s; used > 0 {
+			newer = nil
+		}
+	}
+	return leftover{c, request}, request.Last < request.End
+}

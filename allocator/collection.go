@@ -1,0 +1,149 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// Collection hands out the identifiers of one collection. It is safe for
+// concurrent use. As long as numbers are in hand, each of its methods costs one
+// atomic addition and takes no lock; ctx matters only when a caller has to
+// wait for Redis.
+//
+// The errors of all its methods: ErrClosed, ErrUnavailable, ErrExhausted,
+// ErrNotSeeded, ErrMixed, ErrCorrupt. When ctx ended first the error matches
+// both ctx.Err() and one of these.
+type Collection struct {
+	cur     atomic.Pointer[span] // the range in use, nil before the first
+	a       *Allocator
+	name    string       // as the caller spells it
+	counter *Collection  // the one of the lower-case name: it knows the counter in Redis
+	taught  taught       // by the server, about the counter; used through counter
+	waits   atomic.Int64 // calls that found nothing in hand
+
+	// mu guards what follows and every store to cur. Hot callers do not take
+	// it: they load cur and count on the span. It is never held during I/O.
+	mu       sync.Mutex
+	closed   bool
+	ahead    []*span       // fetched and not yet in use, the oldest first
+	flight   *flight       // the one refill under way, nil: none
+	takers   []*taker      // callers of Take that wait for a range, first come first
+	sent     request       // without a reply so far
+	capacity int64         // of the newest range, 0: none yet
+	asked    time.Duration // when it was asked for
+	demand   demand
+	backoff  backoff // after refusals of this collection's requests
+	refused  error   // the latest of them, nil: the latest attempt got a range
+	tally    tally
+}
+
+// request is what has to be the same when a request is sent again.
+type request struct {
+	token    string // "": there is none
+	size     int64  // numbers asked for
+	capacity int64  // by the rule of nextCapacity, 0 where Take asked for a size of its own
+	at       time.Duration
+}
+
+// Name is the collection as the caller spells it.
+func (c *Collection) Name() string { return c.name }
+
+// Next gives the next identifier as text, `orders/NorthServer/1-A`.
+func (c *Collection) Next(ctx context.Context) (string, error) {
+	s, i, ok := c.tryTake()
+	if !ok {
+		var err error
+		if s, i, err = c.take(ctx, s, i); err != nil {
+			return "", err
+		}
+	}
+	return s.text(s.base + i), nil
+}
+
+// NextID gives the next identifier in its parts.
+func (c *Collection) NextID(ctx context.Context) (prefix.ID, error) {
+	s, i, ok := c.tryTake()
+	if !ok {
+		var err error
+		if s, i, err = c.take(ctx, s, i); err != nil {
+			return prefix.ID{}, err
+		}
+	}
+	return s.id(c.name, s.base+i), nil
+}
+
+// NextNumber gives the next number alone, 1 to Options.Limit.
+func (c *Collection) NextNumber(ctx context.Context) (int64, error) {
+	s, i, ok := c.tryTake()
+	if !ok {
+		var err error
+		if s, i, err = c.take(ctx, s, i); err != nil {
+			return 0, err
+		}
+	}
+	return s.base + i, nil
+}
+
+// AppendNext appends the next identifier to dst. On an error it returns dst as
+// it was.
+func (c *Collection) AppendNext(ctx context.Context, dst []byte) ([]byte, error) {
+	s, i, ok := c.tryTake()
+	if !ok {
+		var err error
+		if s, i, err = c.take(ctx, s, i); err != nil {
+			return dst, err
+		}
+	}
+	return s.appendText(dst, s.base+i), nil
+}
+
+// TryNext gives the next identifier if one is in hand. It never waits and does
+// no I/O; where it fails it has the next range fetched.
+func (c *Collection) TryNext() (string, bool) {
+	for {
+		s, i, ok := c.tryTake()
+		if ok || c.checkIndex(s, i) {
+			return s.text(s.base + i), true
+		}
+		if _, err := c.refillOrAdvance(); err != nil || !c.inHand() {
+			return "", false
+		}
+	}
+}
+
+// tryTake is the hot path: one pointer, one addition, one comparison. Below the
+// mark an index is a number without more ado; otherwise checkIndex tells.
+func (c *Collection) tryTake() (s *span, i int64, ok bool) {
+	if s = c.cur.Load(); s == nil {
+		return nil, 0, false
+	}
+	i = s.taken.Add(1)
+	return s, i, i < s.mark.Load()
+}
+
+// checkIndex reports whether index i of s, at or past the mark, is a number, and
+// has the caller that took the mark itself look ahead.
+func (c *Collection) checkIndex(s *span, i int64) bool {
+	if s == nil || i > s.size {
+		return false
+	}
+	if i == s.mark.Load() {
+		c.lookAhead()
+	}
+	return true
+}
+
+// take gives an index of a span to one caller; s and i are what tryTake gave.
+func (c *Collection) take(ctx context.Context, s *span, i int64) (*span, int64, error) {
+	for ok := false; !ok && !c.checkIndex(s, i); s, i, ok = c.tryTake() {
+		if err := c.wait(ctx); err != nil {
+			return nil, 0, fmt.Errorf("allocator: %w", err)
+		}
+	}
+	return s, i, nil
+}

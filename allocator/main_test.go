@@ -1,0 +1,124 @@
+package allocator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis reports what tests bring about on purpose
+	goleak.VerifyTestMain(m)
+}
+
+func vectors[T any](t *testing.T, file string) []T {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []T
+	if err := json.Unmarshal(data, &rows); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) == 0 {
+		t.Fatalf("%s has no rows", file)
+	}
+	return rows
+}
+
+// fakeServer is a backend for tests of time: it runs in a synctest bubble,
+// where a connection would not.
+type fakeServer struct {
+	mu       sync.Mutex
+	max      int64
+	hangs    bool  // no reply until the attempt's time is over
+	refuses  error // at once
+	delay    time.Duration
+	requests []scripts.NextRequest
+	times    []time.Time
+	returns  []scripts.ReturnRequest
+}
+
+var errHung = errors.New("i/o timeout")
+
+func (f *fakeServer) next(ctx context.Context, _ scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+	f.mu.Lock()
+	f.requests = append(f.requests, r)
+	f.times = append(f.times, time.Now())
+	hangs, refuses, delay := f.hangs, f.refuses, f.delay
+	f.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return scripts.Range{}, errHung
+	}
+	if refuses != nil {
+		return scripts.Range{}, refuses
+	}
+	<-time.After(delay)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	low := f.max + 1
+	f.max += r.Capacity
+	return scripts.Range{Low: low, High: f.max, Issued: r.Capacity, Seconds: 60}, nil
+}
+
+func (f *fakeServer) giveBack(_ context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.returns = append(f.returns, requests...)
+	return make([]scripts.Returned, len(requests))
+}
+
+func (f *fakeServer) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *fakeServer) calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.requests)
+}
+
+// withFake makes an allocator on a fake server and closes it with the test.
+func withFake(t *testing.T, f *fakeServer, opts Options) *Allocator {
+	t.Helper()
+	opts, err := opts.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAllocator(f, opts)
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	return a
+}
+
+func mustCollection(t *testing.T, a *Allocator, name string) *Collection {
+	t.Helper()
+	c, err := a.Collection(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func statsOf(t *testing.T, a *Allocator, name string) CollectionStats {
+	t.Helper()
+	for _, s := range a.Stats().Collections {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("no figures of %s", name)
+	return CollectionStats{}
+}

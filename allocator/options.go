@@ -1,0 +1,99 @@
+package allocator
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// Options are the settings of an Allocator. The zero value works; each zero
+// means the default beside it. A value out of range is ErrInvalidOptions or,
+// for the two names, ErrInvalidName.
+type Options struct {
+	// Namespace is the braced part of every key: 1 to 128 bytes without
+	// braces, white space and control characters. Default "Raven".
+	Namespace string
+	// Separator stands between collection and number: one character that is
+	// not "|", a digit, a letter, white space or a control. Default "/".
+	Separator string
+	// MinCapacity is the size of a first range, 1 to MaxCapacity. Default 32.
+	MinCapacity int64
+	// MaxCapacity bounds the size of a range as it doubles, up to 2^40.
+	// Default 1048576.
+	MaxCapacity int64
+	// Limit is the greatest number ever issued; past it: ErrExhausted.
+	// Default math.MaxInt64.
+	Limit int64
+	// Runway is how long an outage is ridden out at the current rate without
+	// an error or a wait: so much is fetched ahead. Default 10 s.
+	Runway time.Duration
+	// RefillTimeout bounds one attempt against one server. Default 2 s.
+	RefillTimeout time.Duration
+	// RequireSeeded makes a missing counter ErrNotSeeded instead of a fresh
+	// start at 1.
+	RequireSeeded bool
+	// GuardGap is how far a counter jumps on evidence of lost writes. Default
+	// 0: computed from what was issued lately.
+	GuardGap int64
+	// Logger gets a warning for each jump and each outage, never a line per
+	// identifier. Default nil: silent.
+	Logger *zap.Logger
+}
+
+const (
+	defaultNamespace     = "Raven"
+	defaultMinCapacity   = 32
+	defaultMaxCapacity   = 1 << 20
+	defaultRunway        = 10 * time.Second
+	defaultRefillTimeout = 2 * time.Second
+
+	// largestRange bounds every range, so that a cursor has more room above it
+	// than all the processors of the world can count through.
+	largestRange = 1 << 40
+)
+
+// withDefaults checks o and fills its zeros.
+func (o Options) withDefaults() (Options, error) {
+	fill(&o.Namespace, defaultNamespace)
+	fill(&o.Separator, prefix.DefaultSeparator)
+	fill(&o.MinCapacity, defaultMinCapacity)
+	fill(&o.MaxCapacity, defaultMaxCapacity)
+	fill(&o.Limit, math.MaxInt64)
+	fill(&o.Runway, defaultRunway)
+	fill(&o.RefillTimeout, defaultRefillTimeout)
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if err := prefix.ValidateNamespace(o.Namespace); err != nil {
+		return o, fmt.Errorf("%w: Namespace: %w", ErrInvalidOptions, err)
+	}
+	if err := prefix.ValidateSeparator(o.Separator); err != nil {
+		return o, fmt.Errorf("%w: Separator: %w", ErrInvalidOptions, err)
+	}
+	switch {
+	case o.MaxCapacity < 1 || o.MaxCapacity > largestRange:
+		return o, fmt.Errorf("%w: MaxCapacity is %d: must be 1 to %d", ErrInvalidOptions, o.MaxCapacity, int64(largestRange))
+	case o.MinCapacity < 1 || o.MinCapacity > o.MaxCapacity:
+		return o, fmt.Errorf("%w: MinCapacity is %d: must be 1 to MaxCapacity, %d", ErrInvalidOptions, o.MinCapacity, o.MaxCapacity)
+	case o.Limit < 1:
+		return o, fmt.Errorf("%w: Limit is %d: must be 1 or more", ErrInvalidOptions, o.Limit)
+	case o.Runway < 0:
+		return o, fmt.Errorf("%w: Runway is %v: must not be negative", ErrInvalidOptions, o.Runway)
+	case o.RefillTimeout < 0:
+		return o, fmt.Errorf("%w: RefillTimeout is %v: must not be negative", ErrInvalidOptions, o.RefillTimeout)
+	case o.GuardGap < 0:
+		return o, fmt.Errorf("%w: GuardGap is %d: must not be negative", ErrInvalidOptions, o.GuardGap)
+	}
+	return o, nil
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

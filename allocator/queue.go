@@ -1,0 +1,44 @@
+package allocator
+
+import "sync"
+
+// refillers bounds the goroutines of one allocator, and with them its
+// concurrent requests, however many collections it has.
+const refillers = 32
+
+// queue runs refills on up to refillers goroutines, which end when there is
+// nothing left to do. The zero value needs run.
+type queue struct {
+	run func(*Collection)
+
+	mu      sync.Mutex // guards what follows; below Collection.mu
+	waiting []*Collection
+	running int
+	workers sync.WaitGroup
+}
+
+func (q *queue) push(c *Collection) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, c)
+	if q.running < refillers {
+		q.running++
+		q.workers.Go(q.work)
+	}
+}
+
+func (q *queue) work() {
+	for {
+		q.mu.Lock()
+		if len(q.waiting) == 0 {
+			q.waiting = nil
+			q.running--
+			q.mu.Unlock()
+			return
+		}
+		c := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		q.mu.Unlock()
+		q.run(c)
+	}
+}

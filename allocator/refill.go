@@ -1,0 +1,148 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// flight is one refill, shared by all that wait for it. It belongs to the
+// collection's mu until done is closed.
+type flight struct {
+	done  chan struct{} // closed when it is over
+	err   error         // set before: why no range came
+	timer *time.Timer   // set while it waits for a back-off to pass
+}
+
+// wait blocks until it makes sense to try again: it puts the next range in use
+// or waits for the refill under way, each caller as long as its own ctx lasts.
+func (c *Collection) wait(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ended(ctx, c.name, nil)
+	}
+	f, err := c.refillOrAdvance()
+	if f == nil || err != nil {
+		return err
+	}
+	c.waits.Add(1)
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.ended(ctx)
+	}
+}
+
+// ended is the error of a caller whose ctx is done: that, and why there was
+// nothing for it until then. With mu held.
+func (c *Collection) ended(ctx context.Context) error {
+	why := c.refused
+	if why == nil {
+		if _, down := c.a.server.gate(0); down != nil {
+			why = attemptError(c.name, down)
+		}
+	}
+	return ended(ctx, c.name, why)
+}
+
+// refillOrAdvance puts the next range in use, or else gives the refill to wait
+// for.
+func (c *Collection) refillOrAdvance() (*flight, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, fmt.Errorf("%s: %w", c.name, ErrClosed)
+	}
+	now := c.a.now()
+	if c.advance(now) {
+		return nil, nil
+	}
+	return c.launch(now), nil
+}
+
+// inHand reports whether the range in use has numbers left.
+func (c *Collection) inHand() bool {
+	s := c.cur.Load()
+	return s != nil && s.left() > 0
+}
+
+// advance puts the next range in use when the current one is used up, with mu
+// held. It reports whether there are numbers in hand.
+func (c *Collection) advance(now time.Duration) bool {
+	for !c.inHand() {
+		s := c.cur.Load()
+		if s != nil {
+			s.park()
+		}
+		if len(c.ahead) == 0 {
+			return false
+		}
+		if s != nil {
+			c.tally.used += s.size
+		}
+		c.cur.Store(c.ahead[0])
+		c.ahead[0] = nil
+		c.ahead = c.ahead[1:]
+	}
+	c.plan(now)
+	return true
+}
+
+// lookAhead is for the caller that reached the mark.
+func (c *Collection) lookAhead() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plan(c.a.now())
+}
+
+// plan fetches the next range when less is held than the horizon takes, or
+// marks where in the range to look again, with mu held.
+func (c *Collection) plan(now time.Duration) {
+	s := c.cur.Load()
+	if c.closed || c.flight != nil || s == nil {
+		return
+	}
+	var ahead int64
+	for _, next := range c.ahead {
+		ahead += next.left()
+	}
+	want := c.demand.want(now, c.tally.used+s.used(), c.a.horizon())
+	for {
+		spare := s.left() + ahead - want
+		if spare < 0 {
+			c.launch(now)
+			return
+		}
+		if s.lookAfter(max(1, spare/2)) {
+			return
+		}
+	}
+}
+
+// launch starts a refill unless one is under way, with mu held. It begins when
+// the back-off of the collection and of the server have passed.
+func (c *Collection) launch(now time.Duration) *flight {
+	if c.flight != nil {
+		return c.flight
+	}
+	f := &flight{done: make(chan struct{})}
+	c.flight = f
+	delay, _ := c.a.server.gate(now)
+	if delay = max(delay, c.backoff.wait(now)); delay > 0 {
+		f.timer = time.AfterFunc(delay, func() { c.a.refills.push(c) })
+	} else {
+		c.a.refills.push(c)
+	}
+	return f
+}
+
+// land ends the flight, with mu held. Whoever waited for it looks again, or
+// gets err.
+func (c *Collection) land(err error) {
+	f := c.flight
+	c.flight = nil
+	f.err = err
+	close(f.done)
+}

@@ -1,0 +1,88 @@
+package allocator
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// span is one range in hand: Redis's answer, immutable, and the cursor that
+// counts through it. Number, prefix, tag and lease live and die together, so a
+// number is never paired with another range's prefix.
+//
+// The cursor is the whole safety of handing out. Add gives each caller another
+// index, and an index up to size is a number of this range. The cursor only
+// grows, but for park and seal, which put it to size when it is past it or to
+// end the range; so no index up to size is given twice, nor after a seal.
+type span struct {
+	taken atomic.Int64 // cursor: the last index handed out, 1..size, or past the end
+	mark  atomic.Int64 // the index whose taker looks whether to fetch ahead, at most size+1
+	size  int64
+	base  int64 // index i is number base+i
+
+	head  string // collection, separator, server prefix
+	tail  string // "-" and the node tag, or nothing
+	from  *prefix.Server
+	token string // lease
+	epoch int64
+}
+
+// carve takes n consecutive indexes, the last of which is returned.
+func (s *span) carve(n int64) (int64, bool) {
+	for {
+		used := s.taken.Load()
+		if n > s.size-used { // also when used is past the end
+			return 0, false
+		}
+		if s.taken.CompareAndSwap(used, used+n) {
+			return used + n, true
+		}
+	}
+}
+
+// used is how many indexes were handed out.
+func (s *span) used() int64 { return min(s.taken.Load(), s.size) }
+
+func (s *span) left() int64 { return s.size - s.used() }
+
+// park brings a cursor that ran past its end back to it, so that it never
+// wraps, however often an empty range is asked. Only for a range that is empty.
+func (s *span) park() { s.taken.Store(s.size) }
+
+// seal ends the range and tells how many indexes were handed out: every caller
+// that got one did so before, every later one finds the end.
+func (s *span) seal() int64 { return min(s.taken.Swap(s.size), s.size) }
+
+// lookAfter has the taker of the n-th index from now look whether to fetch
+// ahead. It reports false when that index was taken meanwhile, so that nobody
+// will.
+func (s *span) lookAfter(n int64) bool {
+	mark := min(s.used()+n, s.size+1)
+	s.mark.Store(mark)
+	return s.taken.Load() < mark
+}
+
+func (s *span) low() int64  { return s.base + 1 }
+func (s *span) high() int64 { return s.base + s.size }
+
+// text builds the identifier with the only allocation of the hot path.
+func (s *span) text(number int64) string {
+	var digits [20]byte
+	return s.head + string(strconv.AppendInt(digits[:0], number, 10)) + s.tail
+}
+
+func (s *span) appendText(dst []byte, number int64) []byte {
+	dst = append(dst, s.head...)
+	dst = strconv.AppendInt(dst, number, 10)
+	return append(dst, s.tail...)
+}
+
+func (s *span) id(collection string, number int64) prefix.ID {
+	return prefix.ID{
+		Collection:   collection,
+		ServerPrefix: s.from.ServerPrefix,
+		Number:       number,
+		NodeTag:      s.from.NodeTag,
+	}
+}
