@@ -161,7 +161,7 @@ func (c *Collection) fail(err error) {
 	c.takers = nil
 	c.land(err)
 	if s := c.cur.Load(); s != nil {
-		for s.left() > 0 && !s.lookAfter(1) {
+		for !s.lookAfter(1) {
 		}
 	}
 }

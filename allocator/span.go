@@ -55,12 +55,12 @@ func (s *span) park() { s.taken.Store(s.size) }
 func (s *span) seal() int64 { return min(s.taken.Swap(s.size), s.size) }
 
 // lookAfter has the taker of the n-th index from now look whether to fetch
-// ahead. It reports false when that index was taken meanwhile, so that nobody
-// will.
+// ahead; past the end nobody needs to. It reports false when that index was
+// taken meanwhile, so that nobody will.
 func (s *span) lookAfter(n int64) bool {
 	mark := min(s.used()+n, s.size+1)
 	s.mark.Store(mark)
-	return s.taken.Load() < mark
+	return mark > s.size || s.taken.Load() < mark
 }
 
 func (s *span) low() int64  { return s.base + 1 }

@@ -86,7 +86,7 @@ func serverName(path string) (string, error) {
 	defer cancel()
 	output, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("test server %q does not run: %w: %s", path, err, output)
+		return "", fmt.Errorf("test server %q does not run: %w; it said %q", path, err, output)
 	}
 	version := versionLine.FindSubmatch(output)
 	if version == nil {

@@ -20,6 +20,7 @@ import (
 const victimEnv = "REDISTEST_VICTIM"
 
 func TestServerDiesWithItsTestProcess(t *testing.T) {
+	t.Parallel()
 	binaries := redistest.Binaries(t)
 	if name := os.Getenv(victimEnv); name != "" {
 		i := slices.IndexFunc(binaries, func(b redistest.Binary) bool { return b.Name == name })
@@ -27,7 +28,6 @@ func TestServerDiesWithItsTestProcess(t *testing.T) {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until killed
 		return
 	}
-	t.Parallel()
 	for _, b := range binaries {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()

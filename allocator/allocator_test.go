@@ -1,0 +1,363 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func mustNew(t *testing.T, client redis.UniversalClient, opts Options) *Allocator {
+	t.Helper()
+	a, err := New(client, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	return a
+}
+
+func mustNumber(t *testing.T, a *Allocator, collection string) int64 {
+	t.Helper()
+	n, err := a.NextNumber(t.Context(), collection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func mustClose(t *testing.T, a *Allocator) {
+	t.Helper()
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantMax(t *testing.T, client *redis.Client, collection, want string) {
+	t.Helper()
+	if got := client.HGet(context.Background(), "{Raven}/HiLo/"+collection, "Max").Val(); got != want {
+		t.Errorf("Max of %s is %q, want %q", collection, got, want)
+	}
+}
+
+// fleet takes n numbers with each of some goroutines and gives all of them.
+func fleet(t *testing.T, goroutines, n int, next func(i int) (int64, error)) []int64 {
+	t.Helper()
+	numbers := make([][]int64, goroutines)
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for range n {
+				number, err := next(g)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				numbers[g] = append(numbers[g], number)
+			}
+		})
+	}
+	wg.Wait()
+	return slices.Concat(numbers...)
+}
+
+// wantDistinct fails on every number that was given twice.
+func wantDistinct(t *testing.T, numbers []int64) {
+	t.Helper()
+	slices.Sort(numbers)
+	for i := 1; i < len(numbers); i++ {
+		if numbers[i] == numbers[i-1] {
+			t.Errorf("%d was given twice", numbers[i])
+		}
+	}
+}
+
+func TestAHundredGoroutinesGetExactlyTheFirstTwoThousand(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		a := mustNew(t, s.Client(t), Options{})
+		numbers := fleet(t, 100, 20, func(int) (int64, error) { return a.NextNumber(t.Context(), "orders") })
+		slices.Sort(numbers)
+		for i, n := range numbers {
+			if n != int64(i+1) {
+				t.Fatalf("number %d is %d", i+1, n)
+			}
+		}
+		if len(numbers) != 2000 {
+			t.Errorf("%d numbers", len(numbers))
+		}
+	})
+}
+
+func TestManyAllocatorsNeverShareANumber(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		var fleetOf [8]*Allocator
+		for i := range fleetOf {
+			fleetOf[i] = mustNew(t, s.Client(t), Options{})
+		}
+		numbers := fleet(t, 32, 1000, func(g int) (int64, error) {
+			return fleetOf[g%len(fleetOf)].NextNumber(t.Context(), "orders")
+		})
+		wantDistinct(t, numbers)
+		for _, a := range fleetOf {
+			mustClose(t, a)
+		}
+		for _, a := range fleetOf {
+			s := statsOf(t, a, "orders")
+			if s.Reserved != s.Issued+s.Returned+s.Burnt || s.Held != 0 || s.Issued != 4000 || s.Burnt < 0 {
+				t.Errorf("figures do not add up: %+v", s)
+			}
+		}
+	})
+}
+
+func TestALoneClientLeavesMaxAtTheLastNumberItUsed(t *testing.T) {
+	t.Parallel()
+	for _, used := range []int{1, 31, 32, 33, 100, 1000} {
+		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+			client := s.Client(t)
+			a := mustNew(t, client, Options{})
+			for range used {
+				mustNumber(t, a, "orders")
+			}
+			mustClose(t, a)
+			wantMax(t, client, "orders", fmt.Sprint(used))
+			b := mustNew(t, client, Options{})
+			if got := mustNumber(t, b, "orders"); got != int64(used+1) {
+				t.Errorf("the next client begins at %d", got)
+			}
+			wantMax(t, client, "orders", fmt.Sprint(used+32))
+			if got := client.HGet(t.Context(), "{Raven}/HiLo/orders", "Epoch").Val(); got != "" {
+				t.Errorf("epoch %s", got)
+			}
+		})
+	}
+}
+
+func TestRangesOfThreeGiveTheClassicNumbers(t *testing.T) {
+	t.Parallel()
+	type row struct{ Hi, Lo, Number int64 }
+	rows := vectors[row](t, "classic.json")
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		a := mustNew(t, s.Client(t), Options{MinCapacity: 3, MaxCapacity: 3})
+		for _, row := range rows {
+			if got := mustNumber(t, a, "orders"); got != row.Number || got != (row.Hi-1)*3+row.Lo {
+				t.Errorf("got %d, want %d", got, row.Number)
+			}
+		}
+	})
+}
+
+func TestIdentifiersCarryWhatTheServerAdds(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Collection   string
+		ServerPrefix string `json:"server_prefix"`
+		Number       string
+		NodeTag      string `json:"node_tag"`
+		Separator    string
+		Text         string
+	}
+	rows := vectors[row](t, "identifiers.json")
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		admin, err := NewAdmin(client, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			var number int64
+			if _, err := fmt.Sscan(row.Number, &number); err != nil {
+				t.Fatal(err)
+			}
+			client.FlushAll(t.Context())
+			adds := prefix.Server{ServerPrefix: row.ServerPrefix, NodeTag: row.NodeTag}
+			if err := admin.SetServerPrefix(t.Context(), adds); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := admin.Seed(t.Context(), row.Collection, number-1, true); err != nil {
+				t.Fatal(err)
+			}
+			want := prefix.ID{Collection: row.Collection, ServerPrefix: row.ServerPrefix, Number: number, NodeTag: row.NodeTag}
+			for name, next := range map[string]func(*Collection) (string, error){
+				"Next": func(c *Collection) (string, error) { return c.Next(t.Context()) },
+				"AppendNext": func(c *Collection) (string, error) {
+					text, err := c.AppendNext(t.Context(), nil)
+					return string(text), err
+				},
+				"TryNext": func(c *Collection) (string, error) {
+					if _, ok := c.TryNext(); ok {
+						t.Error("TryNext had a number before any range was there")
+					}
+					for {
+						if text, ok := c.TryNext(); ok {
+							return text, nil
+						}
+					}
+				},
+				"NextID": func(c *Collection) (string, error) {
+					id, err := c.NextID(t.Context())
+					if id != want {
+						t.Errorf("NextID gave %+v, want %+v", id, want)
+					}
+					return string(id.Append(nil, row.Separator)), err
+				},
+				"Take": func(c *Collection) (string, error) {
+					batch, err := c.Take(t.Context(), 1)
+					return strings.Join(batch.Strings(), " "), err
+				},
+			} {
+				a := mustNew(t, client, Options{Separator: row.Separator})
+				text, err := next(mustCollection(t, a, row.Collection))
+				if err != nil || text != row.Text {
+					t.Errorf("%s gave %q, %v, want %q", name, text, err, row.Text)
+				}
+				mustClose(t, a)
+				if _, err := admin.Seed(t.Context(), row.Collection, number-1, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+func TestAPrefixThatChangesComesWithTheNextRange(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		admin, err := NewAdmin(client, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := mustNew(t, client, Options{MinCapacity: 3, MaxCapacity: 3})
+		var ids []string
+		for _, adds := range []prefix.Server{{ServerPrefix: "NorthServer/"}, {NodeTag: "A"}} {
+			if err := admin.SetServerPrefix(t.Context(), adds); err != nil {
+				t.Fatal(err)
+			}
+			batch, err := mustCollection(t, a, "orders").Take(t.Context(), 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, batch.Strings()...)
+		}
+		if got := strings.Join(ids, " "); got != "orders/NorthServer/1 orders/NorthServer/2 orders/NorthServer/3 orders/4-A orders/5-A orders/6-A" {
+			t.Error(got)
+		}
+	})
+}
+
+func TestNamesThatDifferInCaseShareACounterAndKeepTheirSpelling(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		a := mustNew(t, client, Options{})
+		var got []string
+		for _, name := range []string{"Orders", "orders", "ORDERS", "Orders"} {
+			id, err := a.Next(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, id)
+		}
+		if text := strings.Join(got, " "); text != "Orders/1 orders/33 ORDERS/65 Orders/2" {
+			t.Error(text)
+		}
+		if n := client.DBSize(t.Context()).Val(); n != 1 {
+			t.Errorf("%d keys", n)
+		}
+	})
+}
+
+func TestTheLimitIsTheLastNumber(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int64{1, 40, 1<<53 + 3, math.MaxInt64} {
+		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+			client := s.Client(t)
+			from := max(0, limit-40)
+			client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", from)
+			a := mustNew(t, client, Options{Limit: limit})
+			for want := from + 1; ; want++ {
+				if got := mustNumber(t, a, "orders"); got != want {
+					t.Fatalf("got %d, want %d", got, want)
+				}
+				if want == limit {
+					break
+				}
+			}
+			if n, err := a.NextNumber(t.Context(), "orders"); !errors.Is(err, ErrExhausted) {
+				t.Errorf("past the limit: %d, %v", n, err)
+			}
+			wantMax(t, client, "orders", fmt.Sprint(limit))
+		})
+	}
+}
+
+func TestARequiredSeedIsAskedFor(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		a := mustNew(t, client, Options{RequireSeeded: true})
+		if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotSeeded) {
+			t.Errorf("unseeded: %v", err)
+		}
+		client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 4000)
+		if got := mustNumber(t, a, "orders"); got != 4001 {
+			t.Errorf("seeded: %d", got)
+		}
+	})
+}
+
+func TestOptionsOutOfRangeAreErrorsThatNameTheField(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // never dialled
+	defer client.Close()
+	for field, opts := range map[string]Options{
+		"Namespace":     {Namespace: "{a}"},
+		"Separator":     {Separator: "|"},
+		"MinCapacity":   {MinCapacity: -1},
+		"MaxCapacity":   {MaxCapacity: -1},
+		"MaxCapacity ":  {MaxCapacity: largestRange + 1},
+		"MinCapacity ":  {MinCapacity: 100, MaxCapacity: 10},
+		"Limit":         {Limit: -1},
+		"Runway":        {Runway: -1},
+		"RefillTimeout": {RefillTimeout: -1},
+		"GuardGap":      {GuardGap: -1},
+	} {
+		_, err := New(client, opts)
+		if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), strings.TrimSpace(field)) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if _, err := New(nil, Options{}); !errors.Is(err, ErrInvalidOptions) {
+		t.Errorf("no client: %v", err)
+	}
+}
+
+func TestBadNamesAreErrorsWithoutIO(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer client.Close()
+	a := mustNew(t, client, Options{})
+	for _, name := range []string{"", "a/b", "a|b", "{a}", "a b", "a\n", strings.Repeat("a", 129), "\xff"} {
+		if _, err := a.Collection(name); !errors.Is(err, ErrInvalidName) {
+			t.Errorf("Collection %q: %v", name, err)
+		}
+		if _, err := a.Next(t.Context(), name); !errors.Is(err, ErrInvalidName) {
+			t.Errorf("Next %q: %v", name, err)
+		}
+	}
+	if stats := a.Stats(); len(stats.Collections) != 0 {
+		t.Errorf("figures of nothing: %+v", stats)
+	}
+}

@@ -1,0 +1,155 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestTakeGivesConsecutiveNumbers(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "N/", "NodeTag", "A")
+		c := mustCollection(t, mustNew(t, client, Options{}), "orders")
+		batch, err := c.Take(t.Context(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"orders/N/1-A", "orders/N/2-A", "orders/N/3-A"}
+		if got := batch.Strings(); !slices.Equal(got, want) {
+			t.Errorf("Strings: %v", got)
+		}
+		if got := slices.Collect(batch.All()); !slices.Equal(got, want) {
+			t.Errorf("All: %v", got)
+		}
+		ids := slices.Collect(batch.IDs())
+		if len(ids) != 3 || ids[2] != (prefix.ID{Collection: "orders", ServerPrefix: "N/", Number: 3, NodeTag: "A"}) {
+			t.Errorf("IDs: %+v", ids)
+		}
+		if batch.Range() != (Range{1, 3}) || batch.Len() != 3 {
+			t.Errorf("Range %v, Len %d", batch.Range(), batch.Len())
+		}
+		for range batch.All() {
+			break // a consumer may stop
+		}
+		for range batch.IDs() {
+			break
+		}
+	})
+}
+
+func TestTheZeroBatchIsEmpty(t *testing.T) {
+	t.Parallel()
+	var b Batch
+	if b.Len() != 0 || b.Range() != (Range{}) || b.Strings() != nil || len(slices.Collect(b.All())) != 0 || len(slices.Collect(b.IDs())) != 0 {
+		t.Error("it is not")
+	}
+}
+
+func TestTakeBesideNextGivesEachNumberOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		c := mustCollection(t, mustNew(t, s.Client(t), Options{}), "orders")
+		var mu sync.Mutex
+		var numbers []int64
+		var wg sync.WaitGroup
+		for g := range 16 {
+			wg.Go(func() {
+				var mine []int64
+				for i := range 200 {
+					if g%2 == 0 {
+						n, err := c.NextNumber(t.Context())
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						mine = append(mine, n)
+						continue
+					}
+					want := int64(1 + (i*g)%700)
+					batch, err := c.Take(t.Context(), want)
+					if err != nil || batch.Len() != want {
+						t.Errorf("%d of %d, %v", batch.Len(), want, err)
+						return
+					}
+					for n := batch.Range().Low; n <= batch.Range().High; n++ {
+						mine = append(mine, n)
+					}
+				}
+				mu.Lock()
+				numbers = append(numbers, mine...)
+				mu.Unlock()
+			})
+		}
+		wg.Wait()
+		wantDistinct(t, numbers)
+		if got := statsOf(t, c.a, "orders"); got.Issued != int64(len(numbers)) {
+			t.Errorf("%d issued by the figures, %d in hand", got.Issued, len(numbers))
+		}
+	})
+}
+
+func TestTakeOfALargeBatchCostsOneRequestOfItsSize(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		c := mustCollection(t, withFake(t, f, Options{}), "orders")
+		for range 3 {
+			if _, err := c.Take(t.Context(), 1000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if f.calls() != 3 || f.max != 3000 {
+			t.Errorf("%d requests for %d numbers", f.calls(), f.max)
+		}
+	})
+}
+
+func TestTakeThatEndsEarlyTakesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{delay: time.Second}
+		a := withFake(t, f, Options{})
+		c := mustCollection(t, a, "orders")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := c.Take(ctx, 100); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrUnavailable) {
+			t.Error(err)
+		}
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		if got := statsOf(t, a, "orders"); got.Issued != 0 || got.Held != 100 {
+			t.Errorf("figures %+v", got)
+		}
+		if n, err := c.NextNumber(t.Context()); n != 1 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+}
+
+func TestTakeKnowsItsBounds(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		c := mustCollection(t, mustNew(t, client, Options{Limit: 50}), "orders")
+		for _, n := range []int64{0, -1, largestRange + 1} {
+			if _, err := c.Take(t.Context(), n); !errors.Is(err, ErrInvalidOptions) {
+				t.Errorf("%d: %v", n, err)
+			}
+		}
+		if _, err := c.Take(t.Context(), 51); !errors.Is(err, ErrExhausted) {
+			t.Errorf("more than there are: %v", err)
+		}
+		if batch, err := c.Take(t.Context(), 50); err != nil || batch.Range() != (Range{1, 50}) {
+			t.Errorf("all there are: %v, %v", batch.Range(), err)
+		}
+	})
+}

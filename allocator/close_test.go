@@ -1,0 +1,253 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// Callers run while the allocator is closed: what they got and what came back
+// make up the counter exactly.
+func TestCloseReturnsWhatWasNotHandedOut(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		var all []int64
+		for range 20 {
+			a := mustNew(t, client, Options{})
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					var mine []int64
+					for {
+						n, err := a.NextNumber(t.Context(), "orders")
+						if err != nil {
+							if !errors.Is(err, ErrClosed) {
+								t.Error(err)
+							}
+							break
+						}
+						mine = append(mine, n)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					all = append(all, mine...)
+				})
+			}
+			for statsOfAny(a).Issued < 100 {
+			}
+			mustClose(t, a)
+			wg.Wait()
+			if got := statsOf(t, a, "orders"); got.Burnt != 0 || got.Held != 0 {
+				t.Errorf("a lone client burnt numbers: %+v", got)
+			}
+		}
+		slices.Sort(all)
+		for i, n := range all {
+			if n != int64(i+1) {
+				t.Fatalf("number %d is %d", i+1, n)
+			}
+		}
+		wantMax(t, client, "orders", fmt.Sprint(len(all)))
+	})
+}
+
+func statsOfAny(a *Allocator) CollectionStats {
+	if all := a.Stats().Collections; len(all) > 0 {
+		return all[0]
+	}
+	return CollectionStats{}
+}
+
+func TestAfterCloseEverythingIsErrClosed(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		a := mustNew(t, s.Client(t), Options{})
+		c := mustCollection(t, a, "orders")
+		mustNumber(t, a, "orders")
+		mustClose(t, a)
+		mustClose(t, a)
+		_, err1 := c.Next(t.Context())
+		_, err2 := c.Take(t.Context(), 1)
+		_, err3 := a.Next(t.Context(), "orders")
+		_, err4 := a.Next(t.Context(), "users")
+		for i, err := range []error{err1, err2, err3, err4} {
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("%d: %v", i+1, err)
+			}
+		}
+		if _, ok := c.TryNext(); ok {
+			t.Error("TryNext after Close")
+		}
+	})
+}
+
+func TestCloseReturnsConsecutiveRangesAsOne(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		who string
+		n   int64
+	}
+	tests := []struct {
+		name  string
+		steps []step // Take by one of two clients
+		want  string // Max after a has closed
+	}{
+		{"nothing used up", []step{{"a", 1}}, "1"},
+		{"two in a row, the newer one untouched", []step{{"a", 1}, {"a", 32}, {"a", 1}}, "64"},
+		{"somebody else in between", []step{{"a", 1}, {"b", 1}, {"a", 30}, {"a", 2}}, "66"},
+		{"somebody else after", []step{{"a", 1}, {"b", 1}}, "64"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				opts := Options{MaxCapacity: 32, Runway: time.Nanosecond}
+				who := map[string]*Collection{
+					"a": mustCollection(t, mustNew(t, client, opts), "orders"),
+					"b": mustCollection(t, mustNew(t, client, opts), "orders"),
+				}
+				for _, step := range test.steps {
+					if _, err := who[step.who].Take(t.Context(), step.n); err != nil {
+						t.Fatal(err)
+					}
+				}
+				mustClose(t, who["a"].a)
+				wantMax(t, client, "orders", test.want)
+			})
+		})
+	}
+}
+
+func TestSealMergesWhatIsConsecutive(t *testing.T) {
+	t.Parallel()
+	s := func(low, high, used, epoch int64) *span {
+		s := &span{base: low - 1, size: high - low + 1, token: fmt.Sprint(low), epoch: epoch}
+		s.taken.Store(used)
+		return s
+	}
+	tests := []struct {
+		name      string
+		spans     []*span
+		end, last int64
+		token     string
+	}{
+		{"one, partly used", []*span{s(1, 32, 5, 0)}, 32, 5, "1"},
+		{"one, untouched", []*span{s(33, 64, 0, 0)}, 64, 32, "33"},
+		{"three in a row", []*span{s(1, 32, 5, 0), s(33, 64, 0, 0), s(65, 128, 0, 0)}, 128, 5, "65"},
+		{"the oldest used up", []*span{s(1, 32, 40, 0), s(33, 64, 0, 0)}, 64, 32, "33"},
+		{"the middle carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0), s(65, 128, 0, 0)}, 128, 34, "65"},
+		{"the newest carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0)}, 64, 34, "33"},
+		{"not consecutive", []*span{s(1, 32, 5, 0), s(65, 96, 0, 0)}, 96, 64, "65"},
+		{"a jump in between", []*span{s(1, 32, 5, 0), s(33, 64, 0, 1)}, 64, 32, "33"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := mustCollection(t, withFake(t, &fakeServer{}, Options{}), "orders")
+			c.cur.Store(test.spans[0])
+			c.ahead = test.spans[1:]
+			got, ok := c.seal()
+			if r := got.request; !ok || r.End != test.end || r.Last != test.last || r.Token != test.token {
+				t.Errorf("returns %d..%d by %s, want %d..%d by %s", r.Last+1, r.End, r.Token, test.last+1, test.end, test.token)
+			}
+		})
+	}
+}
+
+func TestCloseWithRedisDownEndsInTimeAndSaysWhatIsLost(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		a := mustNew(t, s.Client(t), Options{})
+		mustNumber(t, a, "orders")
+		mustNumber(t, a, "users")
+		s.Pause()
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		err := a.Close(ctx)
+		if !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("close: %v", err)
+		}
+		if text := err.Error(); !strings.Contains(text, "orders 2..32") || !strings.Contains(text, "users 2..32") {
+			t.Errorf("it does not say what was lost: %s", text)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if got := a.Close(t.Context()); got != err {
+			t.Errorf("the second time: %v", got)
+		}
+		if got := statsOf(t, a, "orders"); got.Burnt != 31 {
+			t.Errorf("figures %+v", got)
+		}
+	})
+}
+
+func TestCloseWaitsForTheRefillUnderWayAndReturnsItsRange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{delay: time.Second}
+		a := withFake(t, f, Options{})
+		c := mustCollection(t, a, "orders")
+		failed := make(chan error)
+		go func() {
+			_, err := c.Next(t.Context())
+			failed <- err
+		}()
+		go func() {
+			_, err := c.Take(t.Context(), 5)
+			failed <- err
+		}()
+		synctest.Wait()
+		start := time.Now()
+		closed := make(chan error)
+		go func() { closed <- a.Close(t.Context()) }()
+		for range 2 {
+			if err := <-failed; !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+		}
+		if err := <-closed; err != nil || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if len(f.returns) != 1 || f.returns[0].Last != 0 || f.returns[0].End != 32 {
+			t.Errorf("returned %+v", f.returns)
+		}
+	})
+}
+
+func TestCloseInABackoffEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{refuses: errHung}
+		a := withFake(t, f, Options{})
+		c := mustCollection(t, a, "orders")
+		if _, err := c.Next(t.Context()); !errors.Is(err, ErrUnavailable) {
+			t.Fatal(err)
+		}
+		failed := make(chan error)
+		go func() {
+			_, err := c.Next(t.Context())
+			failed <- err
+		}()
+		synctest.Wait()
+		start := time.Now()
+		if err := a.Close(t.Context()); err != nil || time.Since(start) != 0 {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if err := <-failed; !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	})
+}

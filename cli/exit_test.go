@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestMistakesInTheCommandLine(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 200)
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"an unknown command", []string{"frobnicate"}, `hilo has no command "frobnicate"; see hilo --help`},
+		{"a command misspelt", []string{"nxt"}, `did you mean "next"?`},
+		{"an unknown command below another", []string{"prefix", "frobnicate"}, `hilo prefix has no command "frobnicate"; see hilo prefix --help`},
+		{"a command below another misspelt", []string{"prefix", "gte"}, `did you mean "get"?`},
+		{"an unknown topic of help", []string{"help", "frobnicate"}, `hilo has no command "frobnicate"`},
+		{"a flag as a topic of help", []string{"help", "--", "--count"}, `no help about "--count"`},
+		{"an unknown flag", []string{"next", "orders", "--frobnicate"}, "hilo next has no flag --frobnicate; see hilo next --help"},
+		{"a flag misspelt", []string{"next", "orders", "--cuont", "3"}, "did you mean --count?"},
+		{"a global flag misspelt", []string{"next", "orders", "--nmespace", "N"}, "did you mean --namespace?"},
+		{"a short flag", []string{"next", "orders", "-n", "3"}, "hilo next has no flag -n"},
+		{"another command's flag", []string{"list", "--count", "3"}, "hilo list has no flag --count"},
+		{"a flag before its command", []string{"--count", "3", "next", "orders"}, "stands after the command's name"},
+		{"a flag without its value", []string{"next", "orders", "--count"}, "--count needs a value; see hilo next --help"},
+		{"a flag with a value it has no use for", []string{"seed", "orders", "--max", "1", "--force=maybe"}, `--force is "maybe": must be true or false`},
+		{"no collection", []string{"next"}, "hilo next needs a COLLECTION: hilo next COLLECTION"},
+		{"no collection to seed", []string{"seed", "--max", "3"}, "hilo seed needs a COLLECTION"},
+		{"an argument too many", []string{"next", "orders", "companies"}, `takes one argument: "companies" is one too many`},
+		{"an argument where none belongs", []string{"list", "orders"}, `takes no arguments: "orders" is one too many`},
+		{"two prefixes", []string{"prefix", "set", "A/", "B/"}, `"B/" is one too many`},
+		{"neither prefix nor tag", []string{"prefix", "set"}, "needs a PREFIX, a --tag, or both"},
+		{"a prefix that ends in a digit", []string{"prefix", "set", "North1"}, `"North1" ends in a digit`},
+		{"a tag with a dash", []string{"prefix", "set", "--tag", "A-B"}, `node tag "A-B"`},
+		{"count 0", []string{"next", "orders", "--count", "0"}, "--count is 0: must be 1 or more"},
+		{"count -1", []string{"next", "orders", "--count", "-1"}, "--count is -1: must be 1 or more"},
+		{"count far below", []string{"next", "orders", "--count", "-99999999999999999999"}, "must be 1 or more"},
+		{"count too great", []string{"next", "orders", "--count=9223372036854775808"}, "at most 9223372036854775807"},
+		{"count of words", []string{"next", "orders", "--count", "many"}, `--count is "many": must be a whole number`},
+		{"count with a fraction", []string{"next", "orders", "--count", "1.5"}, "must be a whole number"},
+		{"an empty count", []string{"next", "orders", "--count="}, "must be a whole number"},
+		{"no max", []string{"seed", "orders"}, "hilo seed needs --max N"},
+		{"max too great", []string{"seed", "orders", "--max", "9223372036854775808"}, "--max is 9223372036854775808: must be at most 9223372036854775807"},
+		{"max below 0", []string{"seed", "orders", "--max", "-1"}, "--max is -1: must be 0 or more"},
+		{"a collection with the separator", []string{"next", "a/b"}, `"a/b" holds the separator "/"`},
+		{"a collection with a separator of one's own", []string{"next", "a:b", "--separator", ":"}, `"a:b" holds the separator ":"`},
+		{"a collection with |", []string{"next", "a|b"}, `"a|b" holds "|"`},
+		{"an empty collection", []string{"next", ""}, "collection is empty"},
+		{"a collection of 200 bytes", []string{"next", long}, "200 bytes long: at most 128"},
+		{"a collection with a line break", []string{"next", "a\nb"}, `"a\nb" holds white space`},
+		{"a namespace with braces", []string{"list", "--namespace", "{a}"}, "with --namespace"},
+		{"an empty namespace", []string{"list", "--namespace", ""}, "namespace is empty"},
+		{"a separator of two", []string{"list", "--separator", "::"}, "with --separator"},
+		{"an output of nobody", []string{"list", "--output", "yaml"}, `--output is "yaml": must be text or json`},
+		{"a level of nobody", []string{"list", "--log-level", "loud"}, `--log-level is "loud": must be`},
+		{"a level that zap has and we have not", []string{"list", "--log-level", "panic"}, "must be debug, info, warn or error"},
+		{"a time-out without a unit", []string{"list", "--timeout", "5"}, `--timeout is "5": must be a duration`},
+		{"a time-out of nothing", []string{"list", "--timeout", "0s"}, "--timeout is 0s: must be more than 0"},
+		{"an address without a port", []string{"dev", "--addr", "localhost"}, "must be HOST:PORT"},
+		{"an address with a port like none", []string{"dev", "--addr", "localhost:99999"}, "must be HOST:PORT"},
+		{"a server where none is used", []string{"demo", "--redis", "embedded:"}, "leave out --redis"},
+		{"the version with more", []string{"--version", "--redis", "embedded:"}, "leave out --redis"},
+		{"the version of a command", []string{"next", "orders", "--version"}, "--version stands alone"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			// Nothing answers there, and nobody must have asked.
+			environment := map[string]string{"HILO_REDIS_URL": "redis://127.0.0.1:1/0"}
+			mustFail(t, exitUsage, hiloWith(t, environment, test.args...), test.want)
+		})
+	}
+}
+
+func TestBadValuesOfTheEnvironmentAreNamedAfterIt(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"HILO_REDIS_URL", "HILO_NAMESPACE", "HILO_SEPARATOR", "HILO_OUTPUT", "HILO_LOG_LEVEL", "HILO_TIMEOUT"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mustFail(t, exitUsage, hiloWith(t, map[string]string{name: "{{{"}, "list"), name)
+		})
+	}
+}
+
+func TestAFlagWinsOverTheEnvironment(t *testing.T) {
+	t.Parallel()
+	environment := map[string]string{"HILO_REDIS_URL": "embedded:", "HILO_OUTPUT": "json", "HILO_SEPARATOR": ":"}
+	if r := hiloWith(t, environment, "next", "orders"); r.stdout != "[\n  \"orders:1\"\n]\n" {
+		t.Errorf("%+v", r)
+	}
+	if r := hiloWith(t, environment, "next", "orders", "--output=text", "--separator", "."); r.stdout != "orders.1\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// commandsOnAServer are those that talk to one, in an order in which they all succeed.
+func commandsOnAServer() []string {
+	return []string{"next orders", "seed orders --max 3", "list", "inspect orders", "prefix get", "prefix set North/", "prefix set North/ --tag A", "prefix clear"}
+}
+
+func TestNoRedisThere(t *testing.T) {
+	t.Parallel()
+	dead := redistest.StartMini(t)
+	dead.Kill()
+	socket := filepath.Join(t.TempDir(), "none.sock")
+	tests := []struct{ name, url, addr string }{
+		{"at a port", dead.URL(), dead.Addr() + ": dial tcp"},
+		{"at a socket", "unix://" + socket, socket + ": dial unix"},
+		{"behind sentinels", "redis+sentinel://" + dead.Addr() + "/m", "m by way of the sentinels " + dead.Addr()},
+		{"in a cluster", "redis+cluster://" + dead.Addr(), "the cluster " + dead.Addr()},
+	}
+	for _, test := range tests {
+		for _, command := range commandsOnAServer() {
+			t.Run(test.name+": "+command, func(t *testing.T) {
+				t.Parallel()
+				r := hilo(t, append(strings.Fields(command), "--redis", test.url)...)
+				mustFail(t, exitUnavailable, r, "no Redis answers at "+test.addr, "start one, or name it with --redis URL")
+			})
+		}
+	}
+}
+
+func TestRedisThatNeverAnswers(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	for _, command := range commandsOnAServer() {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			r := hilo(t, append(strings.Fields(command), "--timeout", "50ms", "--redis", "redis://"+listener.Addr().String())...)
+			mustFail(t, exitUnavailable, r, "no Redis answers at "+listener.Addr().String())
+		})
+	}
+}
+
+func TestLoginRefused(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		if s.Real() {
+			if err := s.Client(t).ConfigSet(t.Context(), "requirepass", "right").Err(); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			s.Mini().RequireAuth("right")
+		}
+		with := func(login string) string { return strings.Replace(s.URL(), "redis://", "redis://"+login, 1) }
+		for _, command := range commandsOnAServer() {
+			args := append(strings.Fields(command), "--redis")
+			mustFail(t, exitUnavailable, hilo(t, append(args, with(":wrong@"))...), "refuses the login (WRONGPASS", "check user and password in --redis")
+			mustFail(t, exitUnavailable, hilo(t, append(args, with("nobody:right@"))...), "refuses the login (WRONGPASS")
+			mustFail(t, exitUnavailable, hilo(t, append(args, with(""))...), "wants a login; give user and password")
+			must(t, append(args, with(":right@"))...)
+		}
+	})
+}
+
+func TestRedisThatDoesNotServe(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, reply, want string }{
+		{"while it loads", "LOADING Redis is loading the dataset in memory", "still loading its data (LOADING"},
+		{"as a replica", "READONLY You can't write against a read only replica.", "is a replica and takes no writes (READONLY"},
+		{"this user", "NOPERM this user has no permissions", "does not let this user do it (NOPERM"},
+		{"for want of memory", "OOM command not allowed when used memory > 'maxmemory'.", "does not serve this (OOM"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.StartMini(t)
+			s.Hook(func(cmd string, _ []string) string {
+				if cmd == "HELLO" || cmd == "CLIENT" {
+					return ""
+				}
+				return test.reply
+			})
+			for _, command := range commandsOnAServer() {
+				mustFail(t, exitUnavailable, hilo(t, append(strings.Fields(command), "--redis", s.URL())...), test.want)
+			}
+		})
+	}
+}

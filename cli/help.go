@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+const helpName = "help"
+
+// The templates of the help: in the shape of urfave/cli's own, with no value taken from the environment.
+const (
+	appHelp = `{{.Name}} - {{.Usage}}
+
+Usage:
+   {{.UsageText}}
+
+Commands:{{range .VisibleCommands}}
+   {{.Name}}{{"\t"}}{{.Usage}}{{end}}
+
+Global flags, which stand anywhere:{{range .VisibleFlags}}
+   {{.}}{{end}}
+
+Servers, as --redis URL, or several as --redis NAME=URL each (in $HILO_REDIS_URL with white space between them):
+   redis://[USER:PASSWORD@]HOST:PORT/DATABASE   one server; rediss:// with TLS
+   unix://[USER:PASSWORD@]/PATH?db=DATABASE     one server, by its socket
+   redis+sentinel://[…@]HOST:PORT,HOST:PORT/MASTER/DATABASE
+                                                the master that sentinels name; rediss+sentinel:// with TLS;
+                                                USER:PASSWORD are the server's, those of the sentinels are
+                                                ?sentinel_username=…&sentinel_password=…
+   redis+cluster://[…@]HOST:PORT,HOST:PORT      a cluster; rediss+cluster:// with TLS
+   embedded:                                    in this process, gone when it ends
+   In USER and PASSWORD, characters such as @ : / ? # are written with a percent sign (%40 for @). Options
+   such as ?dial_timeout=3s are those of go-redis. Passwords are never shown.
+
+Exit codes: 0 done, 1 failed or interrupted, 2 a mistake in the command line, 3 Redis unavailable,
+   4 refused by a rule or exhausted, 5 a check found a fault.
+
+hilo demo needs nothing. hilo COMMAND --help tells more, with examples.
+`
+	commandHelp = `{{.HelpName}} - {{.Usage}}
+
+Usage:
+   {{.UsageText}}
+
+{{.Description}}{{if .VisibleCommands}}
+
+Commands:{{range .VisibleCommands}}
+   {{.Name}}{{"\t"}}{{.Usage}}{{end}}{{end}}
+
+Flags:{{range .VisibleFlags}}
+   {{.}}{{end}}
+
+The global flags (hilo --help) may stand here too.
+`
+)
+
+// newHelpFlag stands in every command: urfave/cli finds it by its name.
+func newHelpFlag() cli.Flag {
+	return &cli.BoolFlag{Name: helpName, Aliases: []string{"h"}, Usage: "show this help", DisableDefaultText: true}
+}
+
+// describe makes the description of a command: what it does, examples, and the exit codes other than 0 and 2.
+func describe(text string, examples []string, exits ...string) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(text))
+	b.WriteString("\n\nExamples:")
+	for _, example := range examples {
+		b.WriteString("\n   " + example)
+	}
+	exits = append(exits, "0 done", "2 a mistake in the command line")
+	slices.Sort(exits)
+	b.WriteString("\n\nExit codes:")
+	for _, exit := range exits {
+		b.WriteString("\n   " + exit)
+	}
+	return b.String()
+}
+
+// command completes what all commands have in common.
+func command(c *cli.Command) *cli.Command {
+	c.Flags = append(c.Flags, newHelpFlag())
+	c.HideHelp = true
+	c.HideHelpCommand = true
+	c.CustomHelpTemplate = commandHelp
+	c.OnUsageError = onUsageError
+	return c
+}
+
+// newHelpCommand is "hilo help next" for "hilo next --help"; path leads to the command that it stands in.
+func newHelpCommand(path ...string) *cli.Command {
+	return command(&cli.Command{
+		Name:        helpName,
+		Usage:       "show the help of a command",
+		UsageText:   strings.Join(append(append([]string{"hilo"}, path...), "help [COMMAND]"), " "),
+		Description: describe("Shows what a command does, its flags, examples and exit codes.", []string{"hilo help next"}),
+		Action: func(c *cli.Context) error {
+			words := append([]string{c.App.Name}, path...)
+			for _, word := range c.Args().Slice() {
+				if strings.HasPrefix(word, "-") {
+					return usagef("there is no help about %q: name a command", word)
+				}
+				words = append(words, word)
+			}
+			args, err := arrange(c.App, append(words, "--help"))
+			if err != nil {
+				return err
+			}
+			return c.App.RunContext(c.Context, args)
+		},
+	})
+}
+
+// showGroup is the action of a command that has commands: alone it shows its help.
+func showGroup(c *cli.Context) error {
+	if c.Args().Present() {
+		return unknownCommand(c.Command.HelpName, c.Args().First(), c.Command.Subcommands)
+	}
+	if c.Command.HelpName == c.App.HelpName {
+		return cli.ShowAppHelp(c)
+	}
+	return cli.ShowSubcommandHelp(c)
+}

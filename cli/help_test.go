@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+func TestHelpOfTheWhole(t *testing.T) {
+	t.Parallel()
+	want := must(t)
+	for _, part := range append([]string{"Usage:", "redis+sentinel://", "HILO_REDIS_URL", "Exit codes:"}, names(New(Env{}).Commands)...) {
+		if !strings.Contains(want, part) {
+			t.Errorf("%q is not in the help", part)
+		}
+	}
+	for _, args := range []string{"help", "--help", "-h", "--redis bad --help"} {
+		if got := must(t, strings.Fields(args)...); got != want {
+			t.Errorf("hilo %s: %q", args, got)
+		}
+	}
+}
+
+func TestEveryCommandHasItsHelp(t *testing.T) {
+	t.Parallel()
+	for _, path := range paths(New(Env{}).Commands, nil) {
+		t.Run(strings.Join(path, " "), func(t *testing.T) {
+			t.Parallel()
+			got := must(t, append(path, "--help")...)
+			for _, want := range []string{"hilo " + strings.Join(path, " ") + " - ", "Usage:\n   hilo ", "Examples:\n   hilo ", "Exit codes:\n   0 done", "--help, -h"} {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is not in\n%s", want, got)
+				}
+			}
+			for _, args := range [][]string{
+				append([]string{"help"}, path...),
+				append([]string{"-h"}, path...),
+				append(slices.Clone(path), "--redis", "bad", "-h"),
+			} {
+				if again := must(t, args...); again != got {
+					t.Errorf("hilo %q: %q", args, again)
+				}
+			}
+		})
+	}
+}
+
+// paths are the words that lead to each command.
+func paths(commands []*cli.Command, above []string) [][]string {
+	var all [][]string
+	for _, c := range commands {
+		if c.Name == helpName {
+			continue
+		}
+		path := append(slices.Clone(above), c.Name)
+		all = append(append(all, path), paths(c.Subcommands, path)...)
+	}
+	return all
+}
+
+func names(commands []*cli.Command) []string {
+	var all []string
+	for _, c := range commands {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+func TestHelpOfACommandWithCommands(t *testing.T) {
+	t.Parallel()
+	want := must(t, "prefix", "--help")
+	for _, args := range []string{"prefix", "prefix help", "help prefix"} {
+		if got := must(t, strings.Fields(args)...); got != want {
+			t.Errorf("hilo %s: %q", args, got)
+		}
+	}
+	if got, want := must(t, "prefix", "help", "set"), must(t, "prefix", "set", "-h"); got != want {
+		t.Errorf("hilo prefix help set: %q", got)
+	}
+}
+
+func TestHelpShowsNothingOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	environment := map[string]string{"HILO_REDIS_URL": "redis://ann:S3cr3t@h", "HILO_NAMESPACE": "S3cr3t"}
+	for _, args := range []string{"help", "next --help", "prefix", "--redis redis://ann:S3cr3t@h help"} {
+		if r := hiloWith(t, environment, strings.Fields(args)...); r.code != exitDone || strings.Contains(r.stdout+r.stderr, "S3cr3t") {
+			t.Errorf("hilo %s: %+v", args, r)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	got := must(t, "version")
+	if !strings.HasPrefix(got, "hilo ") || !strings.Contains(got, runtime.Version()) || strings.Count(got, "\n") != 1 {
+		t.Errorf("%q", got)
+	}
+	if again := must(t, "--version"); again != got {
+		t.Errorf("%q", again)
+	}
+	shown := decode[build](t, must(t, "version", "--output", "json"))
+	if shown.Go != runtime.Version() || shown.Version == "" {
+		t.Errorf("%+v", shown)
+	}
+}
+
+func TestVersionOfABuildWithARevision(t *testing.T) {
+	t.Parallel()
+	var b build
+	b.read(&debug.BuildInfo{
+		Main: debug.Module{Version: "v1.2.3"},
+		Settings: []debug.BuildSetting{
+			{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
+		},
+	})
+	if want := (build{Version: "v1.2.3", Revision: "abc", Time: "2026-01-02T03:04:05Z", Modified: true}); b != want {
+		t.Errorf("%+v, want %+v", b, want)
+	}
+	if got := b.String(); !strings.HasPrefix(got, "hilo v1.2.3 (abc, modified)") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestNewAloneIsPure: New touches nothing, so that an App of it can be built at any time, and its own Run takes flags
+// in urfave/cli's order.
+func TestNewAloneIsPure(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr strings.Builder
+	env := Env{Stdout: &stdout, Stderr: &stderr}
+	if err := New(env).Run([]string{"hilo", "--redis", "embedded:", "next", "--count", "2", "orders"}); err != nil {
+		t.Fatal(err)
+	}
+	if stdout.String() != "orders/1\norders/2\n" {
+		t.Errorf("%q", stdout.String())
+	}
+	for _, args := range [][]string{{"hilo", "nxt"}, {"hilo", "next", "--nope"}, {"hilo", "prefix", "nope"}, {"hilo", "next", "--count"}} {
+		if err := New(env).Run(args); exitCode(err) != exitUsage {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("%q", stderr.String())
+	}
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestURLsOfEveryKind(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, url, addr string
+		check           func(t target) bool
+	}{
+		{"the default", defaultRedis, "127.0.0.1:6379", func(t target) bool { return t.single.DB == 0 }},
+		{"all parts", "redis://ann:p%40ss@h:1/3?max_retries=2", "h:1", func(t target) bool {
+			return t.single.Username == "ann" && t.single.Password == "p@ss" && t.single.DB == 3 && t.single.MaxRetries == 2
+		}},
+		{"with TLS", "rediss://h", "h:6379", func(t target) bool { return t.single.TLSConfig.ServerName == "h" }},
+		{"IPv6", "redis://[::1]:7/0", "[::1]:7", func(t target) bool { return t.single.Addr == "[::1]:7" }},
+		{"a socket", "unix:///run/redis.sock?db=2", "/run/redis.sock", func(t target) bool {
+			return t.single.Network == "unix" && t.single.DB == 2
+		}},
+		{"a socket with a login", "unix://ann:x@/run/redis.sock", "/run/redis.sock", func(t target) bool {
+			return t.single.Username == "ann" && t.single.Password == "x"
+		}},
+		{"a scheme in capitals", "REDIS://h", "h:6379", func(t target) bool { return t.single != nil }},
+		{"embedded", "embedded:", "the embedded server", func(t target) bool { return t.embedded }},
+		{"a name", "north=redis://h?max_retries=1", "h:6379", func(t target) bool { return t.name == "north" }},
+		{"no name", "redis://h?max_retries=1", "h:6379", func(t target) bool { return t.name == "" }},
+		{
+			"sentinels", "redis+sentinel://ann:x@h1:1,h2/mymaster/4?sentinel_password=y&dial_timeout=3s",
+			"mymaster by way of the sentinels h1:1, h2:26379",
+			func(t target) bool {
+				f := t.failover
+				return strings.Join(f.SentinelAddrs, " ") == "h1:1 h2:26379" && f.MasterName == "mymaster" && f.DB == 4 &&
+					f.Username == "ann" && f.Password == "x" && f.SentinelPassword == "y" && f.TLSConfig == nil
+			},
+		},
+		{
+			"sentinels with nothing more", "redis+sentinel://h/m", "m by way of the sentinels h:26379",
+			func(t target) bool { return t.failover.DB == 0 && t.failover.Password == "" },
+		},
+		{
+			"sentinels with the login as options", "redis+sentinel://h/m?username=ann&password=x", "m by way of the sentinels h:26379",
+			func(t target) bool { return t.failover.Username == "ann" && t.failover.Password == "x" },
+		},
+		{
+			"sentinels with TLS", "rediss+sentinel://h/m", "m by way of the sentinels h:26379",
+			func(t target) bool { return t.failover.TLSConfig != nil },
+		},
+		{
+			"a cluster", "redis+cluster://ann:x@h1:1,[::1]:2,h3?read_timeout=1s", "the cluster h1:1, [::1]:2, h3:6379",
+			func(t target) bool {
+				c := t.cluster
+				return strings.Join(c.Addrs, " ") == "h1:1 [::1]:2 h3:6379" && c.Username == "ann" && c.Password == "x"
+			},
+		},
+		{
+			"a cluster with TLS and database 0", "rediss+cluster://h/0", "the cluster h:6379",
+			func(t target) bool { return t.cluster.TLSConfig != nil },
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := parseTarget(test.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.addr != test.addr || !test.check(got) {
+				t.Errorf("%+v", got)
+			}
+			client, closeAll, err := got.open(time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeAll()
+			if !endsWithContext(client) {
+				t.Error("ContextTimeoutEnabled is off")
+			}
+		})
+	}
+}
+
+func endsWithContext(client redis.UniversalClient) bool {
+	switch client := client.(type) {
+	case *redis.Client:
+		return client.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return client.Options().ContextTimeoutEnabled
+	}
+	return false
+}
+
+func TestBadURLsSayWhichRule(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, url, want string }{
+		{"empty", "", "must be embedded:, or begin with"},
+		{"no scheme", "localhost:6379", "must be embedded:, or begin with"},
+		{"another scheme", "http://h", "must be embedded:, or begin with"},
+		{"no slashes", "redis:h:6379", "must be embedded:, or begin with"},
+		{"embedded with more", "embedded://x", "must be embedded:, or begin with"},
+		{"a port that is a word", "redis://h:port", "not a valid URL"},
+		{"a port too great", "redis://h:65536", "1 to 65535"},
+		{"port 0", "redis+cluster://h:0", "1 to 65535"},
+		{"a database that is a word", "redis://h/main", "database that is no number"},
+		{"a database below 0", "redis://h/-1", "negative database"},
+		{"more than a database", "redis://h/0/1", "more than a database number"},
+		{"two hosts", "redis://h1,h2", "several hosts"},
+		{"a fragment", "redis://h/0#1", "not a valid URL"},
+		{"an option of nobody", "redis://h?bogus=1", "bogus"},
+		{"an option with a bad number", "redis://h?max_retries=many", "max_retries that is no number"},
+		{"an option with a bad duration", "redis://h?dial_timeout=soon", "dial_timeout that is no duration"},
+		{"a pool that go-redis panics at", "redis://h?pool_size=99999999999", "0 to 10000"},
+		{"a pool below 0", "redis+cluster://h?pool_size=-1", "0 to 10000"},
+		{"a password not escaped", "redis://ann:100%@h", "%40 for @"},
+		{"a password with a slash", "redis://ann:12/34@h", "%40 for @"},
+		{"a socket with a host", "unix://run/redis.sock", "three slashes"},
+		{"a socket with no path", "unix://", "names no socket"},
+		{"sentinels without a master", "redis+sentinel://h", "names no master"},
+		{"a master like no name", "redis+sentinel://h/my%20master", "names no master"},
+		{"sentinels with a bad database", "redis+sentinel://h/m/x", "database that is no number"},
+		{"sentinels, database below 0", "redis+sentinel://h/m/-1", "negative database"},
+		{"a login twice", "redis+sentinel://a:b@h/m?password=c", "twice"},
+		{"a replica", "redis+sentinel://h/m?replica_only=true", "replica_only"},
+		{"routing that go-redis panics at", "redis+sentinel://h/m?route_randomly=true", "route_randomly"},
+		{"an empty address", "redis+cluster://h1,,h2", "empty address"},
+		{"a cluster's database", "redis+cluster://h/1", "only database 0"},
+		{"reading from replicas", "redis+cluster://h?read_only=true", "read_only"},
+		{"a bad escape", "redis+cluster://h?a=%zz", "not a valid URL"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			mustFail(t, exitUsage, hilo(t, "list", "--redis", test.url), "hilo: --redis ", test.want)
+		})
+	}
+}
+
+func TestServersAreTakenFromFlagsOrEnvironment(t *testing.T) {
+	t.Parallel()
+	const variable = "HILO_REDIS_URL"
+	tests := []struct {
+		name        string
+		environment string
+		args        []string
+		code        int
+		want        string // of stderr
+	}{
+		{"the environment", "embedded:", nil, exitDone, ""},
+		{"empty is as good as unset", " ", []string{"--redis", "embedded:"}, exitDone, ""},
+		{"a flag wins", "bad", []string{"--redis", "embedded:"}, exitDone, ""},
+		{"a bad one is named", "bad", nil, exitUsage, variable + " must be"},
+		{"several in the environment", "a=embedded: b=redis+cluster://h1,h2\n", nil, exitUsage, "hilo list works on one server and 2 are named"},
+		{"several flags", "", []string{"--redis", "a=embedded:", "--redis", "b=embedded:"}, exitUsage, "works on one server"},
+		{"several without names", "", []string{"--redis", "a=embedded:", "--redis", "embedded:"}, exitUsage, "a name of its own"},
+		{"two of one name", "", []string{"--redis", "a=embedded:", "--redis", "a=embedded:"}, exitUsage, `two servers "a"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := hiloWith(t, map[string]string{variable: test.environment}, append([]string{"list"}, test.args...)...)
+			if test.code == exitDone {
+				if r.code != exitDone || r.stderr != "" {
+					t.Errorf("%+v", r)
+				}
+				return
+			}
+			mustFail(t, test.code, r, test.want)
+		})
+	}
+}
+
+// FuzzASecretInAURLIsNeverShown puts a secret, as it is, where somebody could put one, and whatever else around it.
+func FuzzASecretInAURLIsNeverShown(f *testing.F) {
+	shapes := []func(secret string) string{
+		func(s string) string { return "redis://ann:" + s + "@h:1/0" },
+		func(s string) string { return "redis://" + s + "@h:1/0" },
+		func(s string) string { return "rediss://:" + s + "@h?max_retries=x" },
+		func(s string) string { return "north=redis://ann:" + s + "@h:x/0" },
+		func(s string) string { return "ann:" + s + "@h:1" },
+		func(s string) string { return "redis:ann:" + s + "@h:1" },
+		func(s string) string { return "unix://ann:" + s + "@/run/redis.sock" },
+		func(s string) string { return "unix://ann:" + s + "@run/redis.sock" },
+		func(s string) string { return "redis+sentinel://ann:" + s + "@h1,h2/m/0" },
+		func(s string) string { return "redis+sentinel://ann:" + s + "@h1,h2/0" },
+		func(s string) string { return "redis+sentinel://h/m/0?sentinel_password=" + s },
+		func(s string) string { return "redis+sentinel://h/m/0?username=ann&password=" + s },
+		func(s string) string { return "redis+cluster://ann:" + s + "@h1,h2" },
+		func(s string) string { return "redis+cluster://ann:" + s + "@h1,h2:x?a=%zz" },
+		func(s string) string { return "redis://h/0?password=" + s },
+		func(s string) string { return "redis://h/0?max_retries=" + s },
+		func(s string) string { return "redis+cluster://h?dial_timeout=" + s },
+		func(s string) string { return "redis+cluster://h?addr=" + s },
+		func(s string) string { return "http://ann:" + s + "@h" },
+	}
+	for _, middle := range []string{"", "@", "/", "?", "#", ":", "%", "%zz", " ", ",", "=", "@h:1/", "://", "&db=", "\n", "@h/m/0?a=b", "\x00", "1/"} {
+		f.Add(middle)
+	}
+	f.Fuzz(func(t *testing.T, middle string) {
+		const begin, end = "Zq7", "qZ9" // to be found even when only one half of the secret is shown
+		secret := begin + middle + end
+		for _, shape := range shapes {
+			got, err := parseTarget(shape(secret))
+			shown := got.addr + " " + got.name
+			if err != nil {
+				shown += err.Error()
+				// What does not parse does no I/O: the whole program can be asked.
+				r := hilo(t, "next", "orders", "--log-level", "debug", "--redis", shape(secret))
+				shown += r.stdout + r.stderr
+				if r.code != exitUsage {
+					t.Errorf("%q: exit %d", shape(secret), r.code)
+				}
+			}
+			if strings.Contains(shown, begin) || strings.Contains(shown, end) {
+				t.Errorf("%q shows %q", shape(secret), shown)
+			}
+		}
+	})
+}

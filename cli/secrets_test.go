@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+const password = "S3cr3t/of@Ann"
+
+// TestPasswordsAreNeverShown runs all commands, with everything logged, against servers of all tempers.
+func TestPasswordsAreNeverShown(t *testing.T) {
+	t.Parallel()
+	right := redistest.StartMini(t)
+	right.Mini().RequireUserAuth("ann", password)
+	other := redistest.StartMini(t)
+	other.Mini().RequireUserAuth("ann", "another")
+	dead := redistest.StartMini(t)
+	dead.Kill()
+
+	const escaped = "S3cr3t%2Fof%40Ann"
+	login := func(s *redistest.Server) string {
+		return strings.Replace(s.URL(), "redis://", "redis://ann:"+escaped+"@", 1)
+	}
+	urls := []struct{ name, url string }{
+		{"that works", login(right)},
+		{"of a wrong password", login(other)},
+		{"of nothing", login(dead)},
+		{"of no host", "redis+sentinel://ann:" + escaped + "@/m"},
+		{"of sentinels that are away", "redis+sentinel://ann:" + escaped + "@" + dead.Addr() + "/m?sentinel_password=" + escaped},
+		{"of a cluster that is away", "redis+cluster://ann:" + escaped + "@" + dead.Addr()},
+		{"that is not escaped", "redis://ann:" + password + "@h"},
+	}
+	commands := []string{
+		"next orders --count 2", "seed orders --max 3", "list", "inspect orders", "prefix get", "prefix set North/",
+		"prefix clear", "help", "next --help", "version", "nonsense", "next a/b", "next", "--bogus",
+	}
+	for _, u := range urls {
+		for _, command := range commands {
+			t.Run(u.name+": "+command, func(t *testing.T) {
+				t.Parallel()
+				args := append(strings.Fields(command), "--log-level", "debug")
+				checkNoPassword(t, command, hiloWith(t, map[string]string{"HILO_REDIS_URL": u.url}, args...))
+				checkNoPassword(t, command, hilo(t, append(args, "--redis", u.url)...))
+				checkNoPassword(t, command, hilo(t, append(args, "--redis", "north="+u.url)...))
+				checkNoPassword(t, command, hilo(t, append(args, "--redis", u.url, "--redis", u.url)...))
+			})
+		}
+	}
+}
+
+func TestAURLInTheWrongPlaceIsNotQuoted(t *testing.T) {
+	t.Parallel()
+	url := "redis://ann:" + password + "@h:1/0"
+	tests := []struct {
+		name string
+		args []string
+	}{
+		{"as a command", []string{url}},
+		{"as a command below another", []string{"prefix", url}},
+		{"as the collection", []string{"next", url}},
+		{"behind the dashes", []string{"next", "--", url}},
+		{"as one argument too many", []string{"next", "orders", url}},
+		{"as a flag's value", []string{"next", "orders", "--count", url}},
+		{"as a flag's value behind =", []string{"next", "orders", "--count=" + url}},
+		{"as the namespace", []string{"list", "--namespace", url}},
+		{"as a flag", []string{"list", "--" + url}},
+		{"as a flag that is not known", []string{"list", "--rdis=" + url}},
+		{"behind a flag that is not known", []string{"list", "--rdis", url}},
+		{"without the dashes", []string{"list", "redis=" + url}},
+		{"with the password as an option", []string{"next", "redis+sentinel://h/m?password=" + password}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := hilo(t, test.args...)
+			mustFail(t, exitUsage, r)
+			checkNoPassword(t, test.name, r)
+		})
+	}
+}
+
+func checkNoPassword(t *testing.T, what string, r result) {
+	t.Helper()
+	for _, secret := range []string{"S3cr3t", "of@Ann", "of%40Ann"} {
+		if strings.Contains(r.stdout+r.stderr, secret) {
+			t.Errorf("%s shows the password: %q %q", what, r.stdout, r.stderr)
+		}
+	}
+}
+
+// TestGoRedisLogsThroughOurs: at debug its messages are there, else nowhere.
+func TestGoRedisLogsThroughOurs(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, level string
+		shown       bool
+	}{{"at debug", "debug", true}, {"at info", "info", false}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var log RedisLog
+			var stderr strings.Builder
+			code := Run(t.Context(), []string{"hilo", "list", "--redis", "embedded:", "--log-level", test.level}, Env{
+				Stdout:      new(strings.Builder),
+				Stderr:      &stderr,
+				SetRedisLog: func(l RedisLog) { log = l },
+			})
+			if code != exitDone || log == nil {
+				t.Fatalf("exit %d, logger %v", code, log)
+			}
+			log.Printf(context.Background(), "dial %d failed", 3)
+			if strings.Contains(stderr.String(), "go-redis: dial 3 failed") != test.shown {
+				t.Errorf("stderr %q", stderr.String())
+			}
+		})
+	}
+}
