@@ -17,9 +17,7 @@ import (
 type Allocator struct {
 	opts    Options
 	server  *server
-	start   time.Time       // now() counts from here, on the monotonic clock
-	life    context.Context // of the refills; ends when a Close runs out of time
-	end     context.CancelFunc
+	start   time.Time // now() counts from here, on the monotonic clock
 	refills queue
 
 	byName sync.Map // spelling -> *Collection
@@ -50,7 +48,6 @@ func newAllocator(b backend, opts Options) *Allocator {
 		start:  time.Now(),
 		closed: make(chan struct{}),
 	}
-	a.life, a.end = context.WithCancel(context.Background())
 	a.refills.run = a.refill
 	return a
 }

@@ -42,10 +42,11 @@ func mustClose(t *testing.T, a *Allocator) {
 	}
 }
 
-func wantMax(t *testing.T, client *redis.Client, collection, want string) {
+// wantMax looks at the counter of "orders".
+func wantMax(t *testing.T, client *redis.Client, want string) {
 	t.Helper()
-	if got := client.HGet(context.Background(), "{Raven}/HiLo/"+collection, "Max").Val(); got != want {
-		t.Errorf("Max of %s is %q, want %q", collection, got, want)
+	if got := client.HGet(context.Background(), "{Raven}/HiLo/orders", "Max").Val(); got != want {
+		t.Errorf("Max is %q, want %q", got, want)
 	}
 }
 
@@ -113,7 +114,7 @@ func TestManyAllocatorsNeverShareANumber(t *testing.T) {
 			mustClose(t, a)
 		}
 		for _, a := range fleetOf {
-			s := statsOf(t, a, "orders")
+			s := statsOf(a)
 			if s.Reserved != s.Issued+s.Returned+s.Burnt || s.Held != 0 || s.Issued != 4000 || s.Burnt < 0 {
 				t.Errorf("figures do not add up: %+v", s)
 			}
@@ -131,12 +132,12 @@ func TestALoneClientLeavesMaxAtTheLastNumberItUsed(t *testing.T) {
 				mustNumber(t, a, "orders")
 			}
 			mustClose(t, a)
-			wantMax(t, client, "orders", fmt.Sprint(used))
+			wantMax(t, client, fmt.Sprint(used))
 			b := mustNew(t, client, Options{})
 			if got := mustNumber(t, b, "orders"); got != int64(used+1) {
 				t.Errorf("the next client begins at %d", got)
 			}
-			wantMax(t, client, "orders", fmt.Sprint(used+32))
+			wantMax(t, client, fmt.Sprint(used+32))
 			if got := client.HGet(t.Context(), "{Raven}/HiLo/orders", "Epoch").Val(); got != "" {
 				t.Errorf("epoch %s", got)
 			}
@@ -298,7 +299,7 @@ func TestTheLimitIsTheLastNumber(t *testing.T) {
 			if n, err := a.NextNumber(t.Context(), "orders"); !errors.Is(err, ErrExhausted) {
 				t.Errorf("past the limit: %d, %v", n, err)
 			}
-			wantMax(t, client, "orders", fmt.Sprint(limit))
+			wantMax(t, client, fmt.Sprint(limit))
 		})
 	}
 }

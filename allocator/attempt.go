@@ -12,7 +12,7 @@ import (
 )
 
 // refill is one attempt to get a range, on a goroutine of the queue: no caller
-// who leaves can cancel it.
+// who leaves cancels it, only a Close that runs out of time.
 func (a *Allocator) refill(c *Collection) {
 	now := a.now()
 	c.mu.Lock()
@@ -35,6 +35,9 @@ func (a *Allocator) refill(c *Collection) {
 		GuardGap:      a.opts.GuardGap,
 		RequireSeeded: a.opts.RequireSeeded,
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), a.opts.RefillTimeout)
+	defer cancel()
+	c.flight.cancel = cancel
 	c.mu.Unlock()
 
 	t := &c.counter.taught
@@ -44,9 +47,7 @@ func (a *Allocator) refill(c *Collection) {
 		Server:  a.server.keys.Server(),
 		Other:   a.server.keys.Identity(c.name),
 	}
-	ctx, cancel := context.WithTimeout(a.life, a.opts.RefillTimeout)
 	got, err := a.server.backend.next(ctx, keys, request)
-	cancel()
 
 	var s *span
 	if err == nil {

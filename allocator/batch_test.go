@@ -91,7 +91,7 @@ func TestTakeBesideNextGivesEachNumberOnce(t *testing.T) {
 		}
 		wg.Wait()
 		wantDistinct(t, numbers)
-		if got := statsOf(t, c.a, "orders"); got.Issued != int64(len(numbers)) {
+		if got := statsOf(c.a); got.Issued != int64(len(numbers)) {
 			t.Errorf("%d issued by the figures, %d in hand", got.Issued, len(numbers))
 		}
 	})
@@ -126,7 +126,7 @@ func TestTakeThatEndsEarlyTakesNothing(t *testing.T) {
 		}
 		<-time.After(2 * time.Second)
 		synctest.Wait()
-		if got := statsOf(t, a, "orders"); got.Issued != 0 || got.Held != 100 {
+		if got := statsOf(a); got.Issued != 0 || got.Held != 100 {
 			t.Errorf("figures %+v", got)
 		}
 		if n, err := c.NextNumber(t.Context()); n != 1 || err != nil {

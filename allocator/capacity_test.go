@@ -51,8 +51,8 @@ func TestDemandFollowsTheRate(t *testing.T) {
 
 func TestBackoffDelayDoublesUpToItsBoundAndIsSpread(t *testing.T) {
 	t.Parallel()
-	for failures, want := range []time.Duration{100, 200, 400, 800, 1000, 1000} {
-		want *= time.Millisecond
+	const ms = time.Millisecond
+	for failures, want := range []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, time.Second, time.Second} {
 		if low, high := backoffDelay(failures, 0), backoffDelay(failures, 1); low != want/2 || high != want {
 			t.Errorf("failure %d: %v to %v, want %v to %v", failures, low, high, want/2, want)
 		}

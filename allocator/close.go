@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hilo-id/hilo/scripts"
@@ -34,7 +35,6 @@ func (a *Allocator) Close(ctx context.Context) error {
 		a.refills.workers.Wait() // they have nothing left to do
 	}
 	a.result = a.giveBack(ctx)
-	a.end()
 	close(a.closed)
 	return a.result
 }
@@ -52,7 +52,7 @@ func (a *Allocator) shut(ctx context.Context) bool {
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			a.end()
+			a.collections((*Collection).abort)
 			return false
 		}
 	}
@@ -74,6 +74,15 @@ func (c *Collection) shut() *flight {
 		c.land(err) // it was waiting for a back-off to pass
 	}
 	return c.flight
+}
+
+// abort cancels the attempt under way, if there is one.
+func (c *Collection) abort() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.flight != nil && c.flight.cancel != nil {
+		c.flight.cancel()
+	}
 }
 
 // leftover is what one collection gives back.
@@ -136,8 +145,7 @@ func (c *Collection) seal() (leftover, bool) {
 	spans := c.spans()
 	c.cur.Store(nil)
 	c.ahead = nil
-	for i := len(spans) - 1; i >= 0; i-- {
-		s := spans[i]
+	for i, s := range slices.Backward(spans) {
 		used := s.seal()
 		c.tally.used += used
 		switch {

@@ -42,8 +42,7 @@ func attemptError(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		// The attempt's own ctx, not the caller's: not to be taken for it.
-		return fmt.Errorf("%s: %w: %v", what, ErrUnavailable, err)
+		return fmt.Errorf("%s: %w: %v", what, ErrUnavailable, err) //nolint:errorlint // not the caller's ctx: not to be taken for it
 	}
 	return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
 }

@@ -31,7 +31,7 @@ func TestAFlushOfTheScriptsIsNotNoticed(t *testing.T) {
 		}
 		client.ScriptFlush(t.Context())
 		mustClose(t, a)
-		wantMax(t, client, "orders", "200")
+		wantMax(t, client, "200")
 	})
 }
 
@@ -73,7 +73,7 @@ func TestALostReplyLosesNothing(t *testing.T) {
 				<-dropped
 			}
 			mustClose(t, a)
-			wantMax(t, direct, "orders", fmt.Sprint(want))
+			wantMax(t, direct, fmt.Sprint(want))
 		})
 	}
 }
@@ -159,7 +159,7 @@ func TestStateWrittenByHandIsRefusedAndLeftAlone(t *testing.T) {
 			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "{Raven}/HiLo/orders") || !strings.Contains(err.Error(), `"`+max+`"`) {
 				t.Errorf("%q: %v", max, err)
 			}
-			wantMax(t, client, "orders", max)
+			wantMax(t, client, max)
 		}
 		client.Set(t.Context(), "{Raven}/HiLo/users", "4000", 0)
 		a := mustNew(t, client, Options{})
@@ -202,7 +202,7 @@ func TestACounterThatVanishesIsGoneOnAboveTheFloor(t *testing.T) {
 		for range 30 {
 			mustNumber(t, a, "orders")
 		}
-		seen := statsOf(t, a, "orders").Reserved
+		seen := statsOf(a).Reserved
 		client.Del(t.Context(), "{Raven}/HiLo/orders")
 		var numbers []int64
 		for range 50 {
@@ -216,7 +216,7 @@ func TestACounterThatVanishesIsGoneOnAboveTheFloor(t *testing.T) {
 		if len(errs) != 1 || errs[0].ContextMap()["evidence"] != "missing" {
 			t.Errorf("logged %v", logs.All())
 		}
-		if got := statsOf(t, a, "orders").Jumps; got != 1 {
+		if got := statsOf(a).Jumps; got != 1 {
 			t.Errorf("%d jumps", got)
 		}
 	})
@@ -253,7 +253,7 @@ func TestAKilledRedisThatForgetsGivesNoNumberTwice(t *testing.T) {
 		var numbers []int64
 		var wg sync.WaitGroup
 		wg.Go(func() { numbers = fleet(t, workers, each, next) })
-		for statsOfAny(a).Issued < workers*each/3 {
+		for statsOf(a).Issued < workers*each/3 {
 		}
 		s.Restart()
 		wg.Wait()
@@ -364,7 +364,7 @@ func TestTheRightsOfTheReadmeAreEnoughForAWorker(t *testing.T) {
 				}
 			}
 			mustClose(t, a)
-			wantMax(t, operator, "orders", "100")
+			wantMax(t, operator, "100")
 			if origin := operator.HGet(t.Context(), "{Raven}/HiLo/orders", "Origin").Val(); (origin != "") != info {
 				t.Errorf("with INFO %v the origin is %q", info, origin)
 			}

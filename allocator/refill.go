@@ -9,9 +9,10 @@ import (
 // flight is one refill, shared by all that wait for it. It belongs to the
 // collection's mu until done is closed.
 type flight struct {
-	done  chan struct{} // closed when it is over
-	err   error         // set before: why no range came
-	timer *time.Timer   // set while it waits for a back-off to pass
+	done   chan struct{}      // closed when it is over
+	err    error              // set before: why no range came
+	timer  *time.Timer        // set when it waits for a back-off to pass
+	cancel context.CancelFunc // set when the attempt is under way
 }
 
 // wait blocks until it makes sense to try again: it puts the next range in use

@@ -34,12 +34,12 @@ func TestAnOutageOfTheRunwayIsRiddenOut(t *testing.T) {
 			a := withFake(t, f, Options{})
 			c := mustCollection(t, a, "orders")
 			use(t, c, rate, 90*time.Second)
-			before := statsOf(t, a, "orders").Waits
+			before := statsOf(a).Waits
 			f.set(func() { f.hangs = true })
 			use(t, c, rate, 10*time.Second)
 			f.set(func() { f.hangs = false })
 			use(t, c, rate, 5*time.Second)
-			if after := statsOf(t, a, "orders").Waits; after != before {
+			if after := statsOf(a).Waits; after != before {
 				t.Errorf("at %d/s %d calls waited", rate, after-before)
 			}
 		})
@@ -53,7 +53,7 @@ func TestWhatIsHeldIsBoundedByTheRate(t *testing.T) {
 		a := withFake(t, f, Options{})
 		c := mustCollection(t, a, "orders")
 		use(t, c, 200_000, 60*time.Second)
-		held := statsOf(t, a, "orders").Held
+		held := statsOf(a).Held
 		if most := int64(13*200_000 + 2*defaultMaxCapacity); held > most || held < 10*200_000 {
 			t.Errorf("%d held at 200000/s, want 2000000 to %d", held, most)
 		}
@@ -79,7 +79,7 @@ func TestTheRangesOfAnIdleWorkerShrinkAgain(t *testing.T) {
 		if size := f.requests[f.calls()-1].Capacity; size > 64 {
 			t.Errorf("ranges of %d at 1/s", size)
 		}
-		if held := statsOf(t, a, "orders").Held; held > 128 {
+		if held := statsOf(a).Held; held > 128 {
 			t.Errorf("%d held at 1/s", held)
 		}
 	})

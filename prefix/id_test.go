@@ -16,7 +16,7 @@ func TestAppendLeavesWhatIsThereAlone(t *testing.T) {
 	}
 }
 
-// Not parallel: AllocsPerRun counts what other tests allocate, too.
+//nolint:paralleltest // AllocsPerRun counts what other tests allocate, too
 func TestMakingATextAllocatesNothingElse(t *testing.T) {
 	longest := prefix.ID{
 		Collection:   strings.Repeat("c", 128),
