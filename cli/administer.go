@@ -28,7 +28,7 @@ func (g globals) administer(ctx context.Context, t target, do func(*allocator.Ad
 // it may take as long as it takes.
 type stepLimit time.Duration
 
-func (l stepLimit) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (stepLimit) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (l stepLimit) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {

@@ -35,7 +35,7 @@ func TestArrangePutsEveryFlagWhereItIsUnderstood(t *testing.T) {
 		{"the command may follow --", "-- next orders", "next -- orders"},
 		{"a lone dash is an argument", "next -", "next -- -"},
 		{"the empty argument", "next ''", "next -- ''"},
-		{"an argument that is a command's name", "next next", "next -- next"},
+		{"an argument that is a command's name", "next list", "next -- list"},
 		{"a collection named help", "next help", "next -- help"},
 		{"a command below a command", "prefix set North/ --tag A", "prefix set --tag A -- North/"},
 		{"a global flag between the two", "prefix --redis u set North/", "--redis u prefix set -- North/"},

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
@@ -171,7 +170,7 @@ func (o *idWriter) id(id string) {
 // end closes the array, if there is one, so that also what came before an error is valid.
 func (o *idWriter) end() error {
 	if o.json && o.begun {
-		io.WriteString(o.w, "\n]\n")
+		o.w.WriteString("\n]\n")
 	}
 	return o.w.Flush()
 }
