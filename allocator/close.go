@@ -136,15 +136,16 @@ func (a *Allocator) giveBack(ctx context.Context) error {
 }
 
 // seal ends every range in hand. Consecutive ranges go back as one, by the
-// lease of the newest: from its end down to the last number that was used.
+// lease of the newest: from its end down to the last number that was used. What
+// is before a gap stays: the numbers in the gap may be somebody else's.
 func (c *Collection) seal() (leftover, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var request scripts.ReturnRequest
-	var newer *span // the range after, when it goes back as a whole
 	spans := c.spans()
 	c.cur.Store(nil)
 	c.ahead = nil
+	var request scripts.ReturnRequest
+	joins := false // everything from request.Last+1 on is unused, and s may lengthen it
 	for i, s := range slices.Backward(spans) {
 		used := s.seal()
 		c.tally.used += used
@@ -154,11 +155,12 @@ func (c *Collection) seal() (leftover, bool) {
 				Counter: c.a.server.keys.HiLo(c.name), Token: s.token, Epoch: s.epoch,
 				End: s.high(), Last: s.base + used,
 			}
-		case newer != nil && s.high()+1 == newer.low() && s.epoch == newer.epoch:
+			joins = used == 0
+		case joins && s.high() == request.Last && s.epoch == request.Epoch:
 			request.Last = s.base + used
-		}
-		if newer = s; used > 0 {
-			newer = nil
+			joins = used == 0
+		default:
+			joins = false
 		}
 	}
 	return leftover{c, request}, request.Last < request.End

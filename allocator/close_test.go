@@ -61,6 +61,38 @@ func TestCloseReturnsWhatWasNotHandedOut(t *testing.T) {
 	})
 }
 
+// Clients come, take some and go, side by side, so that returns meet ranges of
+// others in every order.
+func TestAFleetThatComesAndGoesNeverSharesANumber(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		numbers := make([][]int64, 2)
+		var wg sync.WaitGroup
+		for g := range numbers {
+			wg.Go(func() {
+				for round := range 200 {
+					a := mustNew(t, client, Options{MinCapacity: 4, MaxCapacity: 4})
+					for range 3 + 7*((g+round)%4) {
+						n, err := a.NextNumber(t.Context(), "orders")
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						numbers[g] = append(numbers[g], n)
+					}
+					if err := a.Close(t.Context()); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		wantDistinct(t, slices.Concat(numbers...))
+	})
+}
+
 func TestAfterCloseEverythingIsErrClosed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -142,6 +174,9 @@ func TestSealMergesWhatIsConsecutive(t *testing.T) {
 		{"the middle carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0), s(65, 128, 0, 0)}, 128, 34, "65"},
 		{"the newest carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0)}, 64, 34, "33"},
 		{"not consecutive", []*span{s(1, 32, 5, 0), s(65, 96, 0, 0)}, 96, 64, "65"},
+		{"a gap before two in a row", []*span{s(1, 4, 1, 0), s(5, 8, 0, 0), s(13, 16, 0, 0)}, 16, 12, "13"},
+		{"a gap between two in a row and one", []*span{s(1, 4, 1, 0), s(9, 12, 0, 0), s(13, 16, 0, 0)}, 16, 8, "13"},
+		{"a gap in the middle", []*span{s(1, 4, 0, 0), s(5, 8, 0, 0), s(13, 16, 0, 0), s(17, 20, 0, 0)}, 20, 12, "17"},
 		{"a jump in between", []*span{s(1, 32, 5, 0), s(33, 64, 0, 1)}, 64, 32, "33"},
 	}
 	for _, test := range tests {

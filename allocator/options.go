@@ -3,6 +3,7 @@ package allocator
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"go.uber.org/zap"
@@ -39,6 +40,9 @@ type Options struct {
 	// GuardGap is how far a counter jumps on evidence of lost writes. Default
 	// 0: computed from what was issued lately.
 	GuardGap int64
+	// CollectionOf names the collection of a Go type for Assign; "" leaves it to
+	// the convention. Default nil: the convention, the plural of the type's name.
+	CollectionOf func(reflect.Type) string
 	// Logger gets a warning for each jump and each outage, never a line per
 	// identifier. Default nil: silent.
 	Logger *zap.Logger

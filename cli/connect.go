@@ -79,6 +79,9 @@ func (t target) use(ctx context.Context, timeout time.Duration, do func(redis.Un
 
 // sentence says what was tried, what came back, and what to do.
 func (t target) sentence(err error, timeout time.Duration) string {
+	if t.failover != nil && errors.Is(err, redis.Nil) {
+		return fmt.Sprintf("there is no Redis %s: the sentinels know no master of this name; check it in --redis", t.addr)
+	}
 	answer := redis.Error(nil)
 	if !errors.As(err, &answer) {
 		return fmt.Sprintf("no Redis answers at %s: %s; start one, or name it with --redis URL", t.addr, cause(err, timeout))

@@ -113,7 +113,7 @@ func TestNoRedisThere(t *testing.T) {
 	tests := []struct{ name, url, addr string }{
 		{"at a port", dead.URL(), dead.Addr() + ": dial tcp"},
 		{"at a socket", "unix://" + socket, socket + ": dial unix"},
-		{"behind sentinels", "redis+sentinel://" + dead.Addr() + "/m", "m by way of the sentinels " + dead.Addr()},
+		{"behind sentinels", "redis+sentinel://" + dead.Addr() + "/m?max_retries=-1", "m by way of the sentinels " + dead.Addr()},
 		{"in a cluster", "redis+cluster://" + dead.Addr(), "the cluster " + dead.Addr()},
 	}
 	for _, test := range tests {

@@ -29,7 +29,7 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 		{"of a wrong password", login(other)},
 		{"of nothing", login(dead)},
 		{"of no host", "redis+sentinel://ann:" + escaped + "@/m"},
-		{"of sentinels that are away", "redis+sentinel://ann:" + escaped + "@" + dead.Addr() + "/m?sentinel_password=" + escaped},
+		{"of sentinels that are away", "redis+sentinel://ann:" + escaped + "@" + dead.Addr() + "/m?max_retries=-1&sentinel_password=" + escaped},
 		{"of a cluster that is away", "redis+cluster://ann:" + escaped + "@" + dead.Addr()},
 		{"that is not escaped", "redis://ann:" + password + "@h"},
 	}
