@@ -21,6 +21,8 @@ type Allocator struct {
 	refills queue
 
 	byName sync.Map // spelling -> *Collection
+	taught sync.Map // key of an identity -> *taught, of those that were asked
+	types  sync.Map // reflect.Type -> what Assign knows of it
 
 	mu      sync.Mutex    // guards what follows, and additions to byName; before Collection.mu
 	closing bool          // no collection is added any more

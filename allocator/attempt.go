@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -104,7 +102,7 @@ func (c *Collection) arrive(s *span, got scripts.Range, err error) {
 		c.a.server.report(now, err)
 	}
 	if got.Evidence != "" {
-		c.logJump(got)
+		logJump(c.a.opts.Logger, c.a.server.keys.HiLo(c.name), got)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,17 +163,4 @@ func (c *Collection) fail(err error) {
 		for !s.lookAfter(1) {
 		}
 	}
-}
-
-func (c *Collection) logJump(got scripts.Range) {
-	log, text := c.a.opts.Logger.Warn, "the server may have lost writes: the counter jumped ahead"
-	if got.Evidence == scripts.EvidenceMissing {
-		log, text = c.a.opts.Logger.Error, "the counter is gone: going on above what this client was given"
-	}
-	log(text,
-		zap.String("collection", c.name),
-		zap.String("evidence", string(got.Evidence)),
-		zap.Int64("jump", got.Jump),
-		zap.Int64("low", got.Low),
-		zap.Int64("epoch", got.Epoch))
 }

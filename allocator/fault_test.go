@@ -261,7 +261,7 @@ func TestAKilledRedisThatForgetsGivesNoNumberTwice(t *testing.T) {
 		if len(numbers) != workers*each {
 			t.Errorf("%d numbers", len(numbers))
 		}
-		if jumps := logs.FilterField(zap.String("collection", "orders")).Len(); jumps != 1 {
+		if jumps := logs.FilterField(zap.String("key", "{Raven}/HiLo/orders")).Len(); jumps != 1 {
 			t.Errorf("%d lines about the jump: %v", jumps, logs.All())
 		}
 	})

@@ -72,6 +72,10 @@ func (f *fakeServer) next(ctx context.Context, _ scripts.Keys, r scripts.NextReq
 	return scripts.Range{Low: low, High: f.max, Issued: r.Capacity, Seconds: 60}, nil
 }
 
+func (f *fakeServer) identity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Range, error) {
+	return scripts.Range{}, errors.New("a fake server has no identities")
+}
+
 func (f *fakeServer) giveBack(_ context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
 	f.mu.Lock()
 	defer f.mu.Unlock()

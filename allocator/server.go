@@ -17,6 +17,7 @@ import (
 // backend is what an allocator needs of a Redis.
 type backend interface {
 	next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error)
+	identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error)
 	giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned
 }
 
@@ -34,6 +35,10 @@ func newBackend(client redis.UniversalClient, timeout time.Duration) backend {
 
 func (b redisBackend) next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error) {
 	return scripts.Next(ctx, b.client, keys, request)
+}
+
+func (b redisBackend) identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error) {
+	return scripts.Identity(ctx, b.client, keys, request)
 }
 
 func (b redisBackend) giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {

@@ -11,7 +11,7 @@ import (
 //go:embed next.lua
 var nextLua string
 
-var next = load(nextLua)
+var next = loadCounting(nextLua)
 
 // Keys are the keys that a script on one counter names.
 type Keys struct {
@@ -58,16 +58,9 @@ type Range struct {
 // Next takes a range. The same request may be sent twice: with the same token
 // it gets the same range, as long as nobody was given another one since.
 func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) (Range, error) {
-	reply, err := run(ctx, client, next, 9, []string{keys.Counter, keys.Server, keys.Other},
+	got, err := take(ctx, client, next, keys,
 		r.Token, r.Capacity, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name)
 	if err != nil {
-		return Range{}, err
-	}
-	got := Range{Prefix: reply[3], Tag: reply[4], Evidence: Evidence(reply[6])}
-	if err := numbers(reply[:3], &got.Low, &got.High, &got.Epoch); err != nil {
-		return Range{}, err
-	}
-	if err := numbers([]string{reply[5], reply[7], reply[8]}, &got.Jump, &got.Issued, &got.Seconds); err != nil {
 		return Range{}, err
 	}
 	if got.Low <= r.Floor || got.High < got.Low || got.High-got.Low >= r.Capacity || got.High > r.Limit {
@@ -75,4 +68,18 @@ func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) 
 			ErrReply, got.Low, got.High, r.Capacity, r.Floor, r.Limit)
 	}
 	return got, nil
+}
+
+// take runs a script that gives numbers.
+func take(ctx context.Context, client redis.Scripter, script *redis.Script, keys Keys, args ...any) (Range, error) {
+	reply, err := run(ctx, client, script, 9, []string{keys.Counter, keys.Server, keys.Other}, args...)
+	if err != nil {
+		return Range{}, err
+	}
+	got := Range{Prefix: reply[3], Tag: reply[4], Evidence: Evidence(reply[6])}
+	if err := numbers(reply[:3], &got.Low, &got.High, &got.Epoch); err != nil {
+		return Range{}, err
+	}
+	err = numbers([]string{reply[5], reply[7], reply[8]}, &got.Jump, &got.Issued, &got.Seconds)
+	return got, err
 }

@@ -23,9 +23,17 @@ var decimalLua string
 //go:embed state.lua
 var stateLua string
 
+//go:embed counter.lua
+var counterLua string
+
 // load puts the shared functions in front of a verb.
 func load(verb string) *redis.Script {
 	return redis.NewScript(decimalLua + stateLua + verb)
+}
+
+// loadCounting is load for a verb that gives out numbers.
+func loadCounting(verb string) *redis.Script {
+	return load(counterLua + verb)
 }
 
 // run calls a script and checks that the reply is a flat array of n strings.

@@ -1,7 +1,9 @@
 package redistest
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -54,7 +56,17 @@ func (s *Server) Kill() { s.engine().kill() }
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.engine().kill()
-	if err := s.engine().start(); err != nil {
+	err := s.engine().start()
+	deadline := time.After(startTimeout)
+	for wait := time.Millisecond; errors.Is(err, errPortTaken); wait = min(2*wait, 100*time.Millisecond) {
+		select { // another process, trying for a port of its own, may have ours for a moment
+		case <-time.After(wait):
+			err = s.engine().start()
+		case <-deadline:
+			s.t.Fatalf("restarting %s: %v", s.name, err)
+		}
+	}
+	if err != nil {
 		s.t.Fatalf("restarting %s: %v", s.name, err)
 	}
 }

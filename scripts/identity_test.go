@@ -1,0 +1,163 @@
+package scripts_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+var identityKeys = scripts.Keys{Counter: keys.Other, Server: keys.Server, Other: keys.Counter}
+
+func identityRequest(count int64) scripts.IdentityRequest {
+	return scripts.IdentityRequest{Name: "Orders", Count: count, Limit: 1<<63 - 1}
+}
+
+func mustIdentity(t *testing.T, client *redis.Client, r scripts.IdentityRequest) scripts.Range {
+	t.Helper()
+	got, err := scripts.Identity(t.Context(), client, identityKeys, r)
+	if err != nil {
+		t.Fatalf("identity: %v", err)
+	}
+	return got
+}
+
+func TestIdentityGivesTheKnownAnswers(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Op          string
+		Value, Want int64
+		Force       bool
+	}
+	rows := vectors[row](t, "identity.json")
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		for i, row := range rows {
+			var got int64
+			var err error
+			if row.Op == "next" {
+				got = mustIdentity(t, client, identityRequest(1)).Low
+			} else {
+				got, err = scripts.Seed(t.Context(), client, identityKeys,
+					scripts.SeedRequest{Field: scripts.FieldValue, Name: "orders", Value: row.Value, Force: row.Force})
+			}
+			if err != nil || got != row.Want {
+				t.Errorf("step %d, %s: %d, %v, want %d", i, row.Op, got, err, row.Want)
+			}
+		}
+		state := client.HGetAll(t.Context(), identityKeys.Counter).Val()
+		if state["Name"] != "Orders" || len(state["Origin"]) != 40 || state["Lease"] != "" {
+			t.Errorf("stored: %v", state)
+		}
+	})
+}
+
+func TestIdentityRaisesOnlyWhatNobodyWasGiven(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		for i, step := range []struct{ raise, count, low, high int64 }{
+			{raise: 5, low: 5, high: 5},
+			{raise: 5, low: 0, high: 5},
+			{raise: 4, low: 0, high: 5},
+			{count: 1, low: 6, high: 6},
+			{count: 3, low: 7, high: 9},
+			{raise: 10, low: 10, high: 10},
+			{raise: 1<<53 + 1, low: 1<<53 + 1, high: 1<<53 + 1},
+			{raise: 1 << 53, low: 0, high: 1<<53 + 1},
+			{raise: 1<<63 - 1, low: 1<<63 - 1, high: 1<<63 - 1},
+		} {
+			r := identityRequest(step.count)
+			r.Raise = step.raise
+			if got := mustIdentity(t, client, r); got.Low != step.low || got.High != step.high {
+				t.Errorf("step %d: %d..%d, want %d..%d", i, got.Low, got.High, step.low, step.high)
+			}
+		}
+	})
+}
+
+func TestIdentityIsGuarded(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		mustIdentity(t, client, identityRequest(5))
+		state := client.HGetAll(t.Context(), identityKeys.Counter).Val()
+		s.Restart()
+		client.HSet(t.Context(), identityKeys.Counter, state)
+		raise := identityRequest(0)
+		raise.Raise = 100
+		if got := mustIdentity(t, client, raise); got.Low != 0 {
+			t.Errorf("after lost writes it raised: %+v", got)
+		}
+		got := mustIdentity(t, client, identityRequest(1))
+		if got.Low != 5+1024+1 || got.Evidence != scripts.EvidenceOrigin || got.Epoch != 1 {
+			t.Errorf("after lost writes: %+v", got)
+		}
+		if got := mustIdentity(t, client, identityRequest(1)); got.Low != 5+1024+2 {
+			t.Errorf("once more: %+v", got)
+		}
+		client.Del(t.Context(), identityKeys.Counter)
+		r := identityRequest(1)
+		r.Floor, r.LeastGap = 2000, 5000
+		if got := mustIdentity(t, client, r); got.Low != 7001 || got.Evidence != scripts.EvidenceMissing {
+			t.Errorf("gone: %+v", got)
+		}
+	})
+}
+
+func TestIdentityRefusesBeforeItWrites(t *testing.T) {
+	t.Parallel()
+	one, cut, raised, seeded := identityRequest(1), identityRequest(3), identityRequest(0), identityRequest(1)
+	cut.Limit, raised.Limit, raised.Raise, seeded.RequireSeeded = 2, 2, 3, true
+	tests := []struct {
+		name    string
+		prepare func(t *testing.T, client *redis.Client)
+		request scripts.IdentityRequest
+		want    error
+	}{
+		{"a value that is no number", func(t *testing.T, client *redis.Client) {
+			client.HSet(t.Context(), identityKeys.Counter, "Value", "01")
+		}, one, scripts.ErrCorrupt},
+		{"a key of another type", func(t *testing.T, client *redis.Client) {
+			client.Set(t.Context(), identityKeys.Counter, "5", 0)
+		}, one, scripts.ErrCorrupt},
+		{"a name that is a collection", func(t *testing.T, client *redis.Client) {
+			client.HSet(t.Context(), identityKeys.Other, "Max", "5")
+		}, one, scripts.ErrMixed},
+		{"more than are left", func(*testing.T, *redis.Client) {}, cut, scripts.ErrExhausted},
+		{"a raise past the limit", func(*testing.T, *redis.Client) {}, raised, scripts.ErrExhausted},
+		{"none where one is required", func(*testing.T, *redis.Client) {}, seeded, scripts.ErrNotSeeded},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				test.prepare(t, client)
+				before := client.Dump(t.Context(), identityKeys.Counter).Val()
+				if _, err := scripts.Identity(t.Context(), client, identityKeys, test.request); !errors.Is(err, test.want) {
+					t.Error(err)
+				}
+				if after := client.Dump(t.Context(), identityKeys.Counter).Val(); after != before {
+					t.Errorf("something was written: %q, before %q", after, before)
+				}
+			})
+		})
+	}
+}
+
+func TestIdentityAndCollectionMayShareANameBesideAPrefix(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		client.HSet(t.Context(), keys.Server, "ServerPrefix", "NorthServer/")
+		wantRange(t, mustNext(t, client, request("one")), 1, 32)
+		if got := mustIdentity(t, client, identityRequest(1)); got.Low != 1 {
+			t.Error(fmt.Sprint(got))
+		}
+	})
+}
