@@ -14,21 +14,37 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// Admin is for operators and their tools: it reads and seeds counters and sets
-// the server's prefix. It is safe for concurrent use, also beside running
-// allocators; no Allocator uses it.
+// Admin is for operators and their tools: it reads and seeds counters and
+// identities and sets the server's prefix. It is safe for concurrent use, also
+// beside running allocators; no Allocator uses it.
 type Admin struct {
-	client redis.UniversalClient
-	keys   prefix.Keys
+	client    redis.UniversalClient
+	keys      prefix.Keys
+	separator string
 }
 
-// Counter is what stands in Redis about one collection.
+// Counter is what stands in Redis about one collection or identity.
 type Counter struct {
 	Name   string // the spelling first used
-	Max    int64  // the greatest number that any client was given
-	Ranges int64  // handed out so far
+	Max    int64  // the greatest number that any client was given; an identity's Value
+	Ranges int64  // handed out so far; of an identity 0
 	Epoch  int64  // times the counter jumped on evidence of lost writes
-	Origin string // replication id of the server that gave the newest range; "": unknown
+	Origin string // replication id of the server that wrote last; "": unknown
+}
+
+// kind is one of the two kinds of counters that have names.
+type kind struct {
+	field      string // that counts
+	key, other func(name string) string
+	prefix     string // of all keys of the kind
+}
+
+func (m *Admin) collections() kind {
+	return kind{field: scripts.FieldMax, key: m.keys.HiLo, other: m.keys.Identity, prefix: m.keys.HiLoPrefix()}
+}
+
+func (m *Admin) identities() kind {
+	return kind{field: scripts.FieldValue, key: m.keys.Identity, other: m.keys.HiLo, prefix: m.keys.IdentityPrefix()}
 }
 
 // NewAdmin makes an Admin for one namespace, "" meaning the default. It does no
@@ -41,7 +57,19 @@ func NewAdmin(client redis.UniversalClient, namespace string) (*Admin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
-	return &Admin{client: client, keys: prefix.NewKeys(opts.Namespace)}, nil
+	return &Admin{client: client, keys: prefix.NewKeys(opts.Namespace), separator: opts.Separator}, nil
+}
+
+// WithSeparator is m for allocators with another separator than "/", which
+// decides what may stand in a name. Errors: ErrInvalidOptions.
+func (m *Admin) WithSeparator(separator string) (*Admin, error) {
+	opts, err := Options{Separator: separator}.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("allocator: %w", err)
+	}
+	other := *m
+	other.separator = opts.Separator
+	return &other, nil
 }
 
 // scanCount is how many keys the server looks at per step of a scan.
@@ -52,19 +80,27 @@ const scanCount = 1000
 // meanwhile may be missed. After an error about one counter it goes on; any
 // other error is the last thing it gives.
 func (m *Admin) Counters(ctx context.Context) iter.Seq2[Counter, error] {
+	return m.all(ctx, m.collections())
+}
+
+// Identities is Counters for identities.
+func (m *Admin) Identities(ctx context.Context) iter.Seq2[Counter, error] {
+	return m.all(ctx, m.identities())
+}
+
+func (m *Admin) all(ctx context.Context, k kind) iter.Seq2[Counter, error] {
 	return func(yield func(Counter, error) bool) {
 		client, err := m.primary(ctx)
 		if err != nil {
-			yield(Counter{}, fmt.Errorf("allocator: %w", attemptError("counters", err)))
+			yield(Counter{}, fmt.Errorf("allocator: %w", attemptError(k.prefix+"*", err)))
 			return
 		}
 		seen := make(map[string]bool) // SCAN may give a key twice
-		pattern := escapeGlob(m.keys.HiLoPrefix()) + "*"
 		var cursor uint64
 		for {
-			keys, next, err := client.Scan(ctx, cursor, pattern, scanCount).Result()
+			keys, next, err := client.Scan(ctx, cursor, escapeGlob(k.prefix)+"*", scanCount).Result()
 			if err != nil {
-				yield(Counter{}, fmt.Errorf("allocator: %w", attemptError("counters", err)))
+				yield(Counter{}, fmt.Errorf("allocator: %w", attemptError(k.prefix+"*", err)))
 				return
 			}
 			fresh := keys[:0]
@@ -74,7 +110,7 @@ func (m *Admin) Counters(ctx context.Context) iter.Seq2[Counter, error] {
 					fresh = append(fresh, key)
 				}
 			}
-			if !m.page(ctx, client, fresh, yield) {
+			if !m.page(ctx, client, k, fresh, yield) {
 				return
 			}
 			if cursor = next; cursor == 0 {
@@ -85,16 +121,16 @@ func (m *Admin) Counters(ctx context.Context) iter.Seq2[Counter, error] {
 }
 
 // page reads the counters under some keys in one round trip.
-func (m *Admin) page(ctx context.Context, client redis.Cmdable, keys []string, yield func(Counter, error) bool) bool {
+func (m *Admin) page(ctx context.Context, client redis.Cmdable, k kind, keys []string, yield func(Counter, error) bool) bool {
 	reads := make([]*redis.SliceCmd, len(keys))
 	_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
 		for i, key := range keys {
-			reads[i] = readCounter(ctx, p, key)
+			reads[i] = k.read(ctx, p, key)
 		}
 		return nil
 	})
 	for i, read := range reads {
-		counter, err := m.counter(keys[i], read)
+		counter, err := k.counter(keys[i], read)
 		if errors.Is(err, ErrNotSeeded) { // removed since it was scanned
 			continue
 		}
@@ -108,19 +144,19 @@ func (m *Admin) page(ctx context.Context, client redis.Cmdable, keys []string, y
 // Counter gives one counter. Errors: ErrNotSeeded when there is none,
 // ErrInvalidName, ErrCorrupt, ErrUnavailable.
 func (m *Admin) Counter(ctx context.Context, collection string) (Counter, error) {
-	if err := validName(collection); err != nil {
+	if err := m.validName(collection); err != nil {
 		return Counter{}, err
 	}
-	key := m.keys.HiLo(collection)
-	return m.counter(key, readCounter(ctx, m.client, key))
+	k := m.collections()
+	return k.counter(k.key(collection), k.read(ctx, m.client, k.key(collection)))
 }
 
-func readCounter(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
-	return client.HMGet(ctx, key, "Max", "Ranges", "Epoch", "Origin", "Name")
+func (k kind) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
+	return client.HMGet(ctx, key, k.field, "Ranges", "Epoch", "Origin", "Name")
 }
 
 // counter reads what stands under a key, as strictly as the scripts do.
-func (m *Admin) counter(key string, read *redis.SliceCmd) (Counter, error) {
+func (k kind) counter(key string, read *redis.SliceCmd) (Counter, error) {
 	values, err := read.Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return Counter{}, fmt.Errorf("allocator: %w: key %s is not a hash", ErrCorrupt, key)
@@ -134,12 +170,12 @@ func (m *Admin) counter(key string, read *redis.SliceCmd) (Counter, error) {
 	}
 	counter := Counter{Origin: text(3), Name: text(4)}
 	if counter.Name == "" {
-		counter.Name = strings.TrimPrefix(key, m.keys.HiLoPrefix())
+		counter.Name = strings.TrimPrefix(key, k.prefix)
 	}
 	for i, field := range []struct {
 		name  string
 		value *int64
-	}{{"Max", &counter.Max}, {"Ranges", &counter.Ranges}, {"Epoch", &counter.Epoch}} {
+	}{{k.field, &counter.Max}, {"Ranges", &counter.Ranges}, {"Epoch", &counter.Epoch}} {
 		if values[i] == nil {
 			continue
 		}
@@ -151,7 +187,7 @@ func (m *Admin) counter(key string, read *redis.SliceCmd) (Counter, error) {
 		*field.value = n
 	}
 	if values[0] == nil {
-		return Counter{}, fmt.Errorf("allocator: %w: key %s has no Max", ErrNotSeeded, key)
+		return Counter{}, fmt.Errorf("allocator: %w: key %s has no %s", ErrNotSeeded, key, k.field)
 	}
 	return counter, nil
 }
@@ -163,76 +199,28 @@ func (m *Admin) counter(key string, read *redis.SliceCmd) (Counter, error) {
 // and know better. Errors: ErrInvalidName, ErrInvalidOptions, ErrMixed,
 // ErrCorrupt, ErrUnavailable.
 func (m *Admin) Seed(ctx context.Context, collection string, max int64, force bool) (int64, error) {
-	if err := validName(collection); err != nil {
+	return m.seed(ctx, m.collections(), collection, max, force)
+}
+
+// SeedIdentity is Seed for an identity, whose next value is the one after. A
+// trailing "|" of the name is optional.
+func (m *Admin) SeedIdentity(ctx context.Context, name string, value int64, force bool) (int64, error) {
+	return m.seed(ctx, m.identities(), strings.TrimSuffix(name, "|"), value, force)
+}
+
+func (m *Admin) seed(ctx context.Context, k kind, name string, value int64, force bool) (int64, error) {
+	if err := m.validName(name); err != nil {
 		return 0, err
 	}
-	if max < 0 {
-		return 0, fmt.Errorf("allocator: %s: %w: seed of %d: must be 0 or more", collection, ErrInvalidOptions, max)
+	if value < 0 {
+		return 0, fmt.Errorf("allocator: %s: %w: seed of %d: must be 0 or more", name, ErrInvalidOptions, value)
 	}
-	keys := scripts.Keys{
-		Counter: m.keys.HiLo(collection),
-		Server:  m.keys.Server(),
-		Other:   m.keys.Identity(collection),
-	}
-	stands, err := scripts.Seed(ctx, m.client, keys, scripts.SeedRequest{
-		Field: scripts.FieldMax, Name: collection, Value: max, Force: force,
-	})
+	keys := scripts.Keys{Counter: k.key(name), Server: m.keys.Server(), Other: k.other(name)}
+	stands, err := scripts.Seed(ctx, m.client, keys, scripts.SeedRequest{Field: k.field, Name: name, Value: value, Force: force})
 	if err != nil {
-		return 0, fmt.Errorf("allocator: %w", attemptError(collection, err))
+		return 0, fmt.Errorf("allocator: %w", attemptError(name, err))
 	}
 	return stands, nil
-}
-
-const (
-	fieldPrefix = "ServerPrefix"
-	fieldTag    = "NodeTag"
-)
-
-// ServerPrefix gives what the server adds to each identifier; zero where it
-// adds nothing. Errors: ErrCorrupt, ErrUnavailable.
-func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
-	key := m.keys.Server()
-	values, err := m.client.HMGet(ctx, key, fieldPrefix, fieldTag).Result()
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return prefix.Server{}, fmt.Errorf("allocator: %w: key %s is not a hash", ErrCorrupt, key)
-	}
-	if err != nil {
-		return prefix.Server{}, fmt.Errorf("allocator: %w", attemptError(key, err))
-	}
-	var s prefix.Server
-	s.ServerPrefix, _ = values[0].(string)
-	s.NodeTag, _ = values[1].(string)
-	if err := s.Validate(); err != nil {
-		return prefix.Server{}, fmt.Errorf("allocator: %w: key %s: %w", ErrCorrupt, key, err)
-	}
-	return s, nil
-}
-
-// SetServerPrefix sets both parts at once; an empty one is removed. Ranges
-// already handed out keep what they were given with. Errors: ErrInvalidName,
-// ErrCorrupt, ErrUnavailable.
-func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
-	if err := s.Validate(); err != nil {
-		return fmt.Errorf("allocator: %w", err)
-	}
-	key := m.keys.Server()
-	_, err := m.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for field, value := range map[string]string{fieldPrefix: s.ServerPrefix, fieldTag: s.NodeTag} {
-			if value == "" {
-				p.HDel(ctx, key, field)
-			} else {
-				p.HSet(ctx, key, field, value)
-			}
-		}
-		return nil
-	})
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return fmt.Errorf("allocator: %w: key %s is not a hash", ErrCorrupt, key)
-	}
-	if err != nil {
-		return fmt.Errorf("allocator: %w", attemptError(key, err))
-	}
-	return nil
 }
 
 // primary is the node that holds the namespace: its keys share one slot.
@@ -243,10 +231,8 @@ func (m *Admin) primary(ctx context.Context) (redis.Cmdable, error) {
 	return m.client, nil
 }
 
-// validName checks a collection for which no separator is known. The separator
-// is the allocator's affair; the default one is never part of a name.
-func validName(collection string) error {
-	if err := prefix.ValidateCollection(collection, prefix.DefaultSeparator); err != nil {
+func (m *Admin) validName(name string) error {
+	if err := prefix.ValidateCollection(name, m.separator); err != nil {
 		return fmt.Errorf("allocator: %w", err)
 	}
 	return nil

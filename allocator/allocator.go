@@ -20,9 +20,10 @@ type Allocator struct {
 	start   time.Time // now() counts from here, on the monotonic clock
 	refills queue
 
-	byName sync.Map // spelling -> *Collection
-	taught sync.Map // key of an identity -> *taught, of those that were asked
-	types  sync.Map // reflect.Type -> what Assign knows of it
+	byName sync.Map      // spelling -> *Collection
+	taught sync.Map      // key of an identity -> *taught, of those that were asked
+	asks   chan struct{} // one element for each of them that is being asked
+	types  sync.Map      // reflect.Type -> what Assign knows of it
 
 	mu      sync.Mutex    // guards what follows, and additions to byName; before Collection.mu
 	closing bool          // no collection is added any more
@@ -48,6 +49,7 @@ func newAllocator(b backend, opts Options) *Allocator {
 		opts:   opts,
 		server: &server{backend: b, keys: prefix.NewKeys(opts.Namespace), log: opts.Logger},
 		start:  time.Now(),
+		asks:   make(chan struct{}, asksAtOnce),
 		closed: make(chan struct{}),
 	}
 	a.refills.run = a.refill

@@ -3,8 +3,6 @@ package allocator
 import (
 	"context"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"go.uber.org/zap"
@@ -41,34 +39,6 @@ func (a *Allocator) NextIdentities(ctx context.Context, name string, n int64) (R
 	return Range{Low: got.Low, High: got.High}, nil
 }
 
-// TakenFunc tells whether there is a document with this id.
-type TakenFunc func(ctx context.Context, id string) (bool, error)
-
-// NextFreeIdentity gives a value of an identity that no document has, and how
-// often it asked taken. It is for a server that took over from another, whose
-// documents are there and whose counter is not: from the counter's next value on
-// it tries ever larger steps until an id is free, then halves back to the
-// border, so that n documents cost about 2*log2(n) questions; and it sets the
-// counter there, so that the next call asks once. A free number below a taken
-// one may be passed over. Callers side by side get different values; the counter
-// never goes back. What is tried and not used is a gap.
-// Errors: as NextIdentity, and those of taken.
-func (a *Allocator) NextFreeIdentity(ctx context.Context, name string, taken TakenFunc) (number int64, tries int, err error) {
-	i, err := a.identity(name)
-	if err != nil {
-		return 0, 0, err
-	}
-	if taken == nil {
-		return 0, 0, fmt.Errorf("allocator: %s: %w: taken is nil", i.name, ErrInvalidOptions)
-	}
-	s := search{identity: i, taken: taken}
-	number, err = s.run(ctx)
-	if err != nil {
-		return 0, s.tries, fmt.Errorf("allocator: %w", err)
-	}
-	return number, s.tries, nil
-}
-
 // identity is one counter that is asked each time: an identity, or that of
 // server-side identifiers.
 type identity struct {
@@ -102,9 +72,20 @@ func (a *Allocator) asked(name string, keys scripts.Keys) (*identity, error) {
 	return &identity{a: a, name: name, keys: keys, taught: t.(*taught)}, nil
 }
 
+// asksAtOnce bounds the requests for identities that one allocator has under
+// way, so that those beyond wait in their own time and not in RefillTimeout,
+// for a connection.
+const asksAtOnce = 16
+
 // ask is one attempt for values.
 func (i *identity) ask(ctx context.Context, request scripts.IdentityRequest) (scripts.Range, error) {
 	a := i.a
+	select {
+	case a.asks <- struct{}{}:
+		defer func() { <-a.asks }()
+	case <-ctx.Done():
+		return scripts.Range{}, ended(ctx, i.name, nil)
+	}
 	request.Name = i.name
 	request.GuardGap = a.opts.GuardGap
 	request.RequireSeeded = a.opts.RequireSeeded
@@ -127,85 +108,6 @@ func (i *identity) ask(ctx context.Context, request scripts.IdentityRequest) (sc
 		logJump(a.opts.Logger, i.keys.Counter, got)
 	}
 	return got, nil
-}
-
-// search is one NextFreeIdentity.
-type search struct {
-	*identity
-	taken TakenFunc
-	tries int
-}
-
-// run tries the next value that the counter gives, and on from there.
-//
-// A number belongs to the caller when the script gave it, as the next value or
-// by raising the counter from below it in one step. So no two callers get the
-// same one, whatever they found free, and a caller that comes second starts
-// again above.
-func (s *search) run(ctx context.Context) (int64, error) {
-	for {
-		got, err := s.ask(ctx, scripts.IdentityRequest{Count: 1, Limit: s.a.opts.Limit})
-		if err != nil {
-			return 0, err
-		}
-		free, err := s.border(ctx, got.Low)
-		if err != nil || free == got.Low {
-			return free, err
-		}
-		raised, err := s.ask(ctx, scripts.IdentityRequest{Raise: free, Limit: s.a.opts.Limit})
-		if err != nil || raised.Low == free {
-			return free, err
-		}
-	}
-}
-
-// border finds a free number, from on, above a taken one unless it is from.
-func (s *search) border(ctx context.Context, from int64) (int64, error) {
-	low, high := from-1, from // low is taken, or below all; high is tried next
-	for step := int64(1); ; step *= 2 {
-		isTaken, err := s.ask1(ctx, high)
-		if err != nil {
-			return 0, err
-		}
-		if !isTaken {
-			break
-		}
-		low = high
-		if high == s.a.opts.Limit {
-			return 0, fmt.Errorf("%s: %w: every number that was tried up to the limit %d is taken", s.name, ErrExhausted, high)
-		}
-		if step > math.MaxInt64/4 || step > s.a.opts.Limit-high {
-			high = s.a.opts.Limit
-		} else {
-			high += step
-		}
-	}
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		isTaken, err := s.ask1(ctx, middle)
-		if err != nil {
-			return 0, err
-		}
-		if isTaken {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return high, nil
-}
-
-func (s *search) ask1(ctx context.Context, number int64) (bool, error) {
-	if ctx.Err() != nil {
-		return false, ended(ctx, s.name, nil)
-	}
-	s.tries++
-	id := s.name + s.a.opts.Separator + strconv.FormatInt(number, 10)
-	isTaken, err := s.taken(ctx, id)
-	if err != nil {
-		return false, fmt.Errorf("%s: is there a document %s: %w", s.name, id, err)
-	}
-	return isTaken, nil
 }
 
 // logJump says that a counter was moved because writes may have been lost.

@@ -1,0 +1,334 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// span of numbers that documents have, as in the vector file: "none", "1..10",
+// "1,3".
+func takenBy(t *testing.T, text string) TakenFunc {
+	t.Helper()
+	var spans [][2]int64
+	for part := range strings.SplitSeq(text, ",") {
+		var low, high int64
+		switch {
+		case part == "none":
+			continue
+		case strings.Contains(part, ".."):
+			if _, err := fmt.Sscanf(part, "%d..%d", &low, &high); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			if _, err := fmt.Sscan(part, &low); err != nil {
+				t.Fatal(err)
+			}
+			high = low
+		}
+		spans = append(spans, [2]int64{low, high})
+	}
+	return func(_ context.Context, id string) (bool, error) {
+		var number int64
+		if _, err := fmt.Sscanf(id, "companies/%d", &number); err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(spans, func(s [2]int64) bool { return s[0] <= number && number <= s[1] }), nil
+	}
+}
+
+func TestNextFreeIdentityGivesTheKnownAnswers(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Taken           string
+		Counter, Number int64
+		MaxTries        int `json:"max_tries"`
+	}
+	rows := append(vectors[row](t, "free_identity.json"),
+		row{Taken: "1..1000000000", Number: 1_000_000_001, MaxTries: 99})
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		m := mustAdmin(t, s, "")
+		a := mustNew(t, s.Client(t), Options{})
+		for _, row := range rows {
+			s.Client(t).FlushAll(t.Context())
+			a = mustNew(t, s.Client(t), Options{}) // without a floor
+			if _, err := m.SeedIdentity(t.Context(), "companies|", row.Counter, true); err != nil {
+				t.Fatal(err)
+			}
+			number, tries, err := a.NextFreeIdentity(t.Context(), "companies|", takenBy(t, row.Taken))
+			if err != nil || number != row.Number || tries > row.MaxTries {
+				t.Errorf("taken %s from %d: %d in %d, %v, want %d in %d", row.Taken, row.Counter, number, tries, err, row.Number, row.MaxTries)
+			}
+			again, tries, err := a.NextFreeIdentity(t.Context(), "companies", takenBy(t, row.Taken))
+			if err != nil || again <= number || (tries != 1 && !strings.Contains(row.Taken, ",")) {
+				t.Errorf("taken %s, the next: %d in %d, %v", row.Taken, again, tries, err)
+			}
+		}
+	})
+}
+
+func TestNextFreeIdentityGivesEachCallerAnother(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		a, b := mustNew(t, s.Client(t), Options{}), mustNew(t, s.Client(t), Options{})
+		taken := takenBy(t, "1..5000,6000..7000")
+		numbers := fleet(t, 16, 20, func(i int) (int64, error) {
+			if i%4 == 3 { // beside those that do not search
+				n, err := b.NextIdentity(t.Context(), "companies")
+				return n, err
+			}
+			n, _, err := []*Allocator{a, b}[i%2].NextFreeIdentity(t.Context(), "companies", taken)
+			return n, err
+		})
+		wantDistinct(t, numbers)
+	})
+}
+
+func TestNextFreeIdentityAtTheEdges(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("documents are away")
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		m := mustAdmin(t, s, "")
+		a := mustNew(t, s.Client(t), Options{})
+		seed := func(value int64) {
+			t.Helper()
+			if _, err := m.SeedIdentity(t.Context(), "companies", value, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := a.NextFreeIdentity(t.Context(), "companies", nil); !errors.Is(err, ErrInvalidOptions) {
+			t.Errorf("without taken: %v", err)
+		}
+		if _, tries, err := a.NextFreeIdentity(t.Context(), "companies", func(context.Context, string) (bool, error) { return false, failed }); !errors.Is(err, failed) || tries != 1 {
+			t.Errorf("taken fails: %d, %v", tries, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		questions := 0
+		_, tries, err := a.NextFreeIdentity(ctx, "companies", func(context.Context, string) (bool, error) {
+			if questions++; questions == 5 {
+				cancel()
+			}
+			return true, nil
+		})
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrUnavailable) || tries != 5 {
+			t.Errorf("ctx ends in the middle: %d, %v", tries, err)
+		}
+		seed(math.MaxInt64 - 10)
+		last := fmt.Sprintf("1..%d", int64(math.MaxInt64-1))
+		if n, _, err := a.NextFreeIdentity(t.Context(), "companies", takenBy(t, last)); n != math.MaxInt64 || err != nil {
+			t.Errorf("the last number: %d, %v", n, err)
+		}
+		if _, _, err := a.NextFreeIdentity(t.Context(), "companies", takenBy(t, last)); !errors.Is(err, ErrExhausted) {
+			t.Errorf("after the last: %v", err)
+		}
+		all := fmt.Sprintf("1..%d", int64(math.MaxInt64))
+		if _, tries, err := a.NextFreeIdentity(t.Context(), "people", func(ctx context.Context, id string) (bool, error) {
+			return takenBy(t, all)(ctx, strings.Replace(id, "people", "companies", 1))
+		}); !errors.Is(err, ErrExhausted) || tries > 70 {
+			t.Errorf("all taken: %d, %v", tries, err)
+		}
+	})
+}
+
+func TestTakenKeysAsksForTheKeyOfADocument(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		client.Set(t.Context(), "doc:companies/1", "x", 0)
+		client.HSet(t.Context(), "doc:companies/2", "x", "y")
+		a := mustNew(t, client, Options{})
+		if n, tries, err := a.NextFreeIdentity(t.Context(), "companies", TakenKeys(client, "doc:%s")); n != 3 || tries > 4 || err != nil {
+			t.Errorf("%d in %d, %v", n, tries, err)
+		}
+		s.Kill()
+		if _, err := TakenKeys(client, "doc:%s")(t.Context(), "companies/1"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("away: %v", err)
+		}
+	})
+}
+
+func TestIdentitiesAreDenseAcrossClients(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		a, b := mustNew(t, s.Client(t), Options{}), mustNew(t, s.Client(t), Options{})
+		numbers := fleet(t, 1000, 1, func(i int) (int64, error) {
+			return []*Allocator{a, b}[i%2].NextIdentity(t.Context(), "companies|")
+		})
+		slices.Sort(numbers)
+		for i, n := range numbers {
+			if n != int64(i+1) {
+				t.Fatalf("value %d is %d", i+1, n)
+			}
+		}
+		if r, err := a.NextIdentities(t.Context(), "Companies", 10); err != nil || r != (Range{1001, 1010}) {
+			t.Errorf("ten at once: %v, %v", r, err)
+		}
+		if _, err := a.NextIdentities(t.Context(), "companies", 0); !errors.Is(err, ErrInvalidOptions) {
+			t.Errorf("none: %v", err)
+		}
+	})
+}
+
+func TestAnIdentityAndACollectionOfOneNameRaceAndOneWins(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		a, b := mustNew(t, s.Client(t), Options{}), mustNew(t, s.Client(t), Options{})
+		for i := range 20 {
+			name := fmt.Sprintf("race%c", 'a'+i)
+			var wg sync.WaitGroup
+			var hilo, identity error
+			wg.Go(func() { _, hilo = a.Next(t.Context(), name) })
+			wg.Go(func() { _, identity = b.NextIdentity(t.Context(), name) })
+			wg.Wait()
+			if (hilo == nil) == (identity == nil) || !errors.Is(errors.Join(hilo, identity), ErrMixed) {
+				t.Errorf("%s: %v and %v", name, hilo, identity)
+			}
+		}
+		m := mustAdmin(t, s, "")
+		if _, err := m.SeedIdentity(t.Context(), "orders", 5, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Seed(t.Context(), "orders", 5, false); !errors.Is(err, ErrMixed) {
+			t.Errorf("a seed: %v", err)
+		}
+	})
+}
+
+func TestIdentitiesSurviveWhatCountersDo(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		log, logs := observed()
+		a := mustNew(t, s.Client(t), Options{Logger: log})
+		next := func(int) (int64, error) {
+			for {
+				n, err := a.NextIdentity(t.Context(), "companies")
+				if err == nil || !errors.Is(err, ErrUnavailable) {
+					return n, err
+				}
+			}
+		}
+		var numbers []int64
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			numbers = fleet(t, 8, 300, next)
+		}()
+		for {
+			if n, err := s.Client(t).HGet(t.Context(), "{Raven}/Identities/companies", "Value").Int64(); err == nil && n > 800 {
+				break
+			}
+		}
+		s.Restart()
+		<-done
+		wantDistinct(t, numbers)
+		if logs.FilterMessageSnippet("gone").Len() == 0 {
+			t.Errorf("logged %v", logs.All())
+		}
+	})
+}
+
+func TestServerSideIdentifiersShareOneCounter(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		a := mustNew(t, client, Options{Separator: ":"})
+		for _, step := range []struct{ prefix, tag, name, want string }{
+			{"", "", "companies", "companies:0000000000000000001"},
+			{"", "A", "Companies", "Companies:0000000000000000002-A"},
+			{"N/", "A", "people", "people:N/0000000000000000003-A"},
+		} {
+			client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", step.prefix, "NodeTag", step.tag)
+			if got, err := a.nextServerSide(t.Context(), step.name); got != step.want || err != nil {
+				t.Errorf("%q, %v, want %q", got, err, step.want)
+			}
+		}
+		client.HSet(t.Context(), "{Raven}/ServerSide", "Value", serverSideLimit)
+		if got, err := a.nextServerSide(t.Context(), "people"); !errors.Is(err, ErrExhausted) {
+			t.Errorf("at its limit: %q, %v", got, err)
+		}
+		if _, err := a.nextServerSide(t.Context(), "a:b"); !errors.Is(err, ErrInvalidName) {
+			t.Errorf("a bad name: %v", err)
+		}
+	})
+}
+
+func TestIdentitiesKnowTheirErrors(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		a := mustNew(t, client, Options{Limit: 3, RequireSeeded: true})
+		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrNotSeeded) {
+			t.Errorf("unseeded: %v", err)
+		}
+		if stands, err := mustAdmin(t, s, "").SeedIdentity(t.Context(), "companies", 2, false); stands != 2 || err != nil {
+			t.Errorf("%d, %v", stands, err)
+		}
+		if n, err := a.NextIdentity(t.Context(), "companies"); n != 3 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrExhausted) {
+			t.Errorf("at the limit: %v", err)
+		}
+		for _, name := range []string{"", "|", "a/b", "a||"} {
+			if _, err := a.NextIdentity(t.Context(), name); !errors.Is(err, ErrInvalidName) {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+		s.Kill()
+		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("away: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := a.NextIdentity(ctx, "companies"); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
+			t.Errorf("ctx over: %v", err)
+		}
+		_ = a.Close(ctx)
+		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrClosed) {
+			t.Errorf("closed: %v", err)
+		}
+	})
+}
+
+func TestAdminListsIdentitiesApartFromCounters(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		m := mustAdmin(t, s, "")
+		for name, seed := range map[string]func(context.Context, string, int64, bool) (int64, error){"orders": m.Seed, "Companies": m.SeedIdentity} {
+			if _, err := seed(t.Context(), name, 7, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for c, err := range m.Identities(t.Context()) {
+			got = append(got, fmt.Sprint(c.Name, c.Max, err))
+		}
+		for c, err := range m.Counters(t.Context()) {
+			got = append(got, fmt.Sprint(c.Name, c.Max, err))
+		}
+		if fmt.Sprint(got) != "[Companies7 <nil> orders7 <nil>]" {
+			t.Error(got)
+		}
+		colons, err := m.WithSeparator(":")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := colons.Seed(t.Context(), "a/b", 7, false); err != nil {
+			t.Error(err)
+		}
+		if _, err := colons.Seed(t.Context(), "a:b", 7, false); !errors.Is(err, ErrInvalidName) {
+			t.Error(err)
+		}
+		if _, err := m.WithSeparator("|"); !errors.Is(err, ErrInvalidOptions) {
+			t.Error(err)
+		}
+	})
+}
