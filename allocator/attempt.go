@@ -39,7 +39,7 @@ func (a *Allocator) refill(c *Collection) {
 	c.mu.Unlock()
 
 	t := &c.counter.taught
-	request.Floor, request.LeastGap = a.server.recall(t, now)
+	request.Floor, _, request.LeastGap = a.server.recall(t, now)
 	keys := scripts.Keys{
 		Counter: a.server.keys.HiLo(c.name),
 		Server:  a.server.keys.Server(),

@@ -89,7 +89,7 @@ func (i *identity) ask(ctx context.Context, request scripts.IdentityRequest) (sc
 	request.Name = i.name
 	request.GuardGap = a.opts.GuardGap
 	request.RequireSeeded = a.opts.RequireSeeded
-	request.Floor, request.LeastGap = a.server.recall(i.taught, a.now())
+	request.Floor, request.Epoch, request.LeastGap = a.server.recall(i.taught, a.now())
 
 	attempt, cancel := context.WithTimeout(ctx, a.opts.RefillTimeout)
 	defer cancel()
@@ -102,7 +102,7 @@ func (i *identity) ask(ctx context.Context, request scripts.IdentityRequest) (sc
 		return scripts.Range{}, err
 	}
 	if got.Low > 0 {
-		a.server.remember(i.taught, a.now(), got)
+		a.server.rememberIdentity(i.taught, a.now(), got)
 	}
 	if got.Evidence != "" {
 		logJump(a.opts.Logger, i.keys.Counter, got)

@@ -177,6 +177,37 @@ func TestIdentitiesAreDenseAcrossClients(t *testing.T) {
 	})
 }
 
+func TestAnIdentitySeededByForceGoesDownForLivingClientsToo(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Op          string
+		Value, Want int64
+		Force       bool
+	}
+	rows := vectors[row](t, "identity.json")
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		m := mustAdmin(t, s, "")
+		a := mustNew(t, s.Client(t), Options{})
+		for i, row := range append(rows, rows...) {
+			var got int64
+			var err error
+			if row.Op == "next" {
+				got, err = a.NextIdentity(t.Context(), "companies")
+			} else {
+				got, err = m.SeedIdentity(t.Context(), "companies", row.Value, row.Force)
+			}
+			if i == len(rows)-1 { // start again from nothing
+				if _, err := m.SeedIdentity(t.Context(), "companies", 0, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err != nil || got != row.Want {
+				t.Errorf("step %d, %s: %d, %v, want %d", i, row.Op, got, err, row.Want)
+			}
+		}
+	})
+}
+
 func TestAnIdentityAndACollectionOfOneNameRaceAndOneWins(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -302,7 +302,7 @@ func TestEachRequestKnowsTheFloorAndTheLeastGap(t *testing.T) {
 func TestRecallSaturates(t *testing.T) {
 	t.Parallel()
 	s := &server{}
-	floor, gap := s.recall(&taught{floor: math.MaxInt64, issued: math.MaxInt64, seconds: 1}, 1000*time.Hour)
+	floor, _, gap := s.recall(&taught{floor: math.MaxInt64, issued: math.MaxInt64, seconds: 1}, 1000*time.Hour)
 	if floor != math.MaxInt64 || gap != math.MaxInt64 {
 		t.Errorf("floor %d, gap %d", floor, gap)
 	}

@@ -23,6 +23,7 @@ type IdentityRequest struct {
 	Raise         int64  // take this very value, if none as great was given before; 0: the next ones
 	Limit         int64  // greatest value ever to be issued
 	Floor         int64  // greatest value given to this client, 0: none
+	Epoch         int64  // in which Floor was given
 	GuardGap      int64  // jump on evidence of lost writes, 0: computed by the script
 	LeastGap      int64  // least jump that the client knows to be needed
 	RequireSeeded bool   // a missing identity is ErrNotSeeded
@@ -37,13 +38,13 @@ func Identity(ctx context.Context, client redis.Scripter, keys Keys, r IdentityR
 		verb, wanted = "raise", r.Raise
 	}
 	got, err := take(ctx, client, identity, keys,
-		verb, wanted, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name)
+		verb, wanted, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name, r.Epoch)
 	if err != nil {
 		return Range{}, err
 	}
 	switch {
 	case r.Raise > 0 && (got.Low == 0 || got.Low == r.Raise && got.High == r.Raise):
-	case r.Raise == 0 && got.Low > r.Floor && got.High-got.Low == r.Count-1 && got.High <= r.Limit:
+	case r.Raise == 0 && got.Low > 0 && got.High-got.Low == r.Count-1 && got.High <= r.Limit:
 	default:
 		return Range{}, fmt.Errorf("%w: values %d..%d for %+v", ErrReply, got.Low, got.High, r)
 	}

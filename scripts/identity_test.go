@@ -109,6 +109,34 @@ func TestIdentityIsGuarded(t *testing.T) {
 	})
 }
 
+// A client that was given more than an identity holds takes writes for lost,
+// unless the identity was lowered by force since.
+func TestIdentityTellsAForcedSeedFromALoss(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		seed := func(value int64, force bool) {
+			t.Helper()
+			if _, err := scripts.Seed(t.Context(), client, identityKeys,
+				scripts.SeedRequest{Field: scripts.FieldValue, Name: "orders", Value: value, Force: force}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seed(1990, false)
+		r := identityRequest(1)
+		r.Floor = mustIdentity(t, client, r).High
+		seed(1975, true)
+		got := mustIdentity(t, client, r)
+		if got.Low != 1976 || got.Evidence != "" || got.Epoch != 1 {
+			t.Errorf("after a forced seed: %+v", got)
+		}
+		r.Floor, r.Epoch = 1991, 1
+		if got := mustIdentity(t, client, r); got.Low != 1991+1024+1 || got.Evidence != scripts.EvidenceFloor {
+			t.Errorf("a floor of this epoch: %+v", got)
+		}
+	})
+}
+
 func TestIdentityRefusesBeforeItWrites(t *testing.T) {
 	t.Parallel()
 	one, cut, raised, seeded := identityRequest(1), identityRequest(3), identityRequest(0), identityRequest(1)

@@ -13,6 +13,8 @@
 --
 -- The lease goes even where nothing is raised: a range still out must not bring the counter below
 -- the seed when it is returned. Origin stays: a seed proves nothing about lost writes.
+-- An identity that is lowered by force gets another Epoch, so that clients that were given more see
+-- that this is meant and no lost write.
 -- Sent twice: the second time changes nothing more, unless forced and a range was taken in between.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
@@ -22,10 +24,12 @@ if not wanted or (field ~= 'Max' and field ~= 'Value') then
   return redis.error_reply('HILO_ARGUMENT seed wants Max or Value, and a decimal from 0 to ' .. LARGEST)
 end
 
-local state, err = fields(key, field, 'Name')
+local state, err = fields(key, field, 'Name', 'Epoch')
 if err then return err end
-local stood
+local stood, epoch
 stood, err = number(key, field, state[1])
+if err then return err end
+epoch, err = number(key, 'Epoch', state[3])
 if err then return err end
 local server
 server, err = server_prefix(server_key)
@@ -35,6 +39,11 @@ if err then return err end
 
 local stands = stood
 if force or not state[1] or above(wanted, stood) then stands = wanted end
-redis.call('HSET', key, field, to_text(stands), 'Name', state[2] or name)
+local write = {'HSET', key, field, to_text(stands), 'Name', state[2] or name}
+if field == 'Value' and above(stood, stands) then
+  write[#write + 1] = 'Epoch'
+  write[#write + 1] = to_text(lesser(plus(epoch, {0, 1}), decimal(LARGEST)))
+end
+redis.call(unpack(write))
 redis.call('HDEL', key, 'Lease', 'Low')
 return {to_text(stands), state[1] or ''}
