@@ -40,7 +40,7 @@ func Identity(ctx context.Context, client redis.Scripter, keys Keys, r IdentityR
 	got, err := take(ctx, client, identity, keys,
 		verb, wanted, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name, r.Epoch)
 	if err != nil {
-		return Range{}, err
+		return got, err
 	}
 	switch {
 	case r.Raise > 0 && (got.Low == 0 || got.Low == r.Raise && got.High == r.Raise):

@@ -3,6 +3,7 @@ package scripts
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
@@ -56,12 +57,13 @@ type Range struct {
 }
 
 // Next takes a range. The same request may be sent twice: with the same token
-// it gets the same range, as long as nobody was given another one since.
+// it gets the same range, as long as nobody was given another one since. With
+// ErrNotDurable the range is given too, as one that must not be used.
 func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) (Range, error) {
 	got, err := take(ctx, client, next, keys,
 		r.Token, r.Capacity, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name)
 	if err != nil {
-		return Range{}, err
+		return got, err
 	}
 	if got.Low <= r.Floor || got.High < got.Low || got.High-got.Low >= r.Capacity || got.High > r.Limit {
 		return Range{}, fmt.Errorf("%w: range %d..%d for capacity %d, floor %d, limit %d",
@@ -70,16 +72,19 @@ func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) 
 	return got, nil
 }
 
-// take runs a script that gives numbers.
+// take runs a script that gives numbers. With ErrNotDurable it gives them too:
+// they were taken, and are not to be used.
 func take(ctx context.Context, client redis.Scripter, script *redis.Script, keys Keys, args ...any) (Range, error) {
-	reply, err := run(ctx, client, script, 9, []string{keys.Counter, keys.Server, keys.Other}, args...)
-	if err != nil {
-		return Range{}, err
+	reply, unconfirmed := run(ctx, client, script, 9, []string{keys.Counter, keys.Server, keys.Other}, args...)
+	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotDurable) {
+		return Range{}, unconfirmed
 	}
 	got := Range{Prefix: reply[3], Tag: reply[4], Evidence: Evidence(reply[6])}
 	if err := numbers(reply[:3], &got.Low, &got.High, &got.Epoch); err != nil {
 		return Range{}, err
 	}
-	err = numbers([]string{reply[5], reply[7], reply[8]}, &got.Jump, &got.Issued, &got.Seconds)
-	return got, err
+	if err := numbers([]string{reply[5], reply[7], reply[8]}, &got.Jump, &got.Issued, &got.Seconds); err != nil {
+		return Range{}, err
+	}
+	return got, unconfirmed
 }

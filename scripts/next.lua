@@ -19,8 +19,8 @@
 --   seconds   how many seconds those tallies cover, 1 or more
 -- Errors: HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_MIXED, HILO_ARGUMENT; nothing is written.
 --
--- Sent twice: while the token is still the newest lease the same range is replied and nothing
--- changes. Nobody else can hold it: it was computed once, for this token, and the reply to that
+-- Sent twice: while the token is still the newest lease the same range is replied and the counter
+-- stays as it is. Nobody else can hold it: it was computed once, for this token, and the reply to that
 -- was lost. Later, or with another token, it is a new request.
 
 local counter_key, server_key, identity_key = KEYS[1], KEYS[2], KEYS[3]
@@ -44,6 +44,7 @@ if err then return err end
 -- A resend, unless Max was moved by hand meanwhile: then the range is not what was replied.
 if not counter.missing and counter.lease == token and above(counter.low, floor) and
     to_text(lesser(plus(counter.low, minus(capacity, {0, 1})), limit)) == to_text(counter.max) then
+  redis.call('HSET', counter_key, 'Lease', token) -- for a WAIT behind it, which speaks for this connection's writes
   return given(counter, server, counter.low, counter.max)
 end
 

@@ -11,6 +11,7 @@ package scripts
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -43,7 +44,7 @@ func run(ctx context.Context, client redis.Scripter, script *redis.Script, n int
 
 func decode(cmd *redis.Cmd, n int) ([]string, error) {
 	value, err := cmd.Result()
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNotDurable) { // that one comes beside the reply
 		return nil, tagged(err)
 	}
 	items, ok := value.([]any)
@@ -56,7 +57,7 @@ func decode(cmd *redis.Cmd, n int) ([]string, error) {
 			return nil, fmt.Errorf("%w: %v, want %d strings", ErrReply, value, n)
 		}
 	}
-	return reply, nil
+	return reply, err
 }
 
 // numbers reads non-negative decimals; the first that is none is an error.
