@@ -11,17 +11,16 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Allocator hands out identifiers of any number of collections of one server.
-// It is safe for concurrent use; make one per process and server and Close it
-// at the end.
+// Allocator hands out identifiers of any number of collections. It is safe for
+// concurrent use; make one per process and Close it at the end.
 type Allocator struct {
 	opts    Options
-	server  *server
+	servers []*server // in order of preference
 	start   time.Time // now() counts from here, on the monotonic clock
 	refills queue
 
 	byName sync.Map      // spelling -> *Collection
-	taught sync.Map      // key of an identity -> *taught, of those that were asked
+	taught sync.Map      // askedKey -> *taught, of identities that were asked for
 	asks   chan struct{} // one element for each of them that is being asked
 	types  sync.Map      // reflect.Type -> what Assign knows of it
 
@@ -34,23 +33,30 @@ type Allocator struct {
 // New makes an allocator for one server. It does no I/O, and does not close
 // the client. Errors: ErrInvalidOptions.
 func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
-	if client == nil {
-		return nil, fmt.Errorf("allocator: %w: client is nil", ErrInvalidOptions)
-	}
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
-	return newAllocator(newBackend(client, opts.RefillTimeout), opts), nil
+	if err := usable(client, opts); err != nil {
+		return nil, fmt.Errorf("allocator: %w", err)
+	}
+	return newAllocator(opts, &server{
+		backend:   newBackend(client, opts),
+		namespace: opts.Namespace,
+		longest:   longestBackoff,
+	}), nil
 }
 
-func newAllocator(b backend, opts Options) *Allocator {
+func newAllocator(opts Options, servers ...*server) *Allocator {
+	for i, s := range servers {
+		s.index, s.keys, s.log = i, prefix.NewKeys(s.namespace), opts.Logger
+	}
 	a := &Allocator{
-		opts:   opts,
-		server: &server{backend: b, keys: prefix.NewKeys(opts.Namespace), log: opts.Logger},
-		start:  time.Now(),
-		asks:   make(chan struct{}, asksAtOnce),
-		closed: make(chan struct{}),
+		opts:    opts,
+		servers: servers,
+		start:   time.Now(),
+		asks:    make(chan struct{}, asksAtOnce),
+		closed:  make(chan struct{}),
 	}
 	a.refills.run = a.refill
 	return a
@@ -74,7 +80,8 @@ func (a *Allocator) NextID(ctx context.Context, collection string) (prefix.ID, e
 	return c.NextID(ctx)
 }
 
-// NextNumber is Collection(collection) and its NextNumber.
+// NextNumber is Collection(collection) and its NextNumber. ErrPrefixed with more
+// than one server.
 func (a *Allocator) NextNumber(ctx context.Context, collection string) (int64, error) {
 	c, err := a.Collection(collection)
 	if err != nil {
@@ -106,10 +113,11 @@ func (a *Allocator) collection(name string) *Collection {
 	if c, ok := a.byName.Load(name); ok {
 		return c.(*Collection)
 	}
-	c := &Collection{a: a, name: name}
-	c.counter = c
+	c := &Collection{a: a, name: name, several: len(a.servers) > 1}
 	if folded := prefix.Fold(name); folded != name {
 		c.counter = a.collection(folded)
+	} else {
+		c.counter, c.taught = c, make([]taught, len(a.servers))
 	}
 	a.byName.Store(name, c)
 	return c
@@ -130,5 +138,5 @@ func (a *Allocator) now() time.Duration { return time.Since(a.start) }
 // worst to notice that the server is back: an attempt that is under way when
 // it comes back and fails, and the wait after it.
 func (a *Allocator) horizon() time.Duration {
-	return a.opts.Runway + a.opts.RefillTimeout + longestBackoff
+	return a.opts.Runway + a.opts.attemptTimeout() + longestBackoff
 }

@@ -3,28 +3,49 @@ package allocator
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// refill is one attempt to get a range, on a goroutine of the queue: no caller
-// who leaves cancels it, only a Close that runs out of time.
+// refill gets a range from the first server that gives one, on a goroutine of
+// the queue: no caller who leaves cancels it, only a Close that runs out of
+// time.
 func (a *Allocator) refill(c *Collection) {
-	now := a.now()
+	var failures []error
+	for _, s := range a.servers {
+		got, err := c.attempt(s)
+		if err == nil {
+			c.arrive(got)
+			return
+		}
+		if refused(err) || errors.Is(err, ErrClosed) {
+			failures = []error{err}
+			break
+		}
+		failures = append(failures, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail(errors.Join(failures...))
+}
+
+// attempt asks one server, unless it is in a back-off.
+func (c *Collection) attempt(s *server) (*span, error) {
+	a := c.a
 	c.mu.Lock()
 	if c.closed {
-		c.land(fmt.Errorf("%s: %w", c.name, ErrClosed))
 		c.mu.Unlock()
-		return
+		return nil, fmt.Errorf("%s: %w", c.name, ErrClosed)
 	}
-	if wait, down := a.server.gate(now); wait > 0 { // somebody else tried meanwhile
-		c.fail(attemptError(c.name, down))
+	now := a.now()
+	if wait, down := s.gate(now); wait > 0 { // somebody else tried meanwhile
 		c.mu.Unlock()
-		return
+		return nil, attemptError(s.on(c.name), down)
 	}
-	c.request(now)
+	c.request(s, now)
 	request := scripts.NextRequest{
 		Token:         c.sent.token,
 		Name:          c.name,
@@ -33,92 +54,93 @@ func (a *Allocator) refill(c *Collection) {
 		GuardGap:      a.opts.GuardGap,
 		RequireSeeded: a.opts.RequireSeeded,
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), a.opts.RefillTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), a.opts.attemptTimeout())
 	defer cancel()
 	c.flight.cancel = cancel
 	c.mu.Unlock()
 
-	t := &c.counter.taught
-	request.Floor, _, request.LeastGap = a.server.recall(t, now)
-	keys := scripts.Keys{
-		Counter: a.server.keys.HiLo(c.name),
-		Server:  a.server.keys.Server(),
-		Other:   a.server.keys.Identity(c.name),
-	}
-	got, err := a.server.backend.next(ctx, keys, request)
+	t := &c.counter.taught[s.index]
+	request.Floor, _, request.LeastGap = s.recall(t, now)
+	keys := scripts.Keys{Counter: s.keys.HiLo(c.name), Server: s.keys.Server(), Other: s.keys.Identity(c.name)}
+	got, err := s.backend.next(ctx, keys, request)
 
-	var s *span
-	if err == nil {
-		a.server.remember(t, a.now(), got)
-		s, err = a.newSpan(c, request.Token, got)
+	now = a.now()
+	if got.High > 0 { // also where it was not confirmed
+		s.remember(t, now, got)
 	}
-	c.arrive(s, got, err)
+	if got.Evidence != "" {
+		logJump(a.opts.Logger, keys.Counter, got)
+	}
+	var made *span
+	if err == nil {
+		made, err = a.newSpan(c, s, request.Token, got)
+	}
+	s.report(now, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tally.add(got)
+	if err != nil {
+		if scripts.Answered(err) || got.High > 0 {
+			c.sent = sending{}
+		}
+		return nil, attemptError(s.on(c.name), err)
+	}
+	return made, nil
 }
 
-// request prepares the next request, with mu held. One whose reply never came
-// is sent again as it was, so that no range is lost with a reply, unless more
-// is needed now.
-func (c *Collection) request(now time.Duration) {
+// request prepares the next request to a server, with mu held. One whose reply
+// never came is sent again as it was, so that no range is lost with a reply,
+// unless more is needed now or it was another server.
+func (c *Collection) request(s *server, now time.Duration) {
 	var wanted int64
 	if len(c.takers) > 0 {
 		wanted = c.takers[0].n
 	}
-	if c.sent.token != "" && wanted <= c.sent.size {
+	if c.sent.server == s && wanted <= c.sent.size {
 		return
 	}
 	opts := &c.a.opts
 	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
-	c.sent = request{token: rand.Text(), size: capacity, capacity: capacity, at: now}
+	c.sent = sending{server: s, token: rand.Text(), size: capacity, capacity: capacity, at: now}
 	if wanted >= capacity { // a range of its own, that tells nothing of the rate
 		c.sent.size, c.sent.capacity = wanted, 0
 	}
 }
 
-func (a *Allocator) newSpan(c *Collection, token string, got scripts.Range) (*span, error) {
-	adds, err := a.server.adding(got)
+// newSpan makes a range of what a server gave, unless its identifiers could be
+// another server's too.
+func (a *Allocator) newSpan(c *Collection, s *server, token string, got scripts.Range) (*span, error) {
+	from, err := a.source(s, got)
 	if err != nil {
 		return nil, err
 	}
-	s := &span{
+	made := &span{
 		size:  got.High - got.Low + 1,
 		base:  got.Low - 1,
-		head:  c.name + a.opts.Separator + adds.ServerPrefix,
-		from:  adds,
+		head:  c.name + a.opts.Separator + from.ServerPrefix,
+		from:  from,
 		token: token,
 		epoch: got.Epoch,
 	}
-	if adds.NodeTag != "" {
-		s.tail = "-" + adds.NodeTag
+	if from.NodeTag != "" {
+		made.tail = "-" + from.NodeTag
 	}
-	return s, nil
+	return made, nil
 }
 
-// arrive takes the outcome of an attempt.
-func (c *Collection) arrive(s *span, got scripts.Range, err error) {
-	now := c.a.now()
-	if err == nil || scripts.Answered(err) {
-		c.a.server.report(now, nil)
-	} else {
-		c.a.server.report(now, err)
-	}
-	if got.Evidence != "" {
-		logJump(c.a.opts.Logger, c.a.server.keys.HiLo(c.name), got)
-	}
+// arrive puts a new range in hand.
+func (c *Collection) arrive(s *span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tally.add(got)
-	if err != nil {
-		c.fail(attemptError(c.name, err))
-		return
-	}
 	if c.sent.capacity > 0 {
 		c.capacity, c.asked = c.sent.capacity, c.sent.at
 	}
-	c.sent = request{}
+	c.sent = sending{}
 	c.backoff.reset()
 	c.refused = nil
 	c.serve(s)
 	c.land(nil)
+	now := c.a.now()
 	if len(c.takers) > 0 {
 		c.launch(now)
 	}
@@ -149,10 +171,9 @@ func (c *Collection) serve(s *span) {
 // retries for a collection that nobody uses.
 func (c *Collection) fail(err error) {
 	c.tally.failures++
-	if scripts.Answered(err) {
-		c.sent = request{}
+	if refused(err) {
 		c.refused = err
-		c.backoff.fail(c.a.now())
+		c.backoff.fail(c.a.now(), longestBackoff)
 	}
 	for _, t := range c.takers {
 		t.got <- taken{err: err}

@@ -7,9 +7,11 @@ import (
 
 const (
 	firstBackoff = 100 * time.Millisecond
-	// longestBackoff is short because there is nowhere else to go: a server
-	// that is back should be noticed well within a Runway.
+	// longestBackoff is short where there is nowhere else to go: a server that
+	// is back should be noticed well within a Runway.
 	longestBackoff = time.Second
+	// longestBackoffOfMany is for one of several servers.
+	longestBackoffOfMany = 30 * time.Second
 )
 
 // backoff keeps callers from storming what just failed.
@@ -20,11 +22,11 @@ type backoff struct {
 
 // fail counts a failure. Several attempts that were under way together are
 // one: only the first of them counts.
-func (b *backoff) fail(now time.Duration) {
+func (b *backoff) fail(now, longest time.Duration) {
 	if now < b.until {
 		return
 	}
-	b.until = now + backoffDelay(b.failures, rand.Float64())
+	b.until = now + backoffDelay(b.failures, longest, rand.Float64())
 	b.failures++
 }
 
@@ -32,12 +34,12 @@ func (b *backoff) reset() { *b = backoff{} }
 
 func (b *backoff) wait(now time.Duration) time.Duration { return max(0, b.until-now) }
 
-// backoffDelay doubles with each failure and is spread over its upper half by
-// jitter, 0 to 1, so that a fleet does not come back in step.
-func backoffDelay(failures int, jitter float64) time.Duration {
-	delay := longestBackoff
+// backoffDelay doubles with each failure up to longest and is spread over its
+// upper half by jitter, 0 to 1, so that a fleet does not come back in step.
+func backoffDelay(failures int, longest time.Duration, jitter float64) time.Duration {
+	delay := longest
 	if failures < 16 {
-		delay = min(firstBackoff<<failures, longestBackoff)
+		delay = min(firstBackoff<<failures, longest)
 	}
 	return delay/2 + time.Duration(jitter*float64(delay/2))
 }

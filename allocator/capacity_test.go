@@ -53,11 +53,11 @@ func TestBackoffDelayDoublesUpToItsBoundAndIsSpread(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	for failures, want := range []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, time.Second, time.Second} {
-		if low, high := backoffDelay(failures, 0), backoffDelay(failures, 1); low != want/2 || high != want {
+		if low, high := backoffDelay(failures, longestBackoff, 0), backoffDelay(failures, longestBackoff, 1); low != want/2 || high != want {
 			t.Errorf("failure %d: %v to %v, want %v to %v", failures, low, high, want/2, want)
 		}
 	}
-	if got := backoffDelay(1<<30, 1); got != longestBackoff {
+	if got := backoffDelay(1<<30, longestBackoffOfMany, 1); got != longestBackoffOfMany {
 		t.Errorf("after very many failures: %v", got)
 	}
 }
@@ -66,7 +66,7 @@ func TestBackoffCountsSimultaneousFailuresOnce(t *testing.T) {
 	t.Parallel()
 	var b backoff
 	for range 32 {
-		b.fail(time.Minute)
+		b.fail(time.Minute, longestBackoff)
 	}
 	if b.failures != 1 || b.wait(time.Minute) > firstBackoff {
 		t.Errorf("after 32 failures at one time: %+v", b)

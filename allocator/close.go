@@ -85,39 +85,44 @@ func (c *Collection) abort() {
 	}
 }
 
-// leftover is what one collection gives back.
+// leftover is what one collection gives back to one server.
 type leftover struct {
 	c       *Collection
+	server  *server
 	request scripts.ReturnRequest
+}
+
+func (l leftover) size() int64 { return l.request.End - l.request.Last }
+
+func (l leftover) String() string {
+	return fmt.Sprintf("%s %d..%d", l.server.on(l.c.name), l.request.Last+1, l.request.End)
 }
 
 // giveBack seals every range in hand and returns what was not used.
 func (a *Allocator) giveBack(ctx context.Context) error {
-	var left []leftover
+	left := make([][]leftover, len(a.servers))
 	a.collections(func(c *Collection) {
-		if l, ok := c.seal(); ok {
-			left = append(left, l)
+		for _, l := range c.seal() {
+			left[l.server.index] = append(left[l.server.index], l)
 		}
 	})
-	if len(left) == 0 {
-		return nil
-	}
-	requests := make([]scripts.ReturnRequest, len(left))
-	for i, l := range left {
-		requests[i] = l.request
-	}
 	var failed []string
 	var cause error
-	for i, result := range a.server.backend.giveBack(ctx, requests) {
-		l := left[i]
-		switch {
-		case result.Err != nil:
-			failed = append(failed, fmt.Sprintf("%s %d..%d", l.c.name, l.request.Last+1, l.request.End))
-			cause = result.Err
-		case result.OK:
-			l.c.mu.Lock()
-			l.c.tally.returned += l.request.End - l.request.Last
-			l.c.mu.Unlock()
+	for i, s := range a.servers {
+		requests := make([]scripts.ReturnRequest, len(left[i]))
+		for j, l := range left[i] {
+			requests[j] = l.request
+		}
+		for j, result := range s.backend.giveBack(ctx, requests) {
+			l := left[i][j]
+			if result.Err != nil {
+				failed = append(failed, l.String())
+				cause = result.Err
+			} else if result.OK {
+				l.c.mu.Lock()
+				l.c.tally.returned += l.size()
+				l.c.mu.Unlock()
+			}
 		}
 	}
 	if cause == nil {
@@ -135,33 +140,48 @@ func (a *Allocator) giveBack(ctx context.Context) error {
 	return fmt.Errorf("allocator: %w", err)
 }
 
-// seal ends every range in hand. Consecutive ranges go back as one, by the
-// lease of the newest: from its end down to the last number that was used. What
-// is before a gap stays: the numbers in the gap may be somebody else's.
-func (c *Collection) seal() (leftover, bool) {
+// seal ends every range in hand.
+func (c *Collection) seal() []leftover {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	spans := c.spans()
 	c.cur.Store(nil)
 	c.ahead = nil
-	var request scripts.ReturnRequest
-	joins := false // everything from request.Last+1 on is unused, and s may lengthen it
-	for i, s := range slices.Backward(spans) {
-		used := s.seal()
-		c.tally.used += used
-		switch {
-		case i == len(spans)-1:
-			request = scripts.ReturnRequest{
-				Counter: c.a.server.keys.HiLo(c.name), Token: s.token, Epoch: s.epoch,
-				End: s.high(), Last: s.base + used,
-			}
-			joins = used == 0
-		case joins && s.high() == request.Last && s.epoch == request.Epoch:
-			request.Last = s.base + used
-			joins = used == 0
-		default:
-			joins = false
+	used := make([]int64, len(spans))
+	for i, s := range spans {
+		used[i] = s.seal()
+		c.tally.used += used[i]
+	}
+	var all []leftover
+	for _, server := range c.a.servers {
+		if request, ok := joined(spans, used, server); ok {
+			request.Counter = server.keys.HiLo(c.name)
+			all = append(all, leftover{c, server, request})
 		}
 	}
-	return leftover{c, request}, request.Last < request.End
+	return all
+}
+
+// joined is what goes back to one server. Consecutive ranges go back as one, by
+// the lease of the newest: from its end down to the last number that was used.
+// What is before a gap stays: the numbers in the gap may be somebody else's.
+func joined(spans []*span, used []int64, from *server) (request scripts.ReturnRequest, ok bool) {
+	joins := true // everything from request.Last+1 on is unused, and an older range may lengthen it
+	for i, s := range slices.Backward(spans) {
+		switch {
+		case s.from.server != from:
+			continue
+		case !ok:
+			request = scripts.ReturnRequest{Token: s.token, Epoch: s.epoch, End: s.high()}
+			ok = true
+		case s.high() != request.Last || s.epoch != request.Epoch:
+			joins = false
+		}
+		if !joins {
+			break
+		}
+		request.Last = s.base + used[i]
+		joins = used[i] == 0
+	}
+	return request, ok && request.Last < request.End
 }

@@ -182,11 +182,18 @@ func TestSealMergesWhatIsConsecutive(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			c := mustCollection(t, withFake(t, &fakeServer{}, Options{}), "orders")
+			a := withFake(t, &fakeServer{}, Options{})
+			for _, s := range test.spans {
+				s.from = &source{server: a.servers[0]}
+			}
+			c := mustCollection(t, a, "orders")
 			c.cur.Store(test.spans[0])
 			c.ahead = test.spans[1:]
-			got, ok := c.seal()
-			if r := got.request; !ok || r.End != test.end || r.Last != test.last || r.Token != test.token {
+			got := c.seal()
+			if len(got) != 1 {
+				t.Fatalf("%d returns", len(got))
+			}
+			if r := got[0].request; r.End != test.end || r.Last != test.last || r.Token != test.token {
 				t.Errorf("returns %d..%d by %s, want %d..%d by %s", r.Last+1, r.End, r.Token, test.last+1, test.end, test.token)
 			}
 		})

@@ -20,10 +20,11 @@ import (
 // both ctx.Err() and one of these.
 type Collection struct {
 	cur     atomic.Pointer[span] // the range in use, nil before the first
+	several bool                 // servers, so that a number alone is not unique
 	a       *Allocator
 	name    string       // as the caller spells it
 	counter *Collection  // the one of the lower-case name: it knows the counter in Redis
-	taught  taught       // by the server, about the counter; used through counter
+	taught  []taught     // by each server, about the counter; used through counter
 	waits   atomic.Int64 // calls that found nothing in hand
 
 	// mu guards what follows and every store to cur. Hot callers do not take
@@ -33,7 +34,7 @@ type Collection struct {
 	ahead    []*span       // fetched and not yet in use, the oldest first
 	flight   *flight       // the one refill under way, nil: none
 	takers   []*taker      // callers of Take that wait for a range, first come first
-	sent     request       // without a reply so far
+	sent     sending       // without a reply so far
 	capacity int64         // of the newest range, 0: none yet
 	asked    time.Duration // when it was asked for
 	demand   demand
@@ -42,11 +43,12 @@ type Collection struct {
 	tally    tally
 }
 
-// request is what has to be the same when a request is sent again.
-type request struct {
-	token    string // "": there is none
-	size     int64  // numbers asked for
-	capacity int64  // by the rule of nextCapacity, 0 where Take asked for a size of its own
+// sending is what has to be the same when a request is sent again.
+type sending struct {
+	server   *server // nil: there is none
+	token    string
+	size     int64 // numbers asked for
+	capacity int64 // by the rule of nextCapacity, 0 where Take asked for a size of its own
 	at       time.Duration
 }
 
@@ -77,8 +79,12 @@ func (c *Collection) NextID(ctx context.Context) (prefix.ID, error) {
 	return s.id(c.name, s.base+i), nil
 }
 
-// NextNumber gives the next number alone, 1 to Options.Limit.
+// NextNumber gives the next number alone, 1 to Options.Limit. With more than
+// one server, each of which counts from 1, it is ErrPrefixed.
 func (c *Collection) NextNumber(ctx context.Context) (int64, error) {
+	if c.several {
+		return 0, fmt.Errorf("allocator: %s: %w: there are several servers; take the identifier", c.name, ErrPrefixed)
+	}
 	s, i, ok := c.tryTake()
 	if !ok {
 		var err error

@@ -30,21 +30,39 @@ var (
 	// ErrMixed: the name is in use as an identity, on a server without prefix
 	// and tag, where both would give the same texts.
 	ErrMixed = scripts.ErrMixed
+	// ErrNotDurable: a range was not confirmed as Options.Durability asks; it is
+	// discarded.
+	ErrNotDurable = scripts.ErrNotDurable
+	// ErrPrefixed: a number alone was asked for and there are several servers,
+	// each of which counts from 1.
+	ErrPrefixed = errors.New("number without its prefix")
+	// ErrPrefixMissing: one of several servers has neither prefix nor tag.
+	ErrPrefixMissing = errors.New("server prefix missing")
+	// ErrPrefixConflict: two servers have the same prefix and tag, in any letter
+	// case, or are one, or a server has another prefix than it should.
+	ErrPrefixConflict = errors.New("server prefix conflict")
 	// ErrCorrupt: stored state is not what hilo writes: a value that is not a
 	// canonical decimal, an unusable prefix, a key of another type.
 	ErrCorrupt = scripts.ErrCorrupt
 )
 
-// attemptError puts an error from the server into its class: a script's answer
-// is passed on, anything else means that the server did not serve.
+// refused reports whether err is about the request or the settings, so that
+// another server, or the same one later, would not be of help.
+func refused(err error) bool {
+	return scripts.Answered(err) || errors.Is(err, ErrPrefixMissing) || errors.Is(err, ErrPrefixConflict)
+}
+
+// attemptError puts an error from a server into its class: anything but a
+// refusal or a missing confirmation means that it did not serve.
 func attemptError(what string, err error) error {
-	if scripts.Answered(err) {
+	switch {
+	case refused(err) || errors.Is(err, ErrNotDurable) || errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("%s: %w", what, err)
-	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w: %v", what, ErrUnavailable, err) //nolint:errorlint // not the caller's ctx: not to be taken for it
+	default:
+		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
 	}
-	return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
 }
 
 // ended is the error of a caller whose ctx is done; cause is why there was

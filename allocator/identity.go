@@ -14,7 +14,8 @@ import (
 // NextIdentity gives the next value of an identity, 1 to Options.Limit: the
 // number of `companies/1`, which never has a prefix or tag. A trailing "|" of
 // the name is optional. Each call is a round trip. Values are in the order of
-// the calls and leave no gaps, unless a reply is lost or the guard jumps.
+// the calls and leave no gaps, unless a reply is lost or the guard jumps. With
+// several servers they are those of the first one, and of no other.
 // Errors: ErrInvalidName, ErrUnavailable, ErrExhausted, ErrNotSeeded, ErrMixed,
 // ErrCorrupt, ErrClosed.
 func (a *Allocator) NextIdentity(ctx context.Context, name string) (int64, error) {
@@ -25,7 +26,7 @@ func (a *Allocator) NextIdentity(ctx context.Context, name string) (int64, error
 // NextIdentities gives n consecutive values, 1 to 2^40, in one round trip.
 // Errors: as NextIdentity, and ErrInvalidOptions for another n.
 func (a *Allocator) NextIdentities(ctx context.Context, name string, n int64) (Range, error) {
-	i, err := a.identity(name)
+	i, err := a.identity(a.servers[0], name)
 	if err != nil {
 		return Range{}, err
 	}
@@ -39,41 +40,48 @@ func (a *Allocator) NextIdentities(ctx context.Context, name string, n int64) (R
 	return Range{Low: got.Low, High: got.High}, nil
 }
 
-// identity is one counter that is asked each time: an identity, or that of
-// server-side identifiers.
+// identity is one counter of one server that is asked each time: an identity, or
+// that of server-side identifiers.
 type identity struct {
 	a      *Allocator
+	server *server
 	name   string
 	keys   scripts.Keys
 	taught *taught // shared by all spellings
 }
 
-func (a *Allocator) identity(name string) (*identity, error) {
+// askedKey names what a server tells of an identity.
+type askedKey struct {
+	server *server
+	key    string
+}
+
+func (a *Allocator) identity(s *server, name string) (*identity, error) {
 	name = strings.TrimSuffix(name, "|")
 	if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
 		return nil, fmt.Errorf("allocator: identity: %w", err)
 	}
-	k := a.server.keys
-	return a.asked(name, scripts.Keys{Counter: k.Identity(name), Server: k.Server(), Other: k.HiLo(name)})
+	return a.asked(s, name, scripts.Keys{Counter: s.keys.Identity(name), Server: s.keys.Server(), Other: s.keys.HiLo(name)})
 }
 
 // asked is a counter with what is known of it.
-func (a *Allocator) asked(name string, keys scripts.Keys) (*identity, error) {
+func (a *Allocator) asked(s *server, name string, keys scripts.Keys) (*identity, error) {
 	a.mu.Lock()
 	closing := a.closing
 	a.mu.Unlock()
 	if closing {
 		return nil, fmt.Errorf("allocator: %s: %w", name, ErrClosed)
 	}
-	t, ok := a.taught.Load(keys.Counter)
+	known := askedKey{s, keys.Counter}
+	t, ok := a.taught.Load(known)
 	if !ok {
-		t, _ = a.taught.LoadOrStore(keys.Counter, new(taught))
+		t, _ = a.taught.LoadOrStore(known, new(taught))
 	}
-	return &identity{a: a, name: name, keys: keys, taught: t.(*taught)}, nil
+	return &identity{a: a, server: s, name: name, keys: keys, taught: t.(*taught)}, nil
 }
 
 // asksAtOnce bounds the requests for identities that one allocator has under
-// way, so that those beyond wait in their own time and not in RefillTimeout,
+// way, so that those beyond wait in their own time and not in an attempt's,
 // for a connection.
 const asksAtOnce = 16
 
@@ -89,20 +97,20 @@ func (i *identity) ask(ctx context.Context, request scripts.IdentityRequest) (sc
 	request.Name = i.name
 	request.GuardGap = a.opts.GuardGap
 	request.RequireSeeded = a.opts.RequireSeeded
-	request.Floor, request.Epoch, request.LeastGap = a.server.recall(i.taught, a.now())
+	request.Floor, request.Epoch, request.LeastGap = i.server.recall(i.taught, a.now())
 
-	attempt, cancel := context.WithTimeout(ctx, a.opts.RefillTimeout)
+	attempt, cancel := context.WithTimeout(ctx, a.opts.attemptTimeout())
 	defer cancel()
-	got, err := a.server.backend.identity(attempt, i.keys, request)
+	got, err := i.server.backend.identity(attempt, i.keys, request)
 	if err != nil {
-		err = attemptError(i.name, err)
+		err = attemptError(i.server.on(i.name), err)
 		if ctx.Err() != nil {
 			err = ended(ctx, i.name, err)
 		}
 		return scripts.Range{}, err
 	}
 	if got.Low > 0 {
-		a.server.rememberIdentity(i.taught, a.now(), got)
+		i.server.rememberIdentity(i.taught, a.now(), got)
 	}
 	if got.Evidence != "" {
 		logJump(a.opts.Logger, i.keys.Counter, got)

@@ -102,7 +102,7 @@ func withFake(t *testing.T, f *fakeServer, opts Options) *Allocator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newAllocator(f, opts)
+	a := newAllocator(opts, &server{backend: f, namespace: opts.Namespace, longest: longestBackoff})
 	t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
 }

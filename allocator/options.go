@@ -40,6 +40,8 @@ type Options struct {
 	// GuardGap is how far a counter jumps on evidence of lost writes. Default
 	// 0: computed from what was issued lately.
 	GuardGap int64
+	// Durability is what a range needs before it is used. Default: nothing.
+	Durability Durability
 	// CollectionOf names the collection of a Go type for Assign; "" leaves it to
 	// the convention. Default nil: the convention, the plural of the type's name.
 	CollectionOf func(reflect.Type) string
@@ -48,12 +50,42 @@ type Options struct {
 	Logger *zap.Logger
 }
 
+// Durability makes a range, or a value of an identity, count only when it is
+// where the next failover or crash will find it. One that is not confirmed in
+// time is discarded, a gap, with ErrNotDurable. The zero value asks for nothing.
+type Durability struct {
+	// Replicas hold it, by WAIT, 0 or more. To be safe from a failover it has to
+	// be all that can be promoted.
+	Replicas int
+	// Fsync: the server has it on disk, by WAITAOF. Takes AOF, and Redis 7.2 or
+	// Valkey.
+	Fsync bool
+	// Timeout bounds each of the two, 1 ms or more. Default 1 s.
+	Timeout time.Duration
+}
+
+func (d Durability) wanted() bool { return d.Replicas > 0 || d.Fsync }
+
+// attemptTimeout is how long an attempt may take, with its confirmations.
+func (o Options) attemptTimeout() time.Duration {
+	timeout := o.RefillTimeout
+	if o.Durability.Replicas > 0 {
+		timeout += o.Durability.Timeout
+	}
+	if o.Durability.Fsync {
+		timeout += o.Durability.Timeout
+	}
+	return timeout
+}
+
 const (
 	defaultNamespace     = "Raven"
 	defaultMinCapacity   = 32
 	defaultMaxCapacity   = 1 << 20
 	defaultRunway        = 10 * time.Second
 	defaultRefillTimeout = 2 * time.Second
+
+	defaultDurabilityTimeout = time.Second
 
 	// largestRange bounds every range, so that a cursor has more room above it
 	// than all the processors of the world can count through.
@@ -69,6 +101,7 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.Limit, math.MaxInt64)
 	fill(&o.Runway, defaultRunway)
 	fill(&o.RefillTimeout, defaultRefillTimeout)
+	fill(&o.Durability.Timeout, defaultDurabilityTimeout)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
@@ -89,6 +122,10 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: Runway is %v: must not be negative", ErrInvalidOptions, o.Runway)
 	case o.RefillTimeout < 0:
 		return o, fmt.Errorf("%w: RefillTimeout is %v: must not be negative", ErrInvalidOptions, o.RefillTimeout)
+	case o.Durability.Replicas < 0:
+		return o, fmt.Errorf("%w: Durability.Replicas is %d: must not be negative", ErrInvalidOptions, o.Durability.Replicas)
+	case o.Durability.Timeout < time.Millisecond:
+		return o, fmt.Errorf("%w: Durability.Timeout is %v: must be 1ms or more", ErrInvalidOptions, o.Durability.Timeout)
 	case o.GuardGap < 0:
 		return o, fmt.Errorf("%w: GuardGap is %d: must not be negative", ErrInvalidOptions, o.GuardGap)
 	}

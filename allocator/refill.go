@@ -41,7 +41,7 @@ func (c *Collection) wait(ctx context.Context) error {
 func (c *Collection) ended(ctx context.Context) error {
 	why := c.refused
 	if why == nil {
-		if _, down := c.a.server.gate(0); down != nil {
+		if _, down := c.a.gate(0); down != nil {
 			why = attemptError(c.name, down)
 		}
 	}
@@ -130,7 +130,7 @@ func (c *Collection) launch(now time.Duration) *flight {
 	}
 	f := &flight{done: make(chan struct{})}
 	c.flight = f
-	delay, _ := c.a.server.gate(now)
+	delay, _ := c.a.gate(now)
 	if delay = max(delay, c.backoff.wait(now)); delay > 0 {
 		f.timer = time.AfterFunc(delay, func() { c.a.refills.push(c) })
 	} else {

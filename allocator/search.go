@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -21,29 +22,39 @@ type TakenFunc func(ctx context.Context, id string) (bool, error)
 // border, so that n documents cost about 2*log2(n) questions; and it sets the
 // counter there, so that the next call asks once. A free number below a taken
 // one may be passed over. Callers side by side get different values; the counter
-// never goes back. What is tried and not used is a gap.
+// never goes back. What is tried and not used is a gap. Unlike NextIdentity it
+// goes on at the next server when one is down, since taken tells what that gave.
 // Errors: as NextIdentity, and those of taken.
 func (a *Allocator) NextFreeIdentity(ctx context.Context, name string, taken TakenFunc) (number int64, tries int, err error) {
-	i, err := a.identity(name)
-	if err != nil {
-		return 0, 0, err
-	}
 	if taken == nil {
-		return 0, 0, fmt.Errorf("allocator: %s: %w: taken is nil", i.name, ErrInvalidOptions)
+		return 0, 0, fmt.Errorf("allocator: %s: %w: taken is nil", name, ErrInvalidOptions)
 	}
-	s := search{identity: i, taken: taken}
-	number, err = s.run(ctx)
-	if err != nil {
-		return 0, s.tries, fmt.Errorf("allocator: %w", err)
+	var failures []error
+	for _, server := range a.servers {
+		i, err := a.identity(server, name)
+		if err != nil {
+			return 0, tries, err
+		}
+		s := search{identity: i, taken: taken}
+		number, err := s.run(ctx)
+		tries += s.tries
+		switch {
+		case err == nil:
+			return number, tries, nil
+		case s.failed || !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrNotDurable) || ctx.Err() != nil:
+			return 0, tries, fmt.Errorf("allocator: %w", err)
+		}
+		failures = append(failures, err)
 	}
-	return number, s.tries, nil
+	return 0, tries, fmt.Errorf("allocator: %w", errors.Join(failures...))
 }
 
 // search is one NextFreeIdentity.
 type search struct {
 	*identity
-	taken TakenFunc
-	tries int
+	taken  TakenFunc
+	tries  int
+	failed bool // taken did
 }
 
 // run tries the next value that the counter gives, and on from there.
@@ -113,6 +124,7 @@ func (s *search) question(ctx context.Context, number int64) (bool, error) {
 	id := s.name + s.a.opts.Separator + strconv.FormatInt(number, 10)
 	isTaken, err := s.taken(ctx, id)
 	if err != nil {
+		s.failed = true
 		return false, fmt.Errorf("%s: is there a document %s: %w", s.name, id, err)
 	}
 	return isTaken, nil

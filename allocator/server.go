@@ -1,125 +1,112 @@
 package allocator
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// backend is what an allocator needs of a Redis.
-type backend interface {
-	next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error)
-	identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error)
-	giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned
-}
-
-type redisBackend struct{ client redis.UniversalClient }
-
-// newBackend makes sure, where the client can, that one attempt ends with its
-// ctx: without ContextTimeoutEnabled go-redis waits out its own read timeout.
-// A cluster client cannot be told; its ReadTimeout should not exceed ours.
-func newBackend(client redis.UniversalClient, timeout time.Duration) backend {
-	if single, ok := client.(*redis.Client); ok && !single.Options().ContextTimeoutEnabled {
-		client = single.WithTimeout(timeout) // shares the connections
-	}
-	return redisBackend{client}
-}
-
-func (b redisBackend) next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error) {
-	return scripts.Next(ctx, b.client, keys, request)
-}
-
-func (b redisBackend) identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error) {
-	return scripts.Identity(ctx, b.client, keys, request)
-}
-
-func (b redisBackend) giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
-	return scripts.ReturnAll(ctx, b.client, requests)
-}
-
 // server is one Redis deployment and what is known of its health.
 type server struct {
-	backend backend
-	keys    prefix.Keys
-	log     *zap.Logger
+	index     int    // in order of preference
+	name      string // "": the only one
+	backend   backend
+	namespace string
+	keys      prefix.Keys
+	pinned    string        // the prefix that it must have, "": any
+	longest   time.Duration // back-off
+	log       *zap.Logger
 
-	mu      sync.Mutex     // guards what follows; never held during I/O, innermost of all locks
-	backoff backoff        // while it is down
-	down    error          // why the last attempt failed, nil: it did not
-	adds    *prefix.Server // what it put into the latest range, shared by ranges alike
+	mu      sync.Mutex // guards what follows; never held during I/O, innermost of all locks
+	backoff backoff    // while it is down
+	down    error      // why the last attempt failed, nil: it did not
+	adds    *source    // of the latest range
+	origin  string     // its replication id then, "": unknown
 }
 
-// taught is what one server told of one counter. It belongs to the server's mu.
-type taught struct {
-	floor   int64         // the greatest number it gave; of an identity, in epoch
-	epoch   int64         // of the newest range
-	issued  int64         // its tallies with the newest range
-	seconds int64         // how long they cover
-	at      time.Duration // when that was
+// on is what with the server's name, for errors.
+func (s *server) on(what string) string {
+	if s.name == "" {
+		return what
+	}
+	return what + " on " + s.name
 }
 
-// remember keeps what a range says of its counter.
-func (s *server) remember(t *taught, now time.Duration, got scripts.Range) {
+// adding is what the server adds to the identifiers of a range, or an error when
+// none may be made with it.
+func (s *server) adding(got scripts.Range) (*source, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.floor, t.epoch = max(t.floor, got.High), got.Epoch
-	t.issued, t.seconds, t.at = got.Issued, got.Seconds, now
-}
-
-// rememberIdentity is remember for an identity, which may be lowered by force
-// and has another epoch then: its floor is that of the newest epoch.
-func (s *server) rememberIdentity(t *taught, now time.Duration, got scripts.Range) {
-	s.mu.Lock()
-	if got.Epoch != t.epoch {
-		t.floor = 0
-	}
-	s.mu.Unlock()
-	s.remember(t, now, got)
-}
-
-// recall is the floor, its epoch and the least gap to send with a request. The
-// tallies are lost together with the state that they measure, so each client
-// keeps them: twice what was issued then, and twice what was issued since at
-// that rate.
-func (s *server) recall(t *taught, now time.Duration) (floor, epoch, leastGap int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t.floor == 0 {
-		return 0, 0, 0
-	}
-	since := (now - t.at).Seconds() * float64(t.issued) / float64(max(t.seconds, 1))
-	return t.floor, t.epoch, saturate(2 * math.Ceil(max(float64(t.issued), since)))
-}
-
-func saturate(f float64) int64 {
-	if f >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return int64(f)
-}
-
-// adding is the shared copy of what the server adds, or an error when no
-// identifier may be made with it.
-func (s *server) adding(got scripts.Range) (*prefix.Server, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.origin = got.Origin
 	adds := prefix.Server{ServerPrefix: got.Prefix, NodeTag: got.Tag}
-	if s.adds != nil && *s.adds == adds {
+	if s.adds != nil && s.adds.Server == adds {
 		return s.adds, nil
 	}
 	if err := adds.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: key %s: %w", ErrCorrupt, s.keys.Server(), err)
 	}
-	s.adds = &adds
+	if s.pinned != "" && s.pinned != adds.ServerPrefix {
+		return nil, fmt.Errorf("%w: key %s has ServerPrefix %q, and the settings say %q", ErrPrefixConflict, s.keys.Server(), adds.ServerPrefix, s.pinned)
+	}
+	s.adds = &source{server: s, Server: adds}
 	return s.adds, nil
+}
+
+// clashes reports why no identifier of s may be given beside those of other.
+// Each has entered what it adds before it looks at the others, so of two that
+// are first at the same time at least one sees it.
+func (s *server) clashes(adds *source, origin string, other *server) error {
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	if origin != "" && origin == other.origin && s.namespace == other.namespace {
+		return fmt.Errorf("%w: %s and %s are one: same replication id, same namespace %q", ErrPrefixConflict, s.name, other.name, s.namespace)
+	}
+	if other.adds != nil && prefix.Fold(adds.ServerPrefix) == prefix.Fold(other.adds.ServerPrefix) &&
+		prefix.Fold(adds.NodeTag) == prefix.Fold(other.adds.NodeTag) {
+		return fmt.Errorf("%w: %s and %s both have prefix %q and tag %q", ErrPrefixConflict, s.name, other.name, adds.ServerPrefix, adds.NodeTag)
+	}
+	return nil
+}
+
+// source is where a range comes from, or an error when the identifiers made of it
+// could be those of another server.
+func (a *Allocator) source(s *server, got scripts.Range) (*source, error) {
+	adds, err := s.adding(got)
+	if err != nil || len(a.servers) == 1 {
+		return adds, err
+	}
+	if adds.IsZero() {
+		return nil, fmt.Errorf("%w: key %s: each of several servers needs a prefix or tag", ErrPrefixMissing, s.keys.Server())
+	}
+	for _, other := range a.servers {
+		if other == s {
+			continue
+		}
+		if err := s.clashes(adds, got.Origin, other); err != nil {
+			return nil, err
+		}
+	}
+	return adds, nil
+}
+
+// gate is how long until any server may be asked and, where one is down, why.
+func (a *Allocator) gate(now time.Duration) (time.Duration, error) {
+	shortest, why := time.Duration(math.MaxInt64), error(nil)
+	for _, s := range a.servers {
+		wait, down := s.gate(now)
+		shortest = min(shortest, wait)
+		if down != nil {
+			why = errors.Join(why, attemptError(s.on("refill"), down))
+		}
+	}
+	return shortest, why
 }
 
 // gate is how long to wait before the next attempt and, where that is not now,
@@ -130,22 +117,31 @@ func (s *server) gate(now time.Duration) (time.Duration, error) {
 	return s.backoff.wait(now), s.down
 }
 
-// report takes note of an attempt's outcome; nil and a script's own refusal
-// both mean that the server serves.
+// report takes note of an attempt's outcome. A refusal means that the server
+// serves.
 func (s *server) report(now time.Duration, err error) {
+	if err != nil && refused(err) {
+		err = nil
+	}
 	s.mu.Lock()
 	was := s.down
 	s.down = err
 	if err == nil {
 		s.backoff.reset()
 	} else {
-		s.backoff.fail(now)
+		s.backoff.fail(now, s.longest)
 	}
 	s.mu.Unlock()
+	log := s.log
+	if s.name != "" {
+		log = log.With(zap.String("server", s.name))
+	}
 	switch {
+	case err != nil && was == nil && errors.Is(err, ErrNotDurable):
+		log.Warn("ranges are not confirmed and discarded, retrying with back-off", zap.Error(err))
 	case err != nil && was == nil:
-		s.log.Warn("server unavailable, retrying with back-off", zap.Error(err))
+		log.Warn("server unavailable, retrying with back-off", zap.Error(err))
 	case err == nil && was != nil:
-		s.log.Info("server available again")
+		log.Info("server available again")
 	}
 }

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hilo-id/hilo/prefix"
@@ -13,13 +14,25 @@ import (
 const serverSideLimit = 999_999_999_999_999_999
 
 // nextServerSide gives `companies/0000000000000000027-A`: 19 digits, in the
-// order of the calls, from one counter for all names of the namespace.
+// order of the calls, from one counter for all names of a server's namespace.
+// Like ranges, it comes from the first server that gives one.
 func (a *Allocator) nextServerSide(ctx context.Context, name string) (string, error) {
 	if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
 		return "", fmt.Errorf("allocator: server-side: %w", err)
 	}
-	k := a.server.keys
-	i, err := a.asked(name, scripts.Keys{Counter: k.ServerSide(), Server: k.Server(), Other: k.Server()})
+	var failures []error
+	for _, s := range a.servers {
+		text, err := a.serverSide(ctx, s, name)
+		if err == nil || !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrNotDurable) || ctx.Err() != nil {
+			return text, err
+		}
+		failures = append(failures, err)
+	}
+	return "", errors.Join(failures...)
+}
+
+func (a *Allocator) serverSide(ctx context.Context, s *server, name string) (string, error) {
+	i, err := a.asked(s, name, scripts.Keys{Counter: s.keys.ServerSide(), Server: s.keys.Server(), Other: s.keys.Server()})
 	if err != nil {
 		return "", err
 	}
@@ -27,13 +40,13 @@ func (a *Allocator) nextServerSide(ctx context.Context, name string) (string, er
 	if err != nil {
 		return "", fmt.Errorf("allocator: %w", err)
 	}
-	adds, err := a.server.adding(got)
+	from, err := a.source(s, got)
 	if err != nil {
-		return "", fmt.Errorf("allocator: %s: %w", name, err)
+		return "", fmt.Errorf("allocator: %s: %w", s.on(name), err)
 	}
-	text := fmt.Sprintf("%s%s%s%019d", name, a.opts.Separator, adds.ServerPrefix, got.Low)
-	if adds.NodeTag != "" {
-		text += "-" + adds.NodeTag
+	text := fmt.Sprintf("%s%s%s%019d", name, a.opts.Separator, from.ServerPrefix, got.Low)
+	if from.NodeTag != "" {
+		text += "-" + from.NodeTag
 	}
 	return text, nil
 }

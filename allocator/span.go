@@ -23,7 +23,7 @@ type span struct {
 
 	head  string // collection, separator, server prefix
 	tail  string // "-" and the node tag, or nothing
-	from  *prefix.Server
+	from  *source
 	token string // lease
 	epoch int64
 }
@@ -76,6 +76,13 @@ func (s *span) appendText(dst []byte, number int64) []byte {
 	dst = append(dst, s.head...)
 	dst = strconv.AppendInt(dst, number, 10)
 	return append(dst, s.tail...)
+}
+
+// source is where ranges come from: a server, and what it added then. Ranges
+// alike share one.
+type source struct {
+	server *server
+	prefix.Server
 }
 
 func (s *span) id(collection string, number int64) prefix.ID {

@@ -107,5 +107,6 @@ end
 local function given(counter, server, low, high)
   return {to_text(low), to_text(high), to_text(lesser(counter.epoch, decimal(LARGEST))), server.prefix, server.tag,
     to_text(counter.jump), counter.evidence,
-    to_text(lesser(plus(counter.issued, counter.issued_before), decimal(LARGEST))), string.format('%d', counter.seconds)}
+    to_text(lesser(plus(counter.issued, counter.issued_before), decimal(LARGEST))), string.format('%d', counter.seconds),
+    counter.replication}
 end

@@ -54,6 +54,7 @@ type Range struct {
 	Evidence  Evidence // why
 	Issued    int64    // numbers issued lately, by all clients
 	Seconds   int64    // how long "lately" is
+	Origin    string   // replication id of the server, "": unknown
 }
 
 // Next takes a range. The same request may be sent twice: with the same token
@@ -75,11 +76,11 @@ func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) 
 // take runs a script that gives numbers. With ErrNotDurable it gives them too:
 // they were taken, and are not to be used.
 func take(ctx context.Context, client redis.Scripter, script *redis.Script, keys Keys, args ...any) (Range, error) {
-	reply, unconfirmed := run(ctx, client, script, 9, []string{keys.Counter, keys.Server, keys.Other}, args...)
+	reply, unconfirmed := run(ctx, client, script, 10, []string{keys.Counter, keys.Server, keys.Other}, args...)
 	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotDurable) {
 		return Range{}, unconfirmed
 	}
-	got := Range{Prefix: reply[3], Tag: reply[4], Evidence: Evidence(reply[6])}
+	got := Range{Prefix: reply[3], Tag: reply[4], Evidence: Evidence(reply[6]), Origin: reply[9]}
 	if err := numbers(reply[:3], &got.Low, &got.High, &got.Epoch); err != nil {
 		return Range{}, err
 	}

@@ -12,11 +12,12 @@
 -- ARGV[7] -> '1': a missing counter is an error
 -- ARGV[8] -> the collection as the caller spells it
 --
--- Output: {low, high, epoch, prefix, tag, jump, evidence, issued, seconds}, all text:
+-- Output: {low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin}, all text:
 --   jump      how far Max was moved on evidence of lost writes, 0 without
 --   evidence  '', 'floor' (Max is below the floor), 'origin' (another replication id), 'missing'
 --   issued    numbers issued in this minute and the one before, of the server's clock
 --   seconds   how many seconds those tallies cover, 1 or more
+--   origin    replication id of this server, '' where INFO is not permitted
 -- Errors: HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_MIXED, HILO_ARGUMENT; nothing is written.
 --
 -- Sent twice: while the token is still the newest lease the same range is replied and the counter

@@ -1,0 +1,49 @@
+package allocator
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// backend is what an allocator needs of a Redis.
+type backend interface {
+	next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error)
+	identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error)
+	giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned
+}
+
+type redisBackend struct {
+	client   redis.UniversalClient
+	scripter redis.Scripter // client, with what Durability asks for
+}
+
+// newBackend makes sure, where the client can, that one attempt ends with its
+// ctx, and not before its confirmation came: without ContextTimeoutEnabled
+// go-redis waits out its own read timeout, and with it the shorter of the two. A
+// cluster client cannot be told; its ReadTimeout should be that of an attempt.
+func newBackend(client redis.UniversalClient, opts Options) backend {
+	d := opts.Durability
+	if single, ok := client.(*redis.Client); ok && (d.wanted() || !single.Options().ContextTimeoutEnabled) {
+		client = single.WithTimeout(opts.attemptTimeout()) // shares the connections
+	}
+	b := redisBackend{client: client, scripter: client}
+	if d.wanted() {
+		b.scripter = scripts.Durable(client, scripts.Durability{Replicas: d.Replicas, Fsync: d.Fsync, Timeout: d.Timeout})
+	}
+	return b
+}
+
+func (b redisBackend) next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error) {
+	return scripts.Next(ctx, b.scripter, keys, request)
+}
+
+func (b redisBackend) identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error) {
+	return scripts.Identity(ctx, b.scripter, keys, request)
+}
+
+func (b redisBackend) giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+	return scripts.ReturnAll(ctx, b.client, requests)
+}
