@@ -92,7 +92,7 @@ func (m *Admin) all(ctx context.Context, k kind) iter.Seq2[Counter, error] {
 	return func(yield func(Counter, error) bool) {
 		client, err := m.primary(ctx)
 		if err != nil {
-			yield(Counter{}, fmt.Errorf("allocator: %w", attemptError(k.prefix+"*", err)))
+			yield(Counter{}, adminError(ctx, k.prefix+"*", err))
 			return
 		}
 		seen := make(map[string]bool) // SCAN may give a key twice
@@ -100,7 +100,7 @@ func (m *Admin) all(ctx context.Context, k kind) iter.Seq2[Counter, error] {
 		for {
 			keys, next, err := client.Scan(ctx, cursor, escapeGlob(k.prefix)+"*", scanCount).Result()
 			if err != nil {
-				yield(Counter{}, fmt.Errorf("allocator: %w", attemptError(k.prefix+"*", err)))
+				yield(Counter{}, adminError(ctx, k.prefix+"*", err))
 				return
 			}
 			fresh := keys[:0]
@@ -130,7 +130,7 @@ func (m *Admin) page(ctx context.Context, client redis.Cmdable, k kind, keys []s
 		return nil
 	})
 	for i, read := range reads {
-		counter, err := k.counter(keys[i], read)
+		counter, err := k.counter(ctx, keys[i], read)
 		if errors.Is(err, ErrNotSeeded) { // removed since it was scanned
 			continue
 		}
@@ -148,7 +148,7 @@ func (m *Admin) Counter(ctx context.Context, collection string) (Counter, error)
 		return Counter{}, err
 	}
 	k := m.collections()
-	return k.counter(k.key(collection), k.read(ctx, m.client, k.key(collection)))
+	return k.counter(ctx, k.key(collection), k.read(ctx, m.client, k.key(collection)))
 }
 
 func (k kind) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
@@ -156,13 +156,13 @@ func (k kind) read(ctx context.Context, client redis.Cmdable, key string) *redis
 }
 
 // counter reads what stands under a key, as strictly as the scripts do.
-func (k kind) counter(key string, read *redis.SliceCmd) (Counter, error) {
+func (k kind) counter(ctx context.Context, key string, read *redis.SliceCmd) (Counter, error) {
 	values, err := read.Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return Counter{}, fmt.Errorf("allocator: %w: key %s is not a hash", ErrCorrupt, key)
 	}
 	if err != nil {
-		return Counter{}, fmt.Errorf("allocator: %w", attemptError(key, err))
+		return Counter{}, adminError(ctx, key, err)
 	}
 	text := func(i int) string {
 		s, _ := values[i].(string)
@@ -218,7 +218,7 @@ func (m *Admin) seed(ctx context.Context, k kind, name string, value int64, forc
 	keys := scripts.Keys{Counter: k.key(name), Server: m.keys.Server(), Other: k.other(name)}
 	stands, err := scripts.Seed(ctx, m.client, keys, scripts.SeedRequest{Field: k.field, Name: name, Value: value, Force: force})
 	if err != nil {
-		return 0, fmt.Errorf("allocator: %w", attemptError(name, err))
+		return 0, adminError(ctx, name, err)
 	}
 	return stands, nil
 }

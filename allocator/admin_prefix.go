@@ -23,7 +23,7 @@ func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 		return prefix.Server{}, fmt.Errorf("allocator: %w: key %s is not a hash", ErrCorrupt, key)
 	}
 	if err != nil {
-		return prefix.Server{}, fmt.Errorf("allocator: %w", attemptError(key, err))
+		return prefix.Server{}, adminError(ctx, key, err)
 	}
 	var s prefix.Server
 	s.ServerPrefix, _ = values[0].(string)
@@ -56,7 +56,7 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 		return fmt.Errorf("allocator: %w: key %s is not a hash", ErrCorrupt, key)
 	}
 	if err != nil {
-		return fmt.Errorf("allocator: %w", attemptError(key, err))
+		return adminError(ctx, key, err)
 	}
 	return nil
 }

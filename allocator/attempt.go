@@ -60,8 +60,10 @@ func (c *Collection) attempt(s *server) (*span, error) {
 	c.mu.Unlock()
 
 	t := &c.counter.taught[s.index]
-	request.Floor, _, request.LeastGap = s.recall(t, now)
 	keys := scripts.Keys{Counter: s.keys.HiLo(c.name), Server: s.keys.Server(), Other: s.keys.Identity(c.name)}
+	c.counter.refilling.Lock()
+	defer c.counter.refilling.Unlock()
+	request.Floor, _, request.LeastGap = s.recall(t, now)
 	got, err := s.backend.next(ctx, keys, request)
 
 	now = a.now()
@@ -121,6 +123,8 @@ func (a *Allocator) newSpan(c *Collection, s *server, token string, got scripts.
 		from:  from,
 		token: token,
 		epoch: got.Epoch,
+		order: got.Ranges,
+		after: got.Before,
 	}
 	if from.NodeTag != "" {
 		made.tail = "-" + from.NodeTag
@@ -128,7 +132,7 @@ func (a *Allocator) newSpan(c *Collection, s *server, token string, got scripts.
 	return made, nil
 }
 
-// arrive puts a new range in hand.
+// arrive puts a new range in hand, unless Close has stopped waiting for it.
 func (c *Collection) arrive(s *span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,6 +142,10 @@ func (c *Collection) arrive(s *span) {
 	c.sent = sending{}
 	c.backoff.reset()
 	c.refused = nil
+	if c.sealed {
+		c.land(nil)
+		return
+	}
 	c.serve(s)
 	c.land(nil)
 	now := c.a.now()

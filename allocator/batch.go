@@ -124,6 +124,7 @@ func (c *Collection) takeOrQueue(n int64) (Batch, *taker, error) {
 	}
 	for _, s := range c.ahead {
 		if last, ok := s.carve(n); ok {
+			c.plan(now)
 			return c.batch(s, last, n), nil, nil
 		}
 	}

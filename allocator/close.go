@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hilo-id/hilo/scripts"
 )
@@ -28,13 +29,14 @@ func (a *Allocator) Close(ctx context.Context) error {
 		case <-a.closed:
 			return a.result
 		case <-ctx.Done():
-			return fmt.Errorf("allocator: close: %w", ctx.Err())
+			return fmt.Errorf("allocator: %w", ended(ctx, "close", nil))
 		}
 	}
-	if landed := a.shut(ctx); landed {
+	landed := a.shut(ctx)
+	if landed {
 		a.refills.workers.Wait() // they have nothing left to do
 	}
-	a.result = a.giveBack(ctx)
+	a.result = a.giveBack(ctx, landed)
 	close(a.closed)
 	return a.result
 }
@@ -99,51 +101,94 @@ func (l leftover) String() string {
 }
 
 // giveBack seals every range in hand and returns what was not used.
-func (a *Allocator) giveBack(ctx context.Context) error {
-	left := make([][]leftover, len(a.servers))
-	a.collections(func(c *Collection) {
-		for _, l := range c.seal() {
-			left[l.server.index] = append(left[l.server.index], l)
-		}
-	})
-	var failed []string
+func (a *Allocator) giveBack(ctx context.Context, landed bool) error {
+	var left []leftover
+	a.collections(func(c *Collection) { left = append(left, c.seal()...) })
+	var failed []leftover
 	var cause error
-	for i, s := range a.servers {
-		requests := make([]scripts.ReturnRequest, len(left[i]))
-		for j, l := range left[i] {
-			requests[j] = l.request
-		}
-		for j, result := range s.backend.giveBack(ctx, requests) {
-			l := left[i][j]
+	for _, s := range a.servers {
+		to := slices.DeleteFunc(slices.Clone(left), func(l leftover) bool { return l.server != s })
+		for i, result := range s.returnAll(ctx, to) {
 			if result.Err != nil {
-				failed = append(failed, l.String())
-				cause = result.Err
+				failed, cause = append(failed, to[i]), result.Err
 			} else if result.OK {
-				l.c.mu.Lock()
-				l.c.tally.returned += l.size()
-				l.c.mu.Unlock()
+				to[i].returned()
 			}
 		}
 	}
-	if cause == nil {
+	return a.notReturned(ctx, landed, failed, cause)
+}
+
+// returnAll ends with ctx, also where the client does not: what it is told later
+// is not waited for.
+func (s *server) returnAll(ctx context.Context, left []leftover) []scripts.Returned {
+	if len(left) == 0 {
+		return nil
+	}
+	requests := make([]scripts.ReturnRequest, len(left))
+	for i, l := range left {
+		requests[i] = l.request
+	}
+	results := make(chan []scripts.Returned, 1)
+	go func() { results <- s.backend.giveBack(ctx, requests) }()
+	select {
+	case all := <-results:
+		return all
+	case <-ctx.Done():
+	}
+	select { // a client that heeds ctx knows more than that
+	case all := <-results:
+		return all
+	case <-time.After(closeGrace):
+	}
+	all := make([]scripts.Returned, len(left))
+	for i := range all {
+		all[i].Err = ctx.Err()
+	}
+	return all
+}
+
+// closeGrace is for a client to say itself that its time is over.
+const closeGrace = 50 * time.Millisecond
+
+// notReturned is the error of a Close that could not return everything.
+func (a *Allocator) notReturned(ctx context.Context, landed bool, failed []leftover, cause error) error {
+	if cause == nil && landed {
 		return nil
 	}
 	const named = 5
-	what := fmt.Sprintf("%d not returned: %s", len(failed), strings.Join(failed[:min(named, len(failed))], ", "))
-	if len(failed) > named {
-		what += ", …"
+	var what []string
+	for _, l := range failed[:min(named, len(failed))] {
+		what = append(what, l.String())
 	}
-	err := attemptError("close: "+what, cause)
+	text := fmt.Sprintf("close: %d not returned: %s", len(failed), strings.Join(what, ", "))
+	if len(failed) > named {
+		text += ", …"
+	}
+	if !landed {
+		text += "; a refill was under way, and what it gets is lost"
+	}
+	if cause == nil {
+		cause = ctx.Err()
+	}
+	err := attemptError(text, cause)
 	if ctx.Err() != nil {
 		err = ended(ctx, "", err)
 	}
 	return fmt.Errorf("allocator: %w", err)
 }
 
+func (l leftover) returned() {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	l.c.tally.returned += l.size()
+}
+
 // seal ends every range in hand.
 func (c *Collection) seal() []leftover {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sealed = true
 	spans := c.spans()
 	c.cur.Store(nil)
 	c.ahead = nil
@@ -164,24 +209,24 @@ func (c *Collection) seal() []leftover {
 
 // joined is what goes back to one server. Consecutive ranges go back as one, by
 // the lease of the newest: from its end down to the last number that was used.
-// What is before a gap stays: the numbers in the gap may be somebody else's.
+// Ranges are consecutive when the newer one followed the lease of the older, so
+// that nobody was given any, nor a seed set, in between.
 func joined(spans []*span, used []int64, from *server) (request scripts.ReturnRequest, ok bool) {
-	joins := true // everything from request.Last+1 on is unused, and an older range may lengthen it
+	var newer *span // the oldest one of the request, when all of it is unused
 	for i, s := range slices.Backward(spans) {
 		switch {
 		case s.from.server != from:
 			continue
 		case !ok:
-			request = scripts.ReturnRequest{Token: s.token, Epoch: s.epoch, End: s.high()}
+			request = scripts.ReturnRequest{Token: s.token, Epoch: s.epoch, Ranges: s.order, End: s.high()}
 			ok = true
-		case s.high() != request.Last || s.epoch != request.Epoch:
-			joins = false
-		}
-		if !joins {
-			break
+		case newer == nil || newer.after != s.token || newer.low() != s.high()+1 || newer.epoch != s.epoch:
+			return request, request.Last < request.End
 		}
 		request.Last = s.base + used[i]
-		joins = used[i] == 0
+		if newer = s; used[i] > 0 {
+			newer = nil
+		}
 	}
 	return request, ok && request.Last < request.End
 }

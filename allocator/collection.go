@@ -27,10 +27,16 @@ type Collection struct {
 	taught  []taught     // by each server, about the counter; used through counter
 	waits   atomic.Int64 // calls that found nothing in hand
 
+	// refilling lets one request for the counter out at a time, of all spellings
+	// of its name: each has to know the floor that the one before left. Used
+	// through counter, before mu, and held during I/O by design.
+	refilling sync.Mutex
+
 	// mu guards what follows and every store to cur. Hot callers do not take
 	// it: they load cur and count on the span. It is never held during I/O.
 	mu       sync.Mutex
-	closed   bool
+	closed   bool          // no refill begins any more
+	sealed   bool          // what was in hand is gone
 	ahead    []*span       // fetched and not yet in use, the oldest first
 	flight   *flight       // the one refill under way, nil: none
 	takers   []*taker      // callers of Take that wait for a range, first come first

@@ -56,6 +56,8 @@ func refused(err error) bool {
 // refusal or a missing confirmation means that it did not serve.
 func attemptError(what string, err error) error {
 	switch {
+	case errors.Is(err, scripts.ErrReply):
+		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
 	case refused(err) || errors.Is(err, ErrNotDurable) || errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("%s: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
@@ -63,6 +65,15 @@ func attemptError(what string, err error) error {
 	default:
 		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
 	}
+}
+
+// adminError is attemptError where the attempt runs in the caller's own ctx.
+func adminError(ctx context.Context, what string, err error) error {
+	err = attemptError(what, err)
+	if ctx.Err() != nil {
+		err = ended(ctx, what, err)
+	}
+	return fmt.Errorf("allocator: %w", err)
 }
 
 // ended is the error of a caller whose ctx is done; cause is why there was

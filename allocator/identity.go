@@ -97,7 +97,7 @@ func (i *identity) ask(ctx context.Context, request scripts.IdentityRequest) (sc
 	request.Name = i.name
 	request.GuardGap = a.opts.GuardGap
 	request.RequireSeeded = a.opts.RequireSeeded
-	request.Floor, request.Epoch, request.LeastGap = i.server.recall(i.taught, a.now())
+	request.Floor, request.Lowered, request.LeastGap = i.server.recall(i.taught, a.now())
 
 	attempt, cancel := context.WithTimeout(ctx, a.opts.attemptTimeout())
 	defer cancel()

@@ -18,12 +18,12 @@ type flight struct {
 // wait blocks until it makes sense to try again: it puts the next range in use
 // or waits for the refill under way, each caller as long as its own ctx lasts.
 func (c *Collection) wait(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return ended(ctx, c.name, nil)
-	}
 	f, err := c.refillOrAdvance()
 	if f == nil || err != nil {
 		return err
+	}
+	if ctx.Err() != nil { // without this, a refill that is over already might win
+		return ended(ctx, c.name, nil)
 	}
 	c.waits.Add(1)
 	select {

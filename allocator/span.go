@@ -26,6 +26,8 @@ type span struct {
 	from  *source
 	token string // lease
 	epoch int64
+	order int64  // how many ranges of the counter were given with it
+	after string // the lease it followed, if nothing came in between
 }
 
 // carve takes n consecutive indexes, the last of which is returned.

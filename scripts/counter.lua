@@ -4,9 +4,9 @@
 -- The counter under a key, with its tallies brought to this minute; an error to return as it is
 -- for state that no script wrote. field is the one that counts.
 local function read_counter(key, field)
-  local read, err = fields(key, field, 'Low', 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Lease', 'Origin', 'Name')
+  local names = {field, 'Low', 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Lowered'}
+  local read, err = fields(key, field, 'Low', 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Lowered', 'Lease', 'Origin', 'Name')
   if err then return nil, err end
-  local names = {field, 'Low', 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore'}
   local values = {}
   for i, name in ipairs(names) do
     local value, bad = number(key, name, read[i])
@@ -20,8 +20,8 @@ local function read_counter(key, field)
   local counter = {
     key = key, field = field, missing = not read[1],
     max = values[1], low = values[2], ranges = values[3], epoch = values[4],
-    issued = values[6], issued_before = values[7],
-    lease = read[8], origin = read[9] or '', name = read[10],
+    issued = values[6], issued_before = values[7], lately = plus(values[6], values[7]), lowered = values[8],
+    lease = read[9] or '', origin = read[10] or '', name = read[11],
     evidence = '', jump = ZERO, replication = replication_id(),
   }
 
@@ -46,24 +46,30 @@ local function read_counter(key, field)
   return counter
 end
 
+-- Whether the server was restarted or promoted since it gave the last numbers.
+local function other_origin(counter)
+  return counter.origin ~= '' and counter.replication ~= '' and counter.origin ~= counter.replication
+end
+
 -- The guard. Replication and persistence can lose the newest writes, so a counter can go back. The
 -- floor shows it to a client that lived through it, another replication id to everybody. Where
--- writes may be lost, the next number is past everything that can have been given.
+-- writes may be lost, the next number is past everything that can have been given. The tallies that
+-- count for that are those stored, however long ago: an outage issues nothing, and must not make them
+-- forgotten.
 local function guard(counter, floor, guard_gap, least_gap, capacity)
   counter.base = counter.max
   if counter.missing and above(floor, ZERO) then
     counter.evidence = 'missing'
   elseif above(floor, counter.max) then
     counter.evidence = 'floor'
-  elseif counter.origin ~= '' and counter.replication ~= '' and counter.origin ~= counter.replication then
+  elseif other_origin(counter) then
     counter.evidence = 'origin'
   else
     return
   end
   local gap = guard_gap
   if not above(gap, ZERO) then
-    local lately = plus(counter.issued, counter.issued_before)
-    gap = greater(greater({0, 1024}, plus(capacity, capacity)), greater(plus(lately, lately), least_gap))
+    gap = greater(greater({0, 1024}, plus(capacity, capacity)), greater(plus(counter.lately, counter.lately), least_gap))
   end
   counter.base = plus(greater(counter.max, floor), gap)
   counter.jump = minus(counter.base, counter.max)
@@ -108,5 +114,5 @@ local function given(counter, server, low, high)
   return {to_text(low), to_text(high), to_text(lesser(counter.epoch, decimal(LARGEST))), server.prefix, server.tag,
     to_text(counter.jump), counter.evidence,
     to_text(lesser(plus(counter.issued, counter.issued_before), decimal(LARGEST))), string.format('%d', counter.seconds),
-    counter.replication}
+    counter.replication, to_text(counter.ranges), counter.lease, to_text(counter.lowered)}
 end

@@ -23,7 +23,7 @@ type IdentityRequest struct {
 	Raise         int64  // take this very value, if none as great was given before; 0: the next ones
 	Limit         int64  // greatest value ever to be issued
 	Floor         int64  // greatest value given to this client, 0: none
-	Epoch         int64  // in which Floor was given
+	Lowered       int64  // how often the identity had been lowered by force when Floor was given
 	GuardGap      int64  // jump on evidence of lost writes, 0: computed by the script
 	LeastGap      int64  // least jump that the client knows to be needed
 	RequireSeeded bool   // a missing identity is ErrNotSeeded
@@ -38,7 +38,7 @@ func Identity(ctx context.Context, client redis.Scripter, keys Keys, r IdentityR
 		verb, wanted = "raise", r.Raise
 	}
 	got, err := take(ctx, client, identity, keys,
-		verb, wanted, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name, r.Epoch)
+		verb, wanted, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name, r.Lowered)
 	if err != nil {
 		return got, err
 	}

@@ -12,7 +12,7 @@
 -- ARGV[6] -> least gap that the client knows to be needed; used where the gap is computed
 -- ARGV[7] -> '1': a missing identity is an error
 -- ARGV[8] -> the name as the caller spells it
--- ARGV[9] -> the epoch that the floor is of: a later one with a lower value was seeded by force
+-- ARGV[9] -> how often the identity had been lowered by force when the floor was given
 --
 -- Output: as next.lua's. raise replies low '0' and writes nothing when the value or a greater one was
 -- given before, or when writes may have been lost, so that nobody can tell.
@@ -24,9 +24,9 @@ local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
 local verb, name = ARGV[1], ARGV[8]
 local wanted, limit, floor = decimal(ARGV[2]), decimal(ARGV[3]), decimal(ARGV[4])
 local guard_gap, least_gap = decimal(ARGV[5]), decimal(ARGV[6])
-local require_seeded, floor_epoch = ARGV[7] == '1', decimal(ARGV[9])
+local require_seeded, lowered = ARGV[7] == '1', decimal(ARGV[9])
 
-if not (wanted and limit and floor_epoch and floor and guard_gap and least_gap) or not above(wanted, ZERO) or (verb ~= 'next' and verb ~= 'raise') then
+if not (wanted and limit and lowered and floor and guard_gap and least_gap) or not above(wanted, ZERO) or (verb ~= 'next' and verb ~= 'raise') then
   return redis.error_reply('HILO_ARGUMENT identity wants next or raise, a value of 1 or more, limit, floor and gaps as decimals')
 end
 
@@ -40,7 +40,7 @@ if other_key ~= server_key then
   if err then return err end
 end
 if identity.missing and require_seeded then return not_seeded(key) end
-if above(identity.epoch, floor_epoch) then floor = ZERO end
+if above(identity.lowered, lowered) then floor = ZERO end
 
 if verb == 'raise' then
   guard(identity, floor, guard_gap, least_gap, {0, 1})

@@ -127,12 +127,17 @@ func TestIdentityTellsAForcedSeedFromALoss(t *testing.T) {
 		r.Floor = mustIdentity(t, client, r).High
 		seed(1975, true)
 		got := mustIdentity(t, client, r)
-		if got.Low != 1976 || got.Evidence != "" || got.Epoch != 1 {
+		if got.Low != 1976 || got.Evidence != "" || got.Lowered != 1 || got.Epoch != 0 {
 			t.Errorf("after a forced seed: %+v", got)
 		}
-		r.Floor, r.Epoch = 1991, 1
+		r.Floor, r.Lowered = 1991, 1
 		if got := mustIdentity(t, client, r); got.Low != 1991+1024+1 || got.Evidence != scripts.EvidenceFloor {
-			t.Errorf("a floor of this epoch: %+v", got)
+			t.Errorf("a floor since then: %+v", got)
+		}
+		// Somebody else's jump is no forced seed: the floor holds.
+		set := client.HSet(t.Context(), identityKeys.Counter, "Value", 5, "Epoch", 9)
+		if r.Floor = 5000; set.Err() != nil || mustIdentity(t, client, r).Low <= 5000 {
+			t.Errorf("after another epoch a floor was forgotten, %v", set.Err())
 		}
 	})
 }

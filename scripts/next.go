@@ -55,6 +55,9 @@ type Range struct {
 	Issued    int64    // numbers issued lately, by all clients
 	Seconds   int64    // how long "lately" is
 	Origin    string   // replication id of the server, "": unknown
+	Ranges    int64    // given so far, with this one
+	Before    string   // token of the range that was the newest until then, "": none any more
+	Lowered   int64    // times that an identity was lowered by force
 }
 
 // Next takes a range. The same request may be sent twice: with the same token
@@ -76,15 +79,15 @@ func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) 
 // take runs a script that gives numbers. With ErrNotDurable it gives them too:
 // they were taken, and are not to be used.
 func take(ctx context.Context, client redis.Scripter, script *redis.Script, keys Keys, args ...any) (Range, error) {
-	reply, unconfirmed := run(ctx, client, script, 10, []string{keys.Counter, keys.Server, keys.Other}, args...)
+	reply, unconfirmed := run(ctx, client, script, 13, []string{keys.Counter, keys.Server, keys.Other}, args...)
 	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotDurable) {
 		return Range{}, unconfirmed
 	}
-	got := Range{Prefix: reply[3], Tag: reply[4], Evidence: Evidence(reply[6]), Origin: reply[9]}
+	got := Range{Prefix: reply[3], Tag: reply[4], Evidence: Evidence(reply[6]), Origin: reply[9], Before: reply[11]}
 	if err := numbers(reply[:3], &got.Low, &got.High, &got.Epoch); err != nil {
 		return Range{}, err
 	}
-	if err := numbers([]string{reply[5], reply[7], reply[8]}, &got.Jump, &got.Issued, &got.Seconds); err != nil {
+	if err := numbers([]string{reply[5], reply[7], reply[8], reply[10], reply[12]}, &got.Jump, &got.Issued, &got.Seconds, &got.Ranges, &got.Lowered); err != nil {
 		return Range{}, err
 	}
 	return got, unconfirmed

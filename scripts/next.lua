@@ -12,12 +12,17 @@
 -- ARGV[7] -> '1': a missing counter is an error
 -- ARGV[8] -> the collection as the caller spells it
 --
--- Output: {low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin}, all text:
+-- Output: {low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges,
+-- before, lowered}, all text:
 --   jump      how far Max was moved on evidence of lost writes, 0 without
 --   evidence  '', 'floor' (Max is below the floor), 'origin' (another replication id), 'missing'
 --   issued    numbers issued in this minute and the one before, of the server's clock
 --   seconds   how many seconds those tallies cover, 1 or more
 --   origin    replication id of this server, '' where INFO is not permitted
+--   ranges    how many ranges were given with this one, to know it by in a return
+--   before    the lease that this one follows: the newest until then, '' where it was returned, a seed
+--             came in between, or this is a resend
+--   lowered   '0'; of an identity, how often it was lowered by force
 -- Errors: HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_MIXED, HILO_ARGUMENT; nothing is written.
 --
 -- Sent twice: while the token is still the newest lease the same range is replied and the counter
@@ -42,10 +47,12 @@ if err then return err end
 err = mixed(server, counter_key, identity_key)
 if err then return err end
 
--- A resend, unless Max was moved by hand meanwhile: then the range is not what was replied.
-if not counter.missing and counter.lease == token and above(counter.low, floor) and
+-- A resend, unless Max was moved by hand meanwhile, so that the range is not what was replied, or the
+-- server was restarted or promoted, so that others may have been given it since.
+if not counter.missing and counter.lease == token and not other_origin(counter) and above(counter.low, floor) and
     to_text(lesser(plus(counter.low, minus(capacity, {0, 1})), limit)) == to_text(counter.max) then
   redis.call('HSET', counter_key, 'Lease', token) -- for a WAIT behind it, which speaks for this connection's writes
+  counter.lease = ''
   return given(counter, server, counter.low, counter.max)
 end
 
@@ -54,6 +61,7 @@ guard(counter, floor, guard_gap, least_gap, capacity)
 if not above(limit, counter.base) then return exhausted(counter, limit) end
 
 local low, high = plus(counter.base, {0, 1}), lesser(plus(counter.base, capacity), limit)
+counter.ranges = lesser(plus(counter.ranges, {0, 1}), decimal(LARGEST))
 write_counter(counter, high, minus(high, counter.base), name, {
-  'Low', to_text(low), 'Lease', token, 'Ranges', to_text(lesser(plus(counter.ranges, {0, 1}), decimal(LARGEST)))})
+  'Low', to_text(low), 'Lease', token, 'Ranges', to_text(counter.ranges)})
 return given(counter, server, low, high)

@@ -94,6 +94,53 @@ func TestNextResentAfterMaxWasMovedByHandGetsAnotherRange(t *testing.T) {
 	})
 }
 
+func TestNextResentToARestartedServerGetsAnotherRange(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		mustNext(t, client, request("token"))
+		state := stored(t, client)
+		s.Restart() // others may have been given the range meanwhile, by a server that is gone again
+		set(t, client, state)
+		wantRange(t, mustNext(t, client, request("token")), 32+1024+1, 32+1024+32)
+	})
+}
+
+func TestNextTellsWhichRangeItFollows(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		for i, step := range []struct {
+			token, before string
+			ranges        int64
+		}{{"one", "", 1}, {"two", "one", 2}, {"two", "", 2}, {"three", "two", 3}} {
+			if got := mustNext(t, client, request(step.token)); got.Before != step.before || got.Ranges != step.ranges {
+				t.Errorf("%d: follows %q as number %d, want %q, %d", i, got.Before, got.Ranges, step.before, step.ranges)
+			}
+		}
+		mustSeed(t, client, scripts.SeedRequest{})
+		if got := mustNext(t, client, request("four")); got.Before != "" {
+			t.Errorf("after a seed it follows %q", got.Before)
+		}
+	})
+}
+
+func TestNextsGapDoesNotShrinkWithTheOutage(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t) // the only server whose clock can be set
+	client := s.Client(t)
+	start := time.Date(2030, 1, 1, 12, 0, 30, 0, time.UTC)
+	s.Mini().SetTime(start)
+	r := request("before")
+	r.Capacity = 5000
+	mustNext(t, client, r)
+	s.SetReplicationID("0123456789012345678901234567890123456789")
+	s.Mini().SetTime(start.Add(time.Hour))
+	if got := mustNext(t, client, request("after")); got.Jump != 10_000 {
+		t.Errorf("an hour later the jump is %d, want twice what was issued before it", got.Jump)
+	}
+}
+
 func TestNextResentGetsTheSameRangeWhereTheLimitCutIt(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -3,7 +3,6 @@ package scripts
 import (
 	"context"
 	_ "embed"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -24,12 +23,13 @@ type ReturnRequest struct {
 	End     int64
 	Last    int64 // last number used, or the one before the range
 	Epoch   int64 // under which the range was given
+	Ranges  int64 // given then, with it
 }
 
 func (r ReturnRequest) keys() []string { return []string{r.Counter} }
 
 func (r ReturnRequest) args() []any {
-	return []any{r.Token, strconv.FormatInt(r.End, 10), strconv.FormatInt(r.Last, 10), strconv.FormatInt(r.Epoch, 10)}
+	return []any{r.Token, r.End, r.Last, r.Epoch, r.Ranges}
 }
 
 // Return reports whether the numbers were taken back. They are not when

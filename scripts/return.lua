@@ -5,30 +5,31 @@
 -- ARGV[2] -> end, the last number of the range
 -- ARGV[3] -> last, the last number used; the number before the range when none was
 -- ARGV[4] -> epoch under which the range was given
+-- ARGV[5] -> how many ranges were given with it
 --
 -- Output: {taken back, '1' or '0'; Max as it stands now, '' where there is none}
 -- Errors: HILO_CORRUPT, HILO_ARGUMENT; nothing is written.
 --
 -- Sent twice: the first time clears the lease, so the second time does nothing. The same holds for
--- one that comes late: any range given, any seed and any jump since then changed the lease, and a
--- server that may have lost writes shows another replication id. Max alone would not do: somebody
--- else can have brought it back to the same value.
+-- one that comes late: any range given since then, even to a late copy of the range's own request,
+-- was counted, any seed cleared the lease, and a server that may have lost writes shows another
+-- replication id. Max alone would not do: somebody else can have brought it back to the same value.
 
-local key, token, range_end, last, epoch = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local key, token, range_end, last, epoch, ranges = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local end_value, last_value = decimal(range_end), decimal(last)
 if not end_value or not last_value or token == '' then
   return redis.error_reply('HILO_ARGUMENT return wants a token, and end and last as decimals')
 end
 
-local state, err = fields(key, 'Max', 'Lease', 'Origin', 'Epoch')
+local state, err = fields(key, 'Max', 'Lease', 'Origin', 'Epoch', 'Ranges')
 if err then return err end
 local max, lease, origin = state[1], state[2], state[3] or ''
 if max ~= range_end or lease ~= token or above(last_value, end_value) or
-    (state[4] or '0') ~= epoch or origin ~= replication_id() then
+    (state[4] or '0') ~= epoch or (state[5] or '0') ~= ranges or origin ~= replication_id() then
   return {'0', max or ''}
 end
 
+redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 redis.call('HSET', key, 'Max', last)
-redis.call('HDEL', key, 'Lease', 'Low')
 return {'1', last}

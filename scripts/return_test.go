@@ -44,7 +44,7 @@ func TestReturnGivesTheKnownAnswers(t *testing.T) {
 
 // back returns what is left of a range after last.
 func back(got scripts.Range, token string, last int64) scripts.ReturnRequest {
-	return scripts.ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch}
+	return scripts.ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch, Ranges: got.Ranges}
 }
 
 func wantReturned(t *testing.T, client *redis.Client, r scripts.ReturnRequest, want bool) {
@@ -104,6 +104,23 @@ func TestReturnIsNotFooledByTheSameMax(t *testing.T) {
 		if got := mustNext(t, client, r); got.Low > held.High {
 			t.Errorf("the bare return did not show the fault: %+v", got)
 		}
+	})
+}
+
+// A late copy of a range's own request makes its token the newest again; a late
+// copy of its return must still take nothing back.
+func TestReturnIsNotFooledByALateCopyOfItsOwnRequest(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		mustNext(t, client, request("a1"))
+		second := mustNext(t, client, request("a2"))
+		wantReturned(t, client, back(second, "a2", 5), true) // 33..64, and 6..32 of a1
+		r := request("b")
+		r.Capacity = 27
+		wantRange(t, mustNext(t, client, r), 6, 32) // b holds these
+		wantRange(t, mustNext(t, client, request("a2")), 33, 64)
+		wantReturned(t, client, back(second, "a2", 5), false)
 	})
 }
 

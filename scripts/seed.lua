@@ -13,8 +13,8 @@
 --
 -- The lease goes even where nothing is raised: a range still out must not bring the counter below
 -- the seed when it is returned. Origin stays: a seed proves nothing about lost writes.
--- An identity that is lowered by force gets another Epoch, so that clients that were given more see
--- that this is meant and no lost write.
+-- An identity that is lowered by force counts that in Lowered, so that clients that were given more
+-- see that it is meant and no lost write.
 -- Sent twice: the second time changes nothing more, unless forced and a range was taken in between.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
@@ -24,12 +24,12 @@ if not wanted or (field ~= 'Max' and field ~= 'Value') then
   return redis.error_reply('HILO_ARGUMENT seed wants Max or Value, and a decimal from 0 to ' .. LARGEST)
 end
 
-local state, err = fields(key, field, 'Name', 'Epoch')
+local state, err = fields(key, field, 'Name', 'Lowered')
 if err then return err end
-local stood, epoch
+local stood, lowered
 stood, err = number(key, field, state[1])
 if err then return err end
-epoch, err = number(key, 'Epoch', state[3])
+lowered, err = number(key, 'Lowered', state[3])
 if err then return err end
 local server
 server, err = server_prefix(server_key)
@@ -41,9 +41,9 @@ local stands = stood
 if force or not state[1] or above(wanted, stood) then stands = wanted end
 local write = {'HSET', key, field, to_text(stands), 'Name', state[2] or name}
 if field == 'Value' and above(stood, stands) then
-  write[#write + 1] = 'Epoch'
-  write[#write + 1] = to_text(lesser(plus(epoch, {0, 1}), decimal(LARGEST)))
+  write[#write + 1] = 'Lowered'
+  write[#write + 1] = to_text(lesser(plus(lowered, {0, 1}), decimal(LARGEST)))
 end
+redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 redis.call(unpack(write))
-redis.call('HDEL', key, 'Lease', 'Low')
 return {to_text(stands), state[1] or ''}

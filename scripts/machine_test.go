@@ -1,0 +1,292 @@
+package scripts_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// A fleet does all that can happen to a counter, in any order: requests and
+// returns whose replies are lost, that are sent again and that arrive late,
+// workers that end, seeds, edits by hand, restarts with older state, a counter
+// that vanishes. Nobody is ever given a number that somebody has, as long as no
+// more is lost than the gap.
+func TestNoNumberIsGivenTwiceWhateverHappens(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	client := s.Client(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		client.FlushAll(t.Context())
+		m := &machine{t: t, server: s, client: client, owner: make(map[int64]*worker)}
+		m.promote()
+		m.gap = rapid.SampledFrom([]int64{0, 50}).Draw(rt, "gap")
+		for range 2 {
+			m.fleet = append(m.fleet, new(worker))
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"next":        m.next, // twice, to be drawn more often
+			"next range":  m.next,
+			"send again":  m.sendAgain,
+			"late next":   m.lateNext,
+			"use":         m.use,
+			"return":      m.giveBack,
+			"return more": m.giveBack,
+			"late return": m.lateReturn,
+			"end":         m.end,
+			"seed":        m.seed,
+			"edit":        m.edit,
+			"snapshot":    m.snapshot,
+			"roll back":   m.rollBack,
+			"delete":      m.delete,
+			"":            m.check,
+		})
+	})
+}
+
+// worker is a client and what it holds.
+type worker struct {
+	held    []*holding           // the oldest first
+	pending *scripts.NextRequest // its reply was lost
+}
+
+type holding struct {
+	scripts.Range
+	token string
+	used  int64 // the last number used, Low-1: none
+}
+
+// machine is the model of one counter and of all who hold numbers of it.
+type machine struct {
+	t         *testing.T
+	server    *redistest.Server
+	client    *redis.Client
+	gap       int64 // GuardGap
+	count     int   // makes tokens and replication ids unique
+	fleet     []*worker
+	owner     map[int64]*worker // of every number that was given and not returned
+	nexts     []scripts.NextRequest
+	returns   []scripts.ReturnRequest
+	snapshots []map[string]string
+	seeded    int64 // the greatest seed that was not lost
+	gone      bool  // more was lost than the gap, or nothing shows it but a floor
+}
+
+func (m *machine) unique(what string) string {
+	m.count++
+	return fmt.Sprintf("%s %d", what, m.count)
+}
+
+// covered is how much may be lost at most.
+func (m *machine) covered() int64 {
+	if m.gap > 0 {
+		return m.gap
+	}
+	return 1024
+}
+
+// greatest is the greatest number that anybody has, or that w has.
+func (m *machine) greatest(w *worker) int64 {
+	var greatest int64
+	for n, owner := range m.owner {
+		if w == nil || owner == w {
+			greatest = max(greatest, n)
+		}
+	}
+	return greatest
+}
+
+func (m *machine) stands() int64 {
+	state := stored(m.t, m.client)
+	if state["Max"] == "" {
+		return 0
+	}
+	return number(m.t, state["Max"])
+}
+
+// pick skips the action where there is nothing to pick from.
+func pick[T any](rt *rapid.T, what string, from []T) T {
+	if len(from) == 0 {
+		rt.Skip()
+	}
+	return from[rapid.IntRange(0, len(from)-1).Draw(rt, what)]
+}
+
+func (m *machine) next(rt *rapid.T) {
+	w := pick(rt, "worker", m.fleet) // a request that was not answered is given up
+	m.send(rt, w, scripts.NextRequest{
+		Token: m.unique("token"), Name: "orders", GuardGap: m.gap,
+		Capacity: rapid.Int64Range(1, 12).Draw(rt, "capacity"),
+		Limit:    rapid.SampledFrom([]int64{1<<63 - 1, m.stands() + 5}).Draw(rt, "limit"),
+	})
+}
+
+func (m *machine) sendAgain(rt *rapid.T) {
+	w := pick(rt, "worker", m.fleet)
+	if w.pending == nil {
+		rt.Skip()
+	}
+	m.send(rt, w, *w.pending)
+}
+
+// send sends a request of w, whose reply may be lost, and gives w what came.
+func (m *machine) send(rt *rapid.T, w *worker, r scripts.NextRequest) {
+	r.Floor = m.greatest(w)
+	got, err := m.run(rt, r)
+	if err != nil {
+		w.pending = nil // an answer
+		return
+	}
+	if rapid.IntRange(0, 4).Draw(rt, "the reply is lost") == 4 {
+		w.pending = &r
+		return
+	}
+	w.pending = nil
+	w.held = append(w.held, &holding{got, r.Token, got.Low - 1})
+	for n := got.Low; n <= got.High; n++ {
+		if m.owner[n] != nil {
+			rt.Fatalf("%d was given twice, the second time in %d..%d", n, got.Low, got.High)
+		}
+		m.owner[n] = w
+	}
+}
+
+// run has the script serve a request. Where nothing tells how far the counter
+// had come, only those who know may ask, and teach it.
+func (m *machine) run(rt *rapid.T, r scripts.NextRequest) (scripts.Range, error) {
+	if greatest := m.greatest(nil); m.gone && greatest > 0 && (r.Floor <= m.stands() || r.Floor+m.covered() < greatest) {
+		rt.Skip()
+	}
+	m.nexts = append(m.nexts, r)
+	got, err := scripts.Next(m.t.Context(), m.client, keys, r)
+	if err != nil && !errors.Is(err, scripts.ErrExhausted) {
+		rt.Fatal(err)
+	}
+	m.gone = m.gone && m.stands() < m.greatest(nil)
+	return got, err
+}
+
+// lateNext is a copy of a request that the server sees only now. Nobody waits
+// for its reply.
+func (m *machine) lateNext(rt *rapid.T) {
+	_, _ = m.run(rt, pick(rt, "request", m.nexts))
+}
+
+func (m *machine) use(rt *rapid.T) {
+	h := pick(rt, "range", pick(rt, "worker", m.fleet).held)
+	h.used = rapid.Int64Range(h.used, h.High).Draw(rt, "used")
+}
+
+// giveBack returns what is unused at the end of the newest range and, where
+// that is all of it, of the ranges right before it. Numbers that do not come
+// back are never used either.
+func (m *machine) giveBack(rt *rapid.T) {
+	w := pick(rt, "worker", m.fleet)
+	if len(w.held) == 0 || m.gone {
+		rt.Skip()
+	}
+	newest := w.held[len(w.held)-1]
+	r := back(newest.Range, newest.token, newest.used)
+	for _, h := range slices.Backward(w.held[:len(w.held)-1]) {
+		if r.Last != h.High || h.Epoch != r.Epoch {
+			break
+		}
+		r.Last = h.used
+	}
+	w.held, w.pending = nil, nil
+	m.returns = append(m.returns, r)
+	m.takeBack(rt, r, w)
+}
+
+// lateReturn is a copy of a return that the server sees only now. It takes back
+// at most what a late request took for nobody.
+func (m *machine) lateReturn(rt *rapid.T) {
+	if m.gone {
+		rt.Skip()
+	}
+	m.takeBack(rt, pick(rt, "return", m.returns), nil)
+}
+
+// takeBack has the script serve a return of numbers that owner has.
+func (m *machine) takeBack(rt *rapid.T, r scripts.ReturnRequest, owner *worker) {
+	ok, err := scripts.Return(m.t.Context(), m.client, r)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for n := r.Last + 1; ok && n <= r.End; n++ {
+		if m.owner[n] != owner {
+			rt.Fatalf("%d was taken back from somebody else", n)
+		}
+		delete(m.owner, n)
+	}
+}
+
+// end has a worker be killed and another one started in its place.
+func (m *machine) end(rt *rapid.T) {
+	m.fleet[rapid.IntRange(0, len(m.fleet)-1).Draw(rt, "worker")] = new(worker)
+}
+
+func (m *machine) seed(rt *rapid.T) {
+	value := rapid.Int64Range(max(0, m.stands()-20), m.stands()+20).Draw(rt, "value")
+	if m.gone && value < m.greatest(nil) {
+		rt.Skip()
+	}
+	stands := mustSeed(m.t, m.client, scripts.SeedRequest{Value: value})
+	m.seeded = max(m.seeded, value)
+	if stands < value {
+		rt.Fatalf("seeded with %d it stands at %d", value, stands)
+	}
+	m.gone = false
+}
+
+// edit raises Max by hand.
+func (m *machine) edit(rt *rapid.T) {
+	if m.gone {
+		rt.Skip()
+	}
+	set(m.t, m.client, "Max", m.stands()+rapid.Int64Range(0, 20).Draw(rt, "more"))
+}
+
+func (m *machine) snapshot(*rapid.T) {
+	m.snapshots = append(m.snapshots, stored(m.t, m.client))
+}
+
+// rollBack brings back older state, and mostly another replication id. Without
+// that or without Origin only a floor tells.
+func (m *machine) rollBack(rt *rapid.T) {
+	state := pick(rt, "snapshot", m.snapshots)
+	m.client.Del(m.t.Context(), keys.Counter)
+	if len(state) > 0 {
+		set(m.t, m.client, state)
+	}
+	m.gone = true
+	if rapid.IntRange(0, 3).Draw(rt, "promoted") > 0 {
+		m.promote()
+		m.gone = state["Origin"] == "" || m.greatest(nil)-m.stands() > m.covered()
+	}
+	m.seeded = min(m.seeded, m.stands())
+}
+
+// promote changes the replication id.
+func (m *machine) promote() {
+	m.count++
+	m.server.SetReplicationID(fmt.Sprintf("%040x", m.count))
+}
+
+func (m *machine) delete(*rapid.T) {
+	m.client.Del(m.t.Context(), keys.Counter)
+	m.gone, m.seeded = true, 0
+}
+
+// check holds between any two steps.
+func (m *machine) check(rt *rapid.T) {
+	if stands := m.stands(); stands < m.seeded {
+		rt.Fatalf("it stands at %d, below the seed of %d", stands, m.seeded)
+	}
+}
