@@ -184,7 +184,7 @@ func (m *machine) use(rt *rapid.T) {
 }
 
 // giveBack returns what is unused at the end of the newest range and, where
-// that is all of it, of the ranges right before it. Numbers that do not come
+// that is all of it, of the ranges that it followed. Numbers that do not come
 // back are never used either.
 func (m *machine) giveBack(rt *rapid.T) {
 	w := pick(rt, "worker", m.fleet)
@@ -193,11 +193,13 @@ func (m *machine) giveBack(rt *rapid.T) {
 	}
 	newest := w.held[len(w.held)-1]
 	r := back(newest.Range, newest.token, newest.used)
+	newer := newest
 	for _, h := range slices.Backward(w.held[:len(w.held)-1]) {
-		if r.Last != h.High || h.Epoch != r.Epoch {
+		if newer.Before != h.token || r.Last != h.High || h.Epoch != r.Epoch {
 			break
 		}
 		r.Last = h.used
+		newer = h
 	}
 	w.held, w.pending = nil, nil
 	m.returns = append(m.returns, r)
