@@ -110,7 +110,7 @@ func (m *Admin) all(ctx context.Context, k kind) iter.Seq2[Counter, error] {
 					fresh = append(fresh, key)
 				}
 			}
-			if !m.page(ctx, client, k, fresh, yield) {
+			if !k.page(ctx, client, fresh, yield) {
 				return
 			}
 			if cursor = next; cursor == 0 {
@@ -121,7 +121,7 @@ func (m *Admin) all(ctx context.Context, k kind) iter.Seq2[Counter, error] {
 }
 
 // page reads the counters under some keys in one round trip.
-func (m *Admin) page(ctx context.Context, client redis.Cmdable, k kind, keys []string, yield func(Counter, error) bool) bool {
+func (k kind) page(ctx context.Context, client redis.Cmdable, keys []string, yield func(Counter, error) bool) bool {
 	reads := make([]*redis.SliceCmd, len(keys))
 	_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
 		for i, key := range keys {

@@ -116,7 +116,7 @@ func (a *Allocator) giveBack(ctx context.Context, landed bool) error {
 			}
 		}
 	}
-	return a.notReturned(ctx, landed, failed, cause)
+	return notReturned(ctx, landed, failed, cause)
 }
 
 // returnAll ends with ctx, also where the client does not: what it is told later
@@ -152,7 +152,7 @@ func (s *server) returnAll(ctx context.Context, left []leftover) []scripts.Retur
 const closeGrace = 50 * time.Millisecond
 
 // notReturned is the error of a Close that could not return everything.
-func (a *Allocator) notReturned(ctx context.Context, landed bool, failed []leftover, cause error) error {
+func notReturned(ctx context.Context, landed bool, failed []leftover, cause error) error {
 	if cause == nil && landed {
 		return nil
 	}

@@ -55,10 +55,9 @@ func TestNextFreeIdentityGivesTheKnownAnswers(t *testing.T) {
 		row{Taken: "1..1000000000", Number: 1_000_000_001, MaxTries: 99})
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		m := mustAdmin(t, s, "")
-		a := mustNew(t, s.Client(t), Options{})
 		for _, row := range rows {
 			s.Client(t).FlushAll(t.Context())
-			a = mustNew(t, s.Client(t), Options{}) // without a floor
+			a := mustNew(t, s.Client(t), Options{}) // without a floor
 			if _, err := m.SeedIdentity(t.Context(), "companies|", row.Counter, true); err != nil {
 				t.Fatal(err)
 			}

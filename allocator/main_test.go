@@ -44,6 +44,8 @@ type fakeServer struct {
 	hangs    bool  // no reply until the attempt's time is over
 	refuses  error // at once
 	delay    time.Duration
+	adds     string // server prefix
+	origin   string
 	requests []scripts.NextRequest
 	times    []time.Time
 	returns  []scripts.ReturnRequest
@@ -69,10 +71,10 @@ func (f *fakeServer) next(ctx context.Context, _ scripts.Keys, r scripts.NextReq
 	defer f.mu.Unlock()
 	low := f.max + 1
 	f.max += r.Capacity
-	return scripts.Range{Low: low, High: f.max, Issued: r.Capacity, Seconds: 60}, nil
+	return scripts.Range{Low: low, High: f.max, Issued: r.Capacity, Seconds: 60, Prefix: f.adds, Origin: f.origin}, nil
 }
 
-func (f *fakeServer) identity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Range, error) {
+func (*fakeServer) identity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Range, error) {
 	return scripts.Range{}, errors.New("a fake server has no identities")
 }
 

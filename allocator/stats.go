@@ -3,6 +3,7 @@ package allocator
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/hilo-id/hilo/scripts"
 )
@@ -12,6 +13,16 @@ import (
 // between; each collection's own figures fit together.
 type Stats struct {
 	Collections []CollectionStats // those that were used, by name
+	Servers     []ServerStats     // in order of preference
+}
+
+// ServerStats is the health of one server, as the latest attempt left it.
+type ServerStats struct {
+	Name     string        // "" with New
+	Up       bool          // or not asked yet
+	Failures int           // attempts that failed since it was last up; those made together count once
+	RetryIn  time.Duration // until when it is left alone
+	Err      error         // of the latest failure, nil: it is up
 }
 
 // CollectionStats counts numbers and events of one collection since the
@@ -61,6 +72,9 @@ func (a *Allocator) Stats() Stats {
 			stats.Collections = append(stats.Collections, s)
 		}
 	})
+	for _, s := range a.servers {
+		stats.Servers = append(stats.Servers, s.stats(a.now()))
+	}
 	slices.SortFunc(stats.Collections, func(x, y CollectionStats) int { return cmp.Compare(x.Name, y.Name) })
 	return stats
 }
@@ -85,6 +99,12 @@ func (c *Collection) stats() CollectionStats {
 	}
 	s.Burnt = s.Reserved - s.Issued - s.Returned - s.Held
 	return s
+}
+
+func (s *server) stats(now time.Duration) ServerStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ServerStats{Name: s.name, Up: s.down == nil, Failures: s.backoff.failures, RetryIn: s.backoff.wait(now), Err: s.down}
 }
 
 // spans is the ranges in hand, the oldest first, with mu held.

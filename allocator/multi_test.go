@@ -1,0 +1,371 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// master starts one more server beside s, of the same kind, and gives both a
+// prefix.
+func masters(t *testing.T, s *redistest.Server) (north, south *redistest.Server) {
+	t.Helper()
+	south = redistest.StartMini(t)
+	for _, b := range redistest.Binaries(t) {
+		if b.Name == s.Name() {
+			south = redistest.Start(t, b)
+		}
+	}
+	setPrefix(t, s, "NorthServer/")
+	setPrefix(t, south, "SouthServer/")
+	return s, south
+}
+
+func setPrefix(t *testing.T, s *redistest.Server, text string) {
+	t.Helper()
+	if err := mustAdmin(t, s, "").SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustMulti(t *testing.T, opts Options, servers ...Server) *Allocator {
+	t.Helper()
+	a, err := NewMulti(servers, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	return a
+}
+
+// impatient is a client that does not try again by itself.
+func impatient(t *testing.T, s *redistest.Server) *redis.Client {
+	t.Helper()
+	opts := s.Options()
+	opts.MaxRetries, opts.DialerRetries = -1, 1
+	client := redis.NewClient(opts)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func TestOneOfTwoMastersMayBeLostAtAnyTime(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		a := mustMulti(t, Options{MaxCapacity: 32, Runway: time.Nanosecond},
+			Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		seen := map[string]bool{}
+		take := func(n int) (last string) {
+			t.Helper()
+			for range n {
+				id, err := a.Next(t.Context(), "orders")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if seen[id] {
+					t.Fatalf("%s was given twice", id)
+				}
+				seen[id] = true
+				last = id
+			}
+			return last
+		}
+		wants := func(which string) {
+			t.Helper()
+			for range 2000 {
+				if strings.Contains(take(1), which) {
+					return
+				}
+			}
+			t.Errorf("no identifier of %s: %+v", which, a.Stats().Servers)
+		}
+		if id := take(1); id != "orders/NorthServer/1" {
+			t.Errorf("the first is %s", id)
+		}
+		north.Kill()
+		wants("SouthServer")
+		north.Restart() // empty
+		setPrefix(t, north, "NorthServer/")
+		for a.Stats().Servers[0].RetryIn > 0 {
+			<-time.After(time.Millisecond)
+		}
+		wants("NorthServer")
+		south.Kill()
+		take(500)
+		if err := a.Close(t.Context()); err != nil && !strings.Contains(err.Error(), "orders on south") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWithAllMastersDownItIsUnavailable(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		a := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		north.Kill()
+		south.Kill()
+		_, err := a.Next(t.Context(), "orders")
+		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "north") || !strings.Contains(err.Error(), "south") {
+			t.Errorf("it does not name both: %v", err)
+		}
+		for i, server := range a.Stats().Servers {
+			if server.Up || server.Failures != 1 || server.Err == nil || server.Name != []string{"north", "south"}[i] {
+				t.Errorf("%+v", server)
+			}
+		}
+		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("identity: %v", err)
+		}
+	})
+}
+
+func TestServersThatCouldGiveTheSameTextsAreRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name         string
+		north, south string
+		pin          string
+		want         error
+	}{
+		{"equal prefixes", "NorthServer/", "NorthServer/", "", ErrPrefixConflict},
+		{"prefixes equal without case", "NorthServer/", "northserver/", "", ErrPrefixConflict},
+		{"no prefix", "NorthServer/", "", "", ErrPrefixMissing},
+		{"another prefix than the pinned one", "NorthServer/", "SouthServer/", "WestServer/", ErrPrefixConflict},
+		{"the pinned one", "NorthServer/", "SouthServer/", "SouthServer/", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				north, south := masters(t, s)
+				setPrefix(t, north, test.north)
+				setPrefix(t, south, test.south)
+				a := mustMulti(t, Options{},
+					Server{Name: "north", Client: impatient(t, north)},
+					Server{Name: "south", Client: impatient(t, south), Prefix: test.pin})
+				if _, err := a.Next(t.Context(), "orders"); err != nil {
+					t.Fatal(err)
+				}
+				north.Kill()
+				if _, err := a.Next(t.Context(), "users"); !errors.Is(err, test.want) {
+					t.Errorf("%v, want %v", err, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestOneDataSetUnderTwoNamesIsRefused(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		setPrefix(t, s, "NorthServer/")
+		proxy := redistest.NewProxy(t, s)
+		opts := proxy.Options()
+		opts.MaxRetries, opts.DialerRetries = -1, 1
+		behind := redis.NewClient(opts)
+		t.Cleanup(func() { _ = behind.Close() })
+		a := mustMulti(t, Options{}, Server{Name: "north", Client: behind}, Server{Name: "south", Client: impatient(t, s)})
+		if _, err := a.Next(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		proxy.Close()
+		if _, err := a.Next(t.Context(), "users"); !errors.Is(err, ErrPrefixConflict) || !strings.Contains(err.Error(), "are one") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestSeveralServersHaveNoNumbersAlone(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		a := mustMulti(t, Options{}, Server{Client: north.Client(t)}, Server{Client: south.Client(t)})
+		if _, err := a.NextNumber(t.Context(), "orders"); !errors.Is(err, ErrPrefixed) {
+			t.Error(err)
+		}
+		if id, err := a.NextID(t.Context(), "orders"); err != nil || id.ServerPrefix != "NorthServer/" {
+			t.Errorf("%+v, %v", id, err)
+		}
+		alone := mustMulti(t, Options{}, Server{Client: north.Client(t)})
+		if _, err := alone.NextNumber(t.Context(), "orders"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCloseReturnsToEachServerItsOwn(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		a := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		c := mustCollection(t, a, "orders")
+		if _, err := c.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.mu.Lock()
+		c.flight = &flight{done: make(chan struct{})} // a refill that goes to the second one
+		c.mu.Unlock()
+		got, err := c.attempt(a.servers[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.arrive(got)
+		mustClose(t, a)
+		wantMax(t, north.Client(t), "1")
+		wantMax(t, south.Client(t), "0")
+	})
+}
+
+func TestIdentitiesStayOnTheFirstServerAndTheSearchGoesOn(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		a := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		for range 10 {
+			if _, err := a.NextIdentity(t.Context(), "companies"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if id, err := a.nextServerSide(t.Context(), "companies"); err != nil || id != "companies/NorthServer/0000000000000000001" {
+			t.Errorf("%q, %v", id, err)
+		}
+		north.Kill()
+		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrUnavailable) {
+			t.Error(err)
+		}
+		if n, _, err := a.NextFreeIdentity(t.Context(), "companies", takenBy(t, "1..10")); n != 11 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if id, err := a.nextServerSide(t.Context(), "companies"); err != nil || id != "companies/SouthServer/0000000000000000001" {
+			t.Errorf("%q, %v", id, err)
+		}
+	})
+}
+
+func TestTheSettingsOfServersAreChecked(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer client.Close()
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer ring.Close()
+	for name, servers := range map[string][]Server{
+		"none":             nil,
+		"no client":        {{}},
+		"names alike":      {{Name: "a", Client: client}, {Name: "a", Client: client}},
+		"a ring":           {{Client: ring}},
+		"a bad namespace":  {{Client: client, Namespace: "{"}},
+		"a bad pinned one": {{Client: client, Prefix: "North1"}},
+	} {
+		_, err := NewMulti(servers, Options{Durability: Durability{Replicas: 1}})
+		if !errors.Is(err, ErrInvalidOptions) && !errors.Is(err, ErrInvalidName) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// In a bubble, where time is exact: a master that hangs is left within one
+// refill, asked again ever more seldom, and preferred again when it is back.
+func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		north, south := &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
+		a := newAllocator(opts,
+			&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
+			&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
+		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		c := mustCollection(t, a, "orders")
+		north.set(func() { north.hangs = true })
+		start := time.Now()
+		if id, err := c.Next(t.Context()); err != nil || id != "orders/S/1" || time.Since(start) != opts.RefillTimeout {
+			t.Errorf("%s, %v after %v", id, err, time.Since(start))
+		}
+		for time.Since(start) < 5*time.Minute {
+			if _, err := c.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		if calls := north.calls(); calls < 10 || calls > 30 {
+			t.Errorf("the one that hangs was asked %d times in 5 minutes", calls)
+		}
+		north.set(func() { north.hangs = false })
+		for range 1000 {
+			id, err := c.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(id, "orders/N/") {
+				return
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		t.Error("it was not preferred again")
+	})
+}
+
+func TestARangeThatIsNotConfirmedIsDiscarded(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		a := mustNew(t, client, Options{Durability: Durability{Replicas: 1, Timeout: 20 * time.Millisecond}})
+		for i := range 3 {
+			if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) || errors.Is(err, ErrUnavailable) {
+				t.Errorf("%d: %q, %v", i, id, err)
+			}
+		}
+		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrNotDurable) {
+			t.Errorf("identity: %v", err)
+		}
+		if got := statsOf(a); got.Issued != 0 || got.Held != 0 || got.Burnt != got.Reserved || got.Burnt != 96 {
+			t.Errorf("figures %+v", got)
+		}
+		mustClose(t, a)
+		wantMax(t, client, "96") // never returned
+	})
+}
+
+func TestDurableRangesAreUsed(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always")
+			wish := Durability{Fsync: true}
+			if strings.HasPrefix(b.Name, "redis-7.0") {
+				a := mustNew(t, s.Client(t), Options{Durability: wish})
+				if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) || !strings.Contains(err.Error(), "WAITAOF") {
+					t.Errorf("a server without WAITAOF: %v", err)
+				}
+				return
+			}
+			a := mustNew(t, s.Client(t), Options{Durability: wish})
+			var wg sync.WaitGroup
+			for g := range 4 {
+				wg.Go(func() {
+					for range 100 {
+						if _, err := a.Next(t.Context(), fmt.Sprintf("c%c", 'a'+g)); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
