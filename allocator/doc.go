@@ -16,11 +16,16 @@
 //     given before, and a counter below that jumps ahead;
 //   - the guard: a server that was restarted or promoted since the last range
 //     (its replication id tells) makes the counter jump by a gap that is larger
-//     than what was issued lately. It holds where fewer numbers were lost than
-//     the gap is, and where the server permits INFO in scripts;
+//     than what was issued lately. It holds where Max went back by no more than
+//     the gap, earlier jumps included, and where the server permits INFO in
+//     scripts;
 //   - the token: each request carries one, so a request that is sent again
 //     after a lost reply gets the same range, and a range is taken back only
 //     while nobody was given another one.
+//
+// Options.Durability makes a range count only when replicas or the disk have
+// it. NewMulti takes several masters, whose prefixes keep their identifiers
+// apart whatever each of them loses.
 //
 // What stays open: a counter that is gone altogether starts again at 1 for a
 // client that never saw it (Options.RequireSeeded refuses instead), and an old

@@ -1,0 +1,168 @@
+package allocator_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// onNode is an allocator on a server with the node tag A. In a program it is
+// one call of allocator.New, and one of Close at the end.
+func onNode(opts allocator.Options) (ids *allocator.Allocator, stop func()) {
+	server, err := miniredis.Run() // or any Redis
+	if err != nil {
+		panic(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	admin, err := allocator.NewAdmin(client, "")
+	if err != nil {
+		panic(err)
+	}
+	if err := admin.SetServerPrefix(context.Background(), prefix.Server{NodeTag: "A"}); err != nil {
+		panic(err)
+	}
+	ids, err = allocator.New(client, opts)
+	if err != nil {
+		panic(err)
+	}
+	return ids, func() {
+		_ = ids.Close(context.Background())
+		_ = client.Close()
+		server.Close()
+	}
+}
+
+// An entity without an identifier gets the next one of its type's collection,
+// and keeps it from then on.
+func ExampleAllocator_Assign() {
+	ids, stop := onNode(allocator.Options{})
+	defer stop()
+	type Order struct {
+		ID    string
+		Total int
+	}
+
+	first, second := Order{Total: 42}, Order{Total: 7}
+	for _, order := range []*Order{&first, &second, &first} {
+		id, err := ids.Assign(context.Background(), order)
+		fmt.Println(id, err)
+	}
+	fmt.Println(first.ID)
+	// Output:
+	// orders/1-A <nil>
+	// orders/2-A <nil>
+	// orders/1-A <nil>
+	// orders/1-A
+}
+
+// Any string may hold the identifier, if it is tagged.
+func ExampleAllocator_Assign_tag() {
+	ids, stop := onNode(allocator.Options{})
+	defer stop()
+	type Person struct {
+		Key  string `hilo:"id"`
+		Name string
+	}
+
+	person := Person{Name: "Ada"}
+	_, err := ids.Assign(context.Background(), &person)
+	fmt.Println(person.Key, err)
+	// Output: people/1-A <nil>
+}
+
+// A text that ends in the separator asks for a server-side id: 19 digits, in
+// the order of the calls.
+func ExampleAllocator_Assign_serverSide() {
+	ids, stop := onNode(allocator.Options{})
+	defer stop()
+	type Company struct{ ID string }
+
+	company := Company{ID: "companies/"}
+	_, err := ids.Assign(context.Background(), &company)
+	fmt.Println(company.ID, err)
+	// Output: companies/0000000000000000001-A <nil>
+}
+
+// A text that ends in "|" asks for an identity: consecutive numbers, without
+// the server's prefix and tag.
+func ExampleAllocator_Assign_identity() {
+	ids, stop := onNode(allocator.Options{})
+	defer stop()
+	type Company struct{ ID string }
+
+	for range 2 {
+		company := Company{ID: "companies|"}
+		_, err := ids.Assign(context.Background(), &company)
+		fmt.Println(company.ID, err)
+	}
+	// Output:
+	// companies/1 <nil>
+	// companies/2 <nil>
+}
+
+// A text of the caller's own, a semantic id, is kept as it is.
+func ExampleAllocator_Assign_semantic() {
+	ids, stop := onNode(allocator.Options{})
+	defer stop()
+	type Product struct{ ID string }
+
+	product := Product{ID: "products/ravendb"}
+	_, err := ids.Assign(context.Background(), &product)
+	fmt.Println(product.ID, err)
+	// Output: products/ravendb <nil>
+}
+
+// A *string that is nil asks for HiLo, one to the empty text for a GUID.
+func ExampleAllocator_Assign_guid() {
+	ids, stop := onNode(allocator.Options{})
+	defer stop()
+	type Invoice struct{ ID *string }
+
+	invoice, guid := Invoice{}, Invoice{ID: new("")}
+	_, err := ids.Assign(context.Background(), &invoice)
+	fmt.Println(*invoice.ID, err)
+	_, err = ids.Assign(context.Background(), &guid)
+	fmt.Println(len(*guid.ID), err)
+	// Output:
+	// invoices/1-A <nil>
+	// 36 <nil>
+}
+
+// Where the convention does not fit, an option names the collections of types.
+// A type may also do so itself, by a method HiLoCollection() string.
+func ExampleAllocator_Assign_collectionOf() {
+	ids, stop := onNode(allocator.Options{
+		CollectionOf: func(t reflect.Type) string { return "shop-" + t.Name() },
+	})
+	defer stop()
+	type Order struct{ ID string }
+
+	var order Order
+	_, err := ids.Assign(context.Background(), &order)
+	fmt.Println(order.ID, err)
+	// Output: shop-Order/1-A <nil>
+}
+
+// Resolve is for a text what Assign is for an entity. The empty text asks for a
+// GUID; HiLo is asked for with Next.
+func ExampleAllocator_Resolve() {
+	ids, stop := onNode(allocator.Options{})
+	defer stop()
+	for _, text := range []string{"companies/", "companies|", "products/ravendb"} {
+		id, err := ids.Resolve(context.Background(), text)
+		fmt.Println(id, err)
+	}
+	guid, err := ids.Resolve(context.Background(), "")
+	fmt.Println(len(guid), err)
+	// Output:
+	// companies/0000000000000000001-A <nil>
+	// companies/1 <nil>
+	// products/ravendb <nil>
+	// 36 <nil>
+}
