@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hilo-id/hilo/prefix"
@@ -61,19 +60,33 @@ func (b Batch) Strings() []string {
 	if b.n == 0 {
 		return nil
 	}
-	const longestNumber = 19
+	var buf [64]byte
+	line := b.span.appendText(buf[:0], b.low+b.n-1) // the longest
 	var text strings.Builder
-	text.Grow(int(b.n) * (len(b.span.head) + longestNumber + len(b.span.tail)))
-	var digits [longestNumber]byte
+	text.Grow(int(b.n) * len(line))
+	line = b.span.appendText(line[:0], b.low)
 	ids := make([]string, b.n)
 	for i := range ids {
 		start := text.Len()
-		text.WriteString(b.span.head)
-		text.Write(strconv.AppendInt(digits[:0], b.low+int64(i), 10))
-		text.WriteString(b.span.tail)
+		text.Write(line)
 		ids[i] = text.String()[start:]
+		if !increment(line[len(b.span.head) : len(line)-len(b.span.tail)]) { // another digit
+			line = b.span.appendText(line[:0], b.low+int64(i)+1)
+		}
 	}
 	return ids
+}
+
+// increment adds one to a decimal in place. It reports false for all nines.
+func increment(digits []byte) bool {
+	for i := len(digits) - 1; i >= 0; i-- {
+		if digits[i] < '9' {
+			digits[i]++
+			return true
+		}
+		digits[i] = '0'
+	}
+	return false
 }
 
 // taker is a caller of Take that waits for a range.

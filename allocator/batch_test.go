@@ -3,7 +3,9 @@ package allocator
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,6 +46,20 @@ func TestTakeGivesConsecutiveNumbers(t *testing.T) {
 			break
 		}
 	})
+}
+
+func TestStringsAreThoseOfAll(t *testing.T) {
+	t.Parallel()
+	for _, low := range []int64{1, 5, 95, 990, 999_999, math.MaxInt64 - 49} {
+		b := Batch{span: &span{head: "orders/N/", tail: "-A"}, low: low, n: 50}
+		if got, want := b.Strings(), slices.Collect(b.All()); !slices.Equal(got, want) {
+			t.Errorf("from %d: %v, want %v", low, got, want)
+		}
+	}
+	long := &span{head: strings.Repeat("c", 128) + "/" + strings.Repeat("p", 64), tail: "-ABCDEFGH"}
+	if got, want := long.text(math.MaxInt64), string(long.appendText(nil, math.MaxInt64)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }
 
 func TestTheZeroBatchIsEmpty(t *testing.T) {

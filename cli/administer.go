@@ -20,6 +20,9 @@ func (g globals) administer(ctx context.Context, t target, do func(*allocator.Ad
 		if err != nil {
 			return err
 		}
+		if m, err = m.WithSeparator(g.Separator); err != nil {
+			return err
+		}
 		return do(m)
 	})
 }

@@ -57,10 +57,13 @@ func New(env Env) *cli.App {
 		Commands: []*cli.Command{
 			newDemoCommand(env),
 			newNextCommand(env),
+			newIDCommand(env),
 			newSeedCommand(env),
 			newListCommand(env),
 			newInspectCommand(env),
+			newIdentityCommand(env),
 			newPrefixCommand(env),
+			newBenchCommand(env),
 			newDevCommand(env),
 			newVersionCommand(env),
 			newHelpCommand(),

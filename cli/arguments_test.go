@@ -35,6 +35,7 @@ func TestArrangePutsEveryFlagWhereItIsUnderstood(t *testing.T) {
 		{"the command may follow --", "-- next orders", "next -- orders"},
 		{"a lone dash is an argument", "next -", "next -- -"},
 		{"the empty argument", "next ''", "next -- ''"},
+		{"the empty argument among others", "id companies/ '' --redis u x", "--redis u id -- companies/ '' x"},
 		{"an argument that is a command's name", "next list", "next -- list"},
 		{"a collection named help", "next help", "next -- help"},
 		{"a command below a command", "prefix set North/ --tag A", "prefix set --tag A -- North/"},

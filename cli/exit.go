@@ -99,7 +99,7 @@ func report(stderr io.Writer, err error) int {
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, allocator.ErrExhausted):
-		return "; go on with a collection of another name"
+		return "; go on with another name"
 	case errors.Is(err, allocator.ErrMixed):
 		return "; name it otherwise, or give the server a prefix with hilo prefix set"
 	case errors.Is(err, allocator.ErrCorrupt):

@@ -58,6 +58,27 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"a namespace with braces", []string{"list", "--namespace", "{a}"}, "with --namespace"},
 		{"an empty namespace", []string{"list", "--namespace", ""}, "namespace is empty"},
 		{"a separator of two", []string{"list", "--separator", "::"}, "with --separator"},
+		{"no text", []string{"id"}, "hilo id needs a TEXT: hilo id TEXT…"},
+		{"an identity without a name", []string{"id", "products/x", "|"}, `"|" asks for an identity: collection is empty`},
+		{"an identity of a bad name", []string{"id", "", "a/b|"}, `"a/b|" asks for an identity: collection "a/b" holds the separator "/"; one such as 'companies|' will do`},
+		{"an identity of two bars", []string{"id", "a||"}, `"a|" holds "|"`},
+		{"a server-side id without a name", []string{"id", "/"}, `"/" asks for a server-side id: collection is empty`},
+		{"a server-side id of a bad name", []string{"id", "a:b:", "--separator", ":"}, `holds the separator ":"; one such as companies: will do`},
+		{"a text that JSON cannot hold", []string{"id", "a\xff", "--output", "json"}, `"a\xff" is not valid UTF-8`},
+		{"an unknown command of identities", []string{"identity", "nxt"}, `did you mean "next"?`},
+		{"no identity", []string{"identity", "next"}, "hilo identity next needs a NAME: hilo identity next NAME"},
+		{"no identity to seed", []string{"identity", "seed", "--value", "3"}, "hilo identity seed needs a NAME"},
+		{"two identities", []string{"identity", "next", "companies", "people"}, `takes one argument: "people" is one too many`},
+		{"two identities to seed", []string{"identity", "seed", "companies", "people", "--value", "3"}, `"people" is one too many`},
+		{"identities where none belong", []string{"identity", "list", "companies"}, `takes no arguments: "companies" is one too many`},
+		{"no identity but the bar", []string{"identity", "next", "|"}, "identity: collection is empty"},
+		{"an identity with the separator", []string{"identity", "next", "a/b"}, `identity: collection "a/b" holds the separator "/"; name one such as companies`},
+		{"an identity to seed with the separator", []string{"identity", "seed", "a/b|", "--value", "3"}, `"a/b" holds the separator "/"`},
+		{"0 of an identity", []string{"identity", "next", "companies", "--count", "0"}, "--count is 0: must be 1 or more"},
+		{"-1 of an identity", []string{"identity", "next", "companies", "--count", "-1"}, "--count is -1: must be 1 or more"},
+		{"no value", []string{"identity", "seed", "companies"}, "hilo identity seed needs --value N"},
+		{"a value below 0", []string{"identity", "seed", "companies", "--value", "-1"}, "--value is -1: must be 0 or more"},
+		{"a value too great", []string{"identity", "seed", "companies", "--value", "9223372036854775808"}, "must be at most 9223372036854775807"},
 		{"an output of nobody", []string{"list", "--output", "yaml"}, `--output is "yaml": must be text or json`},
 		{"a level of nobody", []string{"list", "--log-level", "loud"}, `--log-level is "loud": must be`},
 		{"a level that zap has and we have not", []string{"list", "--log-level", "panic"}, "must be debug, info, warn or error"},
@@ -102,7 +123,8 @@ func TestAFlagWinsOverTheEnvironment(t *testing.T) {
 
 // commandsOnAServer are those that talk to one, in an order in which they all succeed.
 func commandsOnAServer() []string {
-	return []string{"next orders", "seed orders --max 3", "list", "inspect orders", "prefix get", "prefix set North/", "prefix set North/ --tag A", "prefix clear"}
+	return []string{"next orders", "bench --count 100", "seed orders --max 3", "list", "inspect orders", "prefix get", "prefix set North/", "prefix set North/ --tag A", "prefix clear",
+		"id companies/", "id companies|", "identity next companies", "identity seed companies --value 3", "identity list"}
 }
 
 func TestNoRedisThere(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -52,10 +53,34 @@ were handed out; and the epoch, which counts the jumps after lost writes.`,
 }
 
 func (l list) Run(ctx context.Context) error {
+	return l.showAll(ctx, l.target, (*allocator.Admin).Counters, l.print)
+}
+
+func (l list) print(counters []allocator.Counter) error {
+	if l.JSON {
+		rows := make([]listed, 0, len(counters))
+		for _, c := range counters {
+			rows = append(rows, listed{c.Name, c.Max, c.Ranges, c.Epoch})
+		}
+		return l.writeJSON(rows)
+	}
+	w := tabwriter.NewWriter(l.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "COLLECTION\tMAX\tRANGES\tEPOCH")
+	for _, c := range counters {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", c.Name, c.Max, c.Ranges, c.Epoch)
+	}
+	return written(w.Flush())
+}
+
+// allFunc gives all counters of collections, or of identities.
+type allFunc func(m *allocator.Admin, ctx context.Context) iter.Seq2[allocator.Counter, error]
+
+// showAll shows them by name, also beside corrupt ones.
+func (g globals) showAll(ctx context.Context, t target, all allFunc, show func([]allocator.Counter) error) error {
 	var counters []allocator.Counter
-	err := l.administer(ctx, l.target, func(m *allocator.Admin) error {
+	err := g.administer(ctx, t, func(m *allocator.Admin) error {
 		var corrupt error
-		for counter, err := range m.Counters(ctx) {
+		for counter, err := range all(m, ctx) {
 			switch {
 			case errors.Is(err, allocator.ErrCorrupt): // the others are fine, and are shown
 				corrupt = cmp.Or(corrupt, err)
@@ -70,24 +95,8 @@ func (l list) Run(ctx context.Context) error {
 	if err != nil && !errors.Is(err, allocator.ErrCorrupt) {
 		return err
 	}
-	return cmp.Or(l.print(counters), err)
-}
-
-func (l list) print(counters []allocator.Counter) error {
 	slices.SortFunc(counters, func(a, b allocator.Counter) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Name, b.Name))
 	})
-	if l.JSON {
-		rows := make([]listed, 0, len(counters))
-		for _, c := range counters {
-			rows = append(rows, listed{c.Name, c.Max, c.Ranges, c.Epoch})
-		}
-		return l.writeJSON(rows)
-	}
-	w := tabwriter.NewWriter(l.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "COLLECTION\tMAX\tRANGES\tEPOCH")
-	for _, c := range counters {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", c.Name, c.Max, c.Ranges, c.Epoch)
-	}
-	return written(w.Flush())
+	return cmp.Or(show(counters), err)
 }

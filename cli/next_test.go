@@ -76,7 +76,7 @@ func TestNextGivesWhatIsLeftAndThenSaysThatNothingIs(t *testing.T) {
 			t.Errorf("stdout %q", r.stdout)
 		}
 		r.stdout = ""
-		mustFail(t, exitRefused, r, "exhausted", "go on with a collection of another name")
+		mustFail(t, exitRefused, r, "exhausted", "go on with another name")
 		mustFail(t, exitRefused, hilo(t, "next", "orders", "--redis", s.URL()), "exhausted")
 	})
 }

@@ -35,7 +35,8 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 	}
 	commands := []string{
 		"next orders --count 2", "seed orders --max 3", "list", "inspect orders", "prefix get", "prefix set North/",
-		"prefix clear", "help", "next --help", "version", "nonsense", "next a/b", "next", "--bogus",
+		"prefix clear", "id companies/ companies|", "identity next companies", "identity seed companies --value 3",
+		"identity list", "help", "next --help", "version", "nonsense", "next a/b", "next", "--bogus",
 	}
 	for _, u := range urls {
 		for _, command := range commands {

@@ -60,18 +60,30 @@ with --force it is lowered, and numbers that are in use may be given again.`,
 }
 
 func (s seed) Run(ctx context.Context) error {
-	var now int64
-	err := s.administer(ctx, s.target, func(m *allocator.Admin) (err error) {
-		now, err = m.Seed(ctx, s.Collection, s.Max, s.Force)
-		return err
-	})
+	now, err := s.seedAs(ctx, s.target, (*allocator.Admin).Seed, s.Collection, s.Max, s.Force)
 	switch {
 	case err != nil:
 		return err
 	case s.JSON:
 		return s.writeJSON(seeded{s.Collection, now, s.Max, now == s.Max})
-	case now == s.Max:
-		return s.printf("%s: Max is %d\n", s.Collection, now)
 	}
-	return s.printf("%s: Max stays %d, above %d; --force lowers it\n", s.Collection, now, s.Max)
+	return s.printSeeded(s.Collection, "Max", now, s.Max)
+}
+
+// seedFunc seeds a collection's counter or an identity, and gives what stands then.
+type seedFunc func(m *allocator.Admin, ctx context.Context, name string, value int64, force bool) (int64, error)
+
+func (g globals) seedAs(ctx context.Context, t target, do seedFunc, name string, value int64, force bool) (now int64, err error) {
+	err = g.administer(ctx, t, func(m *allocator.Admin) error {
+		now, err = do(m, ctx, name, value, force)
+		return err
+	})
+	return now, err
+}
+
+func (g globals) printSeeded(name, field string, now, wanted int64) error {
+	if now == wanted {
+		return g.printf("%s: %s is %d\n", name, field, now)
+	}
+	return g.printf("%s: %s stays %d, above %d; --force lowers it\n", name, field, now, wanted)
 }
