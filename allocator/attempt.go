@@ -83,7 +83,7 @@ func (c *Collection) attempt(s *server) (*span, error) {
 	c.tally.add(got)
 	if err != nil {
 		if scripts.Answered(err) || got.High > 0 {
-			c.sent = sending{}
+			c.sent = nil
 		}
 		return nil, attemptError(s.on(c.name), err)
 	}
@@ -98,12 +98,12 @@ func (c *Collection) request(s *server, now time.Duration) {
 	if len(c.takers) > 0 {
 		wanted = c.takers[0].n
 	}
-	if c.sent.server == s && wanted <= c.sent.size {
+	if c.sent != nil && c.sent.server == s && wanted <= c.sent.size {
 		return
 	}
 	opts := &c.a.opts
 	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
-	c.sent = sending{server: s, token: rand.Text(), size: capacity, capacity: capacity, at: now}
+	c.sent = &sending{server: s, token: rand.Text(), size: capacity, capacity: capacity, at: now}
 	if wanted >= capacity { // a range of its own, that tells nothing of the rate
 		c.sent.size, c.sent.capacity = wanted, 0
 	}
@@ -139,7 +139,7 @@ func (c *Collection) arrive(s *span) {
 	if c.sent.capacity > 0 {
 		c.capacity, c.asked = c.sent.capacity, c.sent.at
 	}
-	c.sent = sending{}
+	c.sent = nil
 	c.backoff.reset()
 	c.refused = nil
 	if c.sealed {

@@ -21,6 +21,8 @@ import (
 type Collection struct {
 	cur     atomic.Pointer[span] // the range in use, nil before the first
 	several bool                 // servers, so that a number alone is not unique
+	closed  bool                 // no refill begins any more; guarded by mu
+	sealed  bool                 // what was in hand is gone; guarded by mu
 	a       *Allocator
 	name    string       // as the caller spells it
 	counter *Collection  // the one of the lower-case name: it knows the counter in Redis
@@ -32,15 +34,13 @@ type Collection struct {
 	// through counter, before mu, and held during I/O by design.
 	refilling sync.Mutex
 
-	// mu guards what follows and every store to cur. Hot callers do not take
+	// mu guards what follows, closed and sealed, and every store to cur. Hot callers do not take
 	// it: they load cur and count on the span. It is never held during I/O.
 	mu       sync.Mutex
-	closed   bool          // no refill begins any more
-	sealed   bool          // what was in hand is gone
 	ahead    []*span       // fetched and not yet in use, the oldest first
 	flight   *flight       // the one refill under way, nil: none
 	takers   []*taker      // callers of Take that wait for a range, first come first
-	sent     sending       // without a reply so far
+	sent     *sending      // the request without a reply so far, nil: none
 	capacity int64         // of the newest range, 0: none yet
 	asked    time.Duration // when it was asked for
 	demand   demand
@@ -51,7 +51,7 @@ type Collection struct {
 
 // sending is what has to be the same when a request is sent again.
 type sending struct {
-	server   *server // nil: there is none
+	server   *server
 	token    string
 	size     int64 // numbers asked for
 	capacity int64 // by the rule of nextCapacity, 0 where Take asked for a size of its own

@@ -1,0 +1,96 @@
+package peerbench_test
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// share measures work in a loop alone and in as many loops as there are
+// processors, together on one thing.
+//
+// The latter is b.RunParallel with one difference: from one operation to the
+// next there is the loop in work and no call of pb.Next. That would take as long
+// as some of what is measured here, on both sides, and flatter every ratio.
+func share(b *testing.B, work func(n int)) {
+	b.Helper()
+	shareMany(b, 1, work)
+}
+
+// shareMany is share for operations that give many identifiers each.
+func shareMany(b *testing.B, size int, work func(n int)) {
+	b.Helper()
+	run := func(b *testing.B, goroutines int) {
+		b.Helper()
+		shareAmong(b, goroutines, work)
+		if size > 1 {
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size), "ns/id")
+		}
+	}
+	b.Run("alone", func(b *testing.B) { run(b, 1) })
+	b.Run("together", func(b *testing.B) {
+		goroutines := runtime.GOMAXPROCS(0)
+		if goroutines == 1 {
+			b.SkipNow()
+		}
+		run(b, goroutines)
+	})
+}
+
+// shareAmong measures work(b.N), split over some goroutines.
+func shareAmong(b *testing.B, goroutines int, work func(n int)) {
+	b.Helper()
+	b.ReportAllocs()
+	portion := max(1, min(1024, b.N/(16*goroutines))) // small, so that all end at about the same time
+	var left struct {
+		_ [64]byte // what else is on its cache line would be slowed down
+		atomic.Int64
+		_ [64]byte
+	}
+	left.Store(int64(b.N))
+	var running sync.WaitGroup
+	b.ResetTimer()
+	for range goroutines {
+		running.Go(func() {
+			for {
+				rest := int(left.Add(int64(-portion))) + portion
+				if rest <= 0 {
+					return
+				}
+				work(min(portion, rest))
+			}
+		})
+	}
+	running.Wait()
+	b.StopTimer()
+}
+
+// textLoop is a loop over what gives one text per call. The call through next is
+// within the noise: texts take 20 ns and more.
+func textLoop(b *testing.B, next func() (string, error)) (work func(n int)) {
+	b.Helper()
+	return func(n int) {
+		var last string
+		var err error
+		for range n {
+			if last, err = next(); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+		lastText.Store(&last)
+	}
+}
+
+// Each loop leaves its last result here, so that none of it can be optimised
+// away and every text is on the heap.
+var (
+	lastNumber atomic.Int64
+	lastText   atomic.Pointer[string]
+)
+
+func reportRate(b *testing.B) {
+	b.Helper()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ids/s")
+}

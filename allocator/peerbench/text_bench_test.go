@@ -1,0 +1,163 @@
+package peerbench_test
+
+import (
+	"context"
+	crand "crypto/rand"
+	"strconv"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
+	"github.com/rs/xid"
+)
+
+// bareAppend is the least that an identifier's text costs once there is its
+// number: head is everything before it.
+func bareAppend(dst []byte, head string, number int64) []byte {
+	dst = append(dst, head...)
+	return strconv.AppendInt(dst, number, 10)
+}
+
+// bareString is bareAppend on the stack, and the one allocation that a string
+// needs. The ratios are against it, and not against plainString, since that is
+// what anybody would arrive at who wanted it fast.
+func bareString(head string, number int64) string {
+	var buffer [64]byte
+	return string(bareAppend(buffer[:0], head, number))
+}
+
+// plainString is what most people would write. It takes two allocations.
+func plainString(head string, number int64) string {
+	return head + strconv.FormatInt(number, 10)
+}
+
+// knownHead is a variable so that the compiler knows neither text nor length.
+var knownHead = head
+
+// BenchmarkAppend is a text in a buffer of the caller's.
+func BenchmarkAppend(b *testing.B) {
+	client := startServer(b).Client(b)
+	ctx := context.Background()
+
+	b.Run("append of prefix and number", func(b *testing.B) {
+		share(b, func(n int) {
+			buffer := make([]byte, 0, 64)
+			for i := range n {
+				buffer = bareAppend(buffer[:0], knownHead, firstNumber+int64(i))
+			}
+			lastNumber.Store(int64(len(buffer)))
+		})
+	})
+	b.Run("Collection.AppendNext", func(b *testing.B) {
+		_, orders := warmOrders(ctx, b, client)
+		share(b, func(n int) {
+			buffer := make([]byte, 0, 64)
+			var err error
+			for range n {
+				if buffer, err = orders.AppendNext(ctx, buffer[:0]); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+			lastNumber.Store(int64(len(buffer)))
+		})
+	})
+}
+
+// BenchmarkText is a text as a string.
+func BenchmarkText(b *testing.B) {
+	client := startServer(b).Client(b)
+	ctx := context.Background()
+
+	bare := func(name string, format func(head string, number int64) string) {
+		b.Run(name, func(b *testing.B) {
+			share(b, func(n int) {
+				var last string
+				for i := range n {
+					last = format(knownHead, firstNumber+int64(i))
+				}
+				lastText.Store(&last)
+			})
+		})
+	}
+	bare("string(append) of prefix and number", bareString)
+	bare("prefix + strconv.FormatInt", plainString)
+
+	b.Run("Collection.Next", func(b *testing.B) {
+		_, orders := warmOrders(ctx, b, client)
+		share(b, textLoop(b, func() (string, error) { return orders.Next(ctx) }))
+	})
+	b.Run("Collection.TryNext", func(b *testing.B) {
+		_, orders := warmOrders(ctx, b, client)
+		share(b, textLoop(b, func() (string, error) {
+			for {
+				if id, ok := orders.TryNext(); ok {
+					return id, nil
+				}
+			}
+		}))
+	})
+	b.Run("Allocator.Next", func(b *testing.B) {
+		ids, _ := warmOrders(ctx, b, client)
+		share(b, textLoop(b, func() (string, error) { return ids.Next(ctx, collectionName) }))
+	})
+	b.Run("Batch.Strings of 1000", func(b *testing.B) {
+		const size = 1000
+		_, orders := warmOrders(ctx, b, client)
+		shareMany(b, size, func(n int) {
+			var last []string
+			for range n {
+				batch, err := orders.Take(ctx, size)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				last = batch.Strings()
+			}
+			lastText.Store(&last[0])
+		})
+	})
+
+	b.Run("google/uuid v4", func(b *testing.B) {
+		share(b, textLoop(b, func() (string, error) {
+			id, err := uuid.NewRandom()
+			return id.String(), err
+		}))
+	})
+	b.Run("google/uuid v7", func(b *testing.B) {
+		share(b, textLoop(b, func() (string, error) {
+			id, err := uuid.NewV7()
+			return id.String(), err
+		}))
+	})
+	b.Run("rs/xid", func(b *testing.B) {
+		share(b, textLoop(b, func() (string, error) { return xid.New().String(), nil }))
+	})
+	b.Run("oklog/ulid Make", func(b *testing.B) {
+		share(b, textLoop(b, func() (string, error) { return ulid.Make().String(), nil }))
+	})
+	b.Run("oklog/ulid of crypto/rand", func(b *testing.B) {
+		entropy := &ulid.LockedMonotonicReader{MonotonicReader: ulid.Monotonic(crand.Reader, 0)}
+		share(b, textLoop(b, func() (string, error) {
+			id, err := ulid.New(ulid.Now(), entropy)
+			return id.String(), err
+		}))
+	})
+	b.Run("bwmarrin/snowflake", func(b *testing.B) {
+		node := newSnowflake(b)
+		share(b, textLoop(b, func() (string, error) { return node.Generate().String(), nil }))
+	})
+	b.Run("sony/sonyflake", func(b *testing.B) {
+		flake := newSonyflake(b)
+		share(b, textLoop(b, func() (string, error) {
+			id, err := flake.NextID()
+			return strconv.FormatInt(id, 10), err
+		}))
+	})
+	b.Run("INCR", func(b *testing.B) {
+		share(b, textLoop(b, func() (string, error) {
+			number, err := client.Incr(ctx, collectionName).Result()
+			return bareString(knownHead, number), err
+		}))
+	})
+}
