@@ -99,10 +99,15 @@ func (c *Collection) lookAhead() {
 }
 
 // plan fetches the next range when less is held than the horizon takes, or
-// marks where in the range to look again, with mu held.
+// marks where in the range to look again, with mu held. While a refill is under
+// way nobody needs to look: it plans again when it lands.
 func (c *Collection) plan(now time.Duration) {
 	s := c.cur.Load()
-	if c.closed || c.flight != nil || s == nil {
+	if c.closed || s == nil {
+		return
+	}
+	if c.flight != nil {
+		s.lookAfter(s.size + 1)
 		return
 	}
 	var ahead int64
@@ -114,6 +119,7 @@ func (c *Collection) plan(now time.Duration) {
 		spare := s.left() + ahead - want
 		if spare < 0 {
 			c.launch(now)
+			s.lookAfter(s.size + 1)
 			return
 		}
 		if s.lookAfter(max(1, spare/2)) {

@@ -31,10 +31,11 @@ local function read_counter(key, field)
   local now = tonumber(redis.call('TIME')[1])
   local minute = values[5]
   counter.minute = {0, math.floor(now / 60)}
+  counter.another_minute = counter.minute[1] ~= minute[1] or counter.minute[2] ~= minute[2]
   if above(minute, counter.minute) then
     counter.issued_before = plus(counter.issued_before, counter.issued)
     counter.issued = ZERO
-  elseif above(counter.minute, plus(minute, {0, 1})) then
+  elseif above(counter.minute, plus(minute, ONE)) then
     counter.issued_before = ZERO
     counter.issued = ZERO
   elseif above(counter.minute, minute) then
@@ -73,7 +74,7 @@ local function guard(counter, floor, guard_gap, least_gap, capacity)
   end
   counter.base = plus(greater(counter.max, floor), gap)
   counter.jump = minus(counter.base, counter.max)
-  counter.epoch = plus(counter.epoch, {0, 1})
+  counter.epoch = plus(counter.epoch, ONE)
 end
 
 local function exhausted(counter, limit)
@@ -89,11 +90,14 @@ end
 -- Writes the counter at high, all at once, with what else the caller keeps in it. n is how many
 -- numbers are issued.
 local function write_counter(counter, high, n, name, more)
-  local largest = decimal(LARGEST)
-  counter.issued = lesser(plus(counter.issued, n), largest)
-  local write = {'HSET', counter.key, counter.field, to_text(high),
-    'Minute', to_text(counter.minute), 'Issued', to_text(counter.issued),
-    'IssuedBefore', to_text(lesser(counter.issued_before, largest))}
+  counter.issued = lesser(plus(counter.issued, n), MOST)
+  local write = {'HSET', counter.key, counter.field, to_text(high), 'Issued', to_text(counter.issued)}
+  if counter.another_minute then
+    write[#write + 1] = 'Minute'
+    write[#write + 1] = to_text(counter.minute)
+    write[#write + 1] = 'IssuedBefore'
+    write[#write + 1] = to_text(lesser(counter.issued_before, MOST))
+  end
   if not counter.name then
     write[#write + 1] = 'Name'
     write[#write + 1] = name
@@ -104,15 +108,15 @@ local function write_counter(counter, high, n, name, more)
   end
   if counter.evidence ~= '' then
     write[#write + 1] = 'Epoch'
-    write[#write + 1] = to_text(lesser(counter.epoch, largest))
+    write[#write + 1] = to_text(lesser(counter.epoch, MOST))
   end
   for _, text in ipairs(more) do write[#write + 1] = text end
   redis.call(unpack(write))
 end
 
 local function given(counter, server, low, high)
-  return {to_text(low), to_text(high), to_text(lesser(counter.epoch, decimal(LARGEST))), server.prefix, server.tag,
+  return {to_text(low), to_text(high), to_text(lesser(counter.epoch, MOST)), server.prefix, server.tag,
     to_text(counter.jump), counter.evidence,
-    to_text(lesser(plus(counter.issued, counter.issued_before), decimal(LARGEST))), string.format('%d', counter.seconds),
+    to_text(lesser(plus(counter.issued, counter.issued_before), MOST)), string.format('%d', counter.seconds),
     counter.replication, to_text(counter.ranges), counter.lease, to_text(counter.lowered)}
 end

@@ -9,10 +9,10 @@ local LARGEST = '9223372036854775807'
 
 -- The value of a canonical decimal between 0 and 2^63-1; nil for anything else.
 local function decimal(text)
-  if type(text) ~= 'string' or not string.find(text, '^%d+$') then return nil end
-  if #text > 1 and string.sub(text, 1, 1) == '0' then return nil end
-  if #text > #LARGEST or (#text == #LARGEST and text > LARGEST) then return nil end
+  if text == '0' then return {0, 0} end
+  if type(text) ~= 'string' or not string.find(text, '^[1-9]%d*$') then return nil end
   if #text <= 9 then return {0, tonumber(text)} end
+  if #text > #LARGEST or (#text == #LARGEST and text > LARGEST) then return nil end
   return {tonumber(string.sub(text, 1, -10)), tonumber(string.sub(text, -9))}
 end
 
@@ -48,4 +48,4 @@ local function lesser(a, b)
   return a
 end
 
-local ZERO = {0, 0}
+local ZERO, ONE, MOST = {0, 0}, {0, 1}, decimal(LARGEST)

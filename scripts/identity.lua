@@ -43,13 +43,13 @@ if identity.missing and require_seeded then return not_seeded(key) end
 if above(identity.lowered, lowered) then floor = ZERO end
 
 if verb == 'raise' then
-  guard(identity, floor, guard_gap, least_gap, {0, 1})
+  guard(identity, floor, guard_gap, least_gap, ONE)
   if identity.evidence ~= '' or not above(wanted, identity.max) then
     identity.evidence, identity.jump = '', ZERO
     return given(identity, server, ZERO, identity.max)
   end
   if above(wanted, limit) then return exhausted(identity, limit) end
-  write_counter(identity, wanted, {0, 1}, name, {})
+  write_counter(identity, wanted, ONE, name, {})
   return given(identity, server, wanted, wanted)
 end
 
@@ -57,4 +57,4 @@ guard(identity, floor, guard_gap, least_gap, wanted)
 local high = plus(identity.base, wanted)
 if above(high, limit) then return exhausted(identity, limit) end
 write_counter(identity, high, wanted, name, {})
-return given(identity, server, plus(identity.base, {0, 1}), high)
+return given(identity, server, plus(identity.base, ONE), high)

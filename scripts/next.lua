@@ -50,7 +50,7 @@ if err then return err end
 -- A resend, unless Max was moved by hand meanwhile, so that the range is not what was replied, or the
 -- server was restarted or promoted, so that others may have been given it since.
 if not counter.missing and counter.lease == token and not other_origin(counter) and above(counter.low, floor) and
-    to_text(lesser(plus(counter.low, minus(capacity, {0, 1})), limit)) == to_text(counter.max) then
+    to_text(lesser(plus(counter.low, minus(capacity, ONE)), limit)) == to_text(counter.max) then
   redis.call('HSET', counter_key, 'Lease', token) -- for a WAIT behind it, which speaks for this connection's writes
   counter.lease = ''
   return given(counter, server, counter.low, counter.max)
@@ -60,8 +60,8 @@ if counter.missing and require_seeded then return not_seeded(counter_key) end
 guard(counter, floor, guard_gap, least_gap, capacity)
 if not above(limit, counter.base) then return exhausted(counter, limit) end
 
-local low, high = plus(counter.base, {0, 1}), lesser(plus(counter.base, capacity), limit)
-counter.ranges = lesser(plus(counter.ranges, {0, 1}), decimal(LARGEST))
+local low, high = plus(counter.base, ONE), lesser(plus(counter.base, capacity), limit)
+counter.ranges = lesser(plus(counter.ranges, ONE), MOST)
 write_counter(counter, high, minus(high, counter.base), name, {
   'Low', to_text(low), 'Lease', token, 'Ranges', to_text(counter.ranges)})
 return given(counter, server, low, high)

@@ -42,7 +42,7 @@ if force or not state[1] or above(wanted, stood) then stands = wanted end
 local write = {'HSET', key, field, to_text(stands), 'Name', state[2] or name}
 if field == 'Value' and above(stood, stands) then
   write[#write + 1] = 'Lowered'
-  write[#write + 1] = to_text(lesser(plus(lowered, {0, 1}), decimal(LARGEST)))
+  write[#write + 1] = to_text(lesser(plus(lowered, ONE), MOST))
 end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 redis.call(unpack(write))
