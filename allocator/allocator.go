@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,9 +19,10 @@ type Allocator struct {
 	servers []*server // in order of preference
 	start   time.Time // now() counts from here, on the monotonic clock
 	refills queue
+	served  atomic.Bool // some server has given what an identifier could be made of
 
-	byName sync.Map      // spelling -> *Collection
-	taught sync.Map      // askedKey -> *taught, of identities that were asked for
+	byName registry      // the collections
+	told   sync.Map      // askedKey -> *told, of identities that were asked for
 	asks   chan struct{} // one element for each of them that is being asked
 	types  sync.Map      // reflect.Type -> what Assign knows of it
 
@@ -94,8 +96,8 @@ func (a *Allocator) NextNumber(ctx context.Context, collection string) (int64, e
 // that differ in letter case share a counter in Redis and keep their spelling
 // in the identifiers. It does no I/O. Errors: ErrInvalidName, ErrClosed.
 func (a *Allocator) Collection(name string) (*Collection, error) {
-	if c, ok := a.byName.Load(name); ok {
-		return c.(*Collection), nil
+	if c, ok := a.byName.find(name); ok {
+		return c, nil
 	}
 	if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
@@ -110,8 +112,8 @@ func (a *Allocator) Collection(name string) (*Collection, error) {
 
 // collection finds or adds one, with mu held.
 func (a *Allocator) collection(name string) *Collection {
-	if c, ok := a.byName.Load(name); ok {
-		return c.(*Collection)
+	if c, ok := a.byName.find(name); ok {
+		return c
 	}
 	c := &Collection{a: a, name: name, several: len(a.servers) > 1}
 	if folded := prefix.Fold(name); folded != name {
@@ -119,16 +121,8 @@ func (a *Allocator) collection(name string) *Collection {
 	} else {
 		c.counter, c.taught = c, make([]taught, len(a.servers))
 	}
-	a.byName.Store(name, c)
+	a.byName.add(c)
 	return c
-}
-
-// collections calls f for each.
-func (a *Allocator) collections(f func(*Collection)) {
-	a.byName.Range(func(_, c any) bool {
-		f(c.(*Collection))
-		return true
-	})
 }
 
 // now is the time since the allocator was made.

@@ -15,7 +15,7 @@ import (
 // time.
 func (a *Allocator) refill(c *Collection) {
 	var failures []error
-	for _, s := range a.servers {
+	for _, s := range a.inOrder() {
 		got, err := c.attempt(s)
 		if err == nil {
 			c.arrive(got)
@@ -32,7 +32,26 @@ func (a *Allocator) refill(c *Collection) {
 	c.fail(errors.Join(failures...))
 }
 
-// attempt asks one server, unless it is in a back-off.
+// inOrder is the servers in the order in which a refill asks them: those that
+// were left for others come last and are asked for want of a better. They may be
+// back, and an error while one server is up helps nobody.
+func (a *Allocator) inOrder() []*server {
+	if len(a.servers) == 1 {
+		return a.servers
+	}
+	now := a.now()
+	var first, last []*server
+	for _, s := range a.servers {
+		if s.isLeft(now) {
+			last = append(last, s)
+		} else {
+			first = append(first, s)
+		}
+	}
+	return append(first, last...)
+}
+
+// attempt asks one server, unless it failed a moment ago.
 func (c *Collection) attempt(s *server) (*span, error) {
 	a := c.a
 	c.mu.Lock()
@@ -43,7 +62,7 @@ func (c *Collection) attempt(s *server) (*span, error) {
 	now := a.now()
 	if wait, down := s.gate(now); wait > 0 { // somebody else tried meanwhile
 		c.mu.Unlock()
-		return nil, attemptError(s.on(c.name), down)
+		return nil, s.failed(c.name, down)
 	}
 	c.request(s, now)
 	request := scripts.NextRequest{
@@ -54,16 +73,19 @@ func (c *Collection) attempt(s *server) (*span, error) {
 		GuardGap:      a.opts.GuardGap,
 		RequireSeeded: a.opts.RequireSeeded,
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), a.opts.attemptTimeout())
-	defer cancel()
-	c.flight.cancel = cancel
+	uncalled, callOff := context.WithCancel(context.Background())
+	defer callOff()
+	c.flight.cancel = callOff
 	c.mu.Unlock()
 
 	t := &c.counter.taught[s.index]
 	keys := scripts.Keys{Counter: s.keys.HiLo(c.name), Server: s.keys.Server(), Other: s.keys.Identity(c.name)}
 	c.counter.refilling.Lock()
 	defer c.counter.refilling.Unlock()
-	request.Floor, _, request.LeastGap = s.recall(t, now)
+	ctx, cancel := context.WithTimeout(uncalled, a.opts.attemptTimeout()) // not before it is this one's turn
+	defer cancel()
+	began := a.now()
+	request.Floor, _, request.LeastGap = s.recall(t, began)
 	got, err := s.backend.next(ctx, keys, request)
 
 	now = a.now()
@@ -71,21 +93,33 @@ func (c *Collection) attempt(s *server) (*span, error) {
 		s.remember(t, now, got)
 	}
 	if got.Evidence != "" {
-		logJump(a.opts.Logger, keys.Counter, got)
+		s.jumped(keys.Counter, got)
 	}
 	var made *span
 	if err == nil {
 		made, err = a.newSpan(c, s, request.Token, got)
 	}
-	s.report(now, err)
+	off := err != nil && uncalled.Err() != nil // called off by Close: it says nothing about the server
+	if !off {
+		s.count(&s.refills, now-began, err)
+		s.report(now, err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tally.add(got)
+	if got.Evidence != "" {
+		c.tally.jumps++
+	}
 	if err != nil {
+		if got.High > 0 { // discarded
+			c.tally.add(got.High - got.Low + 1)
+		}
 		if scripts.Answered(err) || got.High > 0 {
 			c.sent = nil
 		}
-		return nil, attemptError(s.on(c.name), err)
+		if off {
+			return nil, fmt.Errorf("%s: %w", c.name, ErrClosed)
+		}
+		return nil, s.failed(c.name, err)
 	}
 	return made, nil
 }
@@ -142,6 +176,7 @@ func (c *Collection) arrive(s *span) {
 	c.sent = nil
 	c.backoff.reset()
 	c.refused = nil
+	c.tally.add(s.size) // not before it is in hand, else it would look burnt until then
 	if c.sealed {
 		c.land(nil)
 		return
@@ -178,7 +213,9 @@ func (c *Collection) serve(s *span) {
 // caller starts the next attempt, when its back-off has passed; so nobody
 // retries for a collection that nobody uses.
 func (c *Collection) fail(err error) {
-	c.tally.failures++
+	if !errors.Is(err, ErrClosed) { // called off
+		c.tally.failures++
+	}
 	if refused(err) {
 		c.refused = err
 		c.backoff.fail(c.a.now(), longestBackoff)

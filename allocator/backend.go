@@ -17,7 +17,8 @@ type backend interface {
 
 type redisBackend struct {
 	client   redis.UniversalClient
-	scripter redis.Scripter // client, with what Durability asks for
+	scripter redis.Scripter       // client, with what Durability asks for
+	cluster  *redis.ClusterClient // client, where it is one
 }
 
 // newBackend makes sure, where the client can, that one attempt ends with its
@@ -30,6 +31,7 @@ func newBackend(client redis.UniversalClient, opts Options) backend {
 		client = single.WithTimeout(opts.attemptTimeout()) // shares the connections
 	}
 	b := redisBackend{client: client, scripter: client}
+	b.cluster, _ = client.(*redis.ClusterClient)
 	if d.wanted() {
 		b.scripter = scripts.Durable(client, scripts.Durability{Replicas: d.Replicas, Fsync: d.Fsync, Timeout: d.Timeout})
 	}
@@ -37,11 +39,24 @@ func newBackend(client redis.UniversalClient, opts Options) backend {
 }
 
 func (b redisBackend) next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error) {
-	return scripts.Next(ctx, b.scripter, keys, request)
+	got, err := scripts.Next(ctx, b.scripter, keys, request)
+	b.lookAround(ctx, err)
+	return got, err
 }
 
 func (b redisBackend) identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error) {
-	return scripts.Identity(ctx, b.scripter, keys, request)
+	got, err := scripts.Identity(ctx, b.scripter, keys, request)
+	b.lookAround(ctx, err)
+	return got, err
+}
+
+// lookAround has a cluster client ask who serves what, after an attempt that was
+// not served: by itself it goes on asking a primary that is gone for up to a
+// minute, however long its replica has taken over.
+func (b redisBackend) lookAround(ctx context.Context, err error) {
+	if b.cluster != nil && err != nil && !scripts.Answered(err) {
+		b.cluster.ReloadState(ctx)
+	}
 }
 
 func (b redisBackend) giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {

@@ -10,7 +10,7 @@ const (
 	// longestBackoff is short where there is nowhere else to go: a server that
 	// is back should be noticed well within a Runway.
 	longestBackoff = time.Second
-	// longestBackoffOfMany is for one of several servers.
+	// longestBackoffOfMany is for one of several servers, while another one serves.
 	longestBackoffOfMany = 30 * time.Second
 )
 
@@ -23,16 +23,40 @@ type backoff struct {
 // fail counts a failure. Several attempts that were under way together are
 // one: only the first of them counts.
 func (b *backoff) fail(now, longest time.Duration) {
-	if now < b.until {
-		return
+	if now >= b.until {
+		b.count(now, longest, rand.Float64())
 	}
-	b.until = now + backoffDelay(b.failures, longest, rand.Float64())
+}
+
+func (b *backoff) count(now, longest time.Duration, jitter float64) {
+	b.until = now + backoffDelay(b.failures, longest, jitter)
 	b.failures++
 }
 
 func (b *backoff) reset() { *b = backoff{} }
 
 func (b *backoff) wait(now time.Duration) time.Duration { return max(0, b.until-now) }
+
+// serverBackoff is that of a server, which may be asked earlier where there is
+// nowhere else to go. A collection has none, and is the smaller for it.
+type serverBackoff struct {
+	backoff
+	soonest time.Duration // no attempt before at all
+}
+
+func (b *serverBackoff) fail(now, longest time.Duration) {
+	if now < b.soonest {
+		return
+	}
+	jitter := rand.Float64()
+	b.soonest = now + backoffDelay(b.failures, min(longest, longestBackoff), jitter)
+	b.count(now, longest, jitter)
+}
+
+func (b *serverBackoff) reset() { *b = serverBackoff{} }
+
+// least is wait where there is nowhere else to go.
+func (b *serverBackoff) least(now time.Duration) time.Duration { return max(0, b.soonest-now) }
 
 // backoffDelay doubles with each failure up to longest and is spread over its
 // upper half by jitter, 0 to 1, so that a fleet does not come back in step.

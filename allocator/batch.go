@@ -77,18 +77,6 @@ func (b Batch) Strings() []string {
 	return ids
 }
 
-// increment adds one to a decimal in place. It reports false for all nines.
-func increment(digits []byte) bool {
-	for i := len(digits) - 1; i >= 0; i-- {
-		if digits[i] < '9' {
-			digits[i]++
-			return true
-		}
-		digits[i] = '0'
-	}
-	return false
-}
-
 // taker is a caller of Take that waits for a range.
 type taker struct {
 	n   int64

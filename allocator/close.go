@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hilo-id/hilo/scripts"
@@ -45,7 +46,7 @@ func (a *Allocator) Close(ctx context.Context) error {
 // ended first.
 func (a *Allocator) shut(ctx context.Context) bool {
 	var flights []*flight
-	a.collections(func(c *Collection) {
+	a.byName.each(func(c *Collection) {
 		if f := c.shut(); f != nil {
 			flights = append(flights, f)
 		}
@@ -54,7 +55,7 @@ func (a *Allocator) shut(ctx context.Context) bool {
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			a.collections((*Collection).abort)
+			a.byName.each((*Collection).abort)
 			return false
 		}
 	}
@@ -100,19 +101,28 @@ func (l leftover) String() string {
 	return fmt.Sprintf("%s %d..%d", l.server.on(l.c.name), l.request.Last+1, l.request.End)
 }
 
-// giveBack seals every range in hand and returns what was not used.
+// giveBack seals every range in hand and returns what was not used, to all
+// servers at once, so that one that hangs takes no time from the others.
 func (a *Allocator) giveBack(ctx context.Context, landed bool) error {
-	var left []leftover
-	a.collections(func(c *Collection) { left = append(left, c.seal()...) })
+	left := make([][]leftover, len(a.servers))
+	a.byName.each(func(c *Collection) {
+		for _, l := range c.seal() {
+			left[l.server.index] = append(left[l.server.index], l)
+		}
+	})
+	results := make([][]scripts.Returned, len(a.servers))
+	var servers sync.WaitGroup
+	for i, s := range a.servers {
+		servers.Go(func() { results[i] = s.returnAll(ctx, left[i]) })
+	}
+	servers.Wait()
 	var failed []leftover
 	var cause error
-	for _, s := range a.servers {
-		to := slices.DeleteFunc(slices.Clone(left), func(l leftover) bool { return l.server != s })
-		for i, result := range s.returnAll(ctx, to) {
+	for s, to := range left {
+		for i, result := range results[s] {
+			to[i].settle(result.OK && result.Err == nil)
 			if result.Err != nil {
 				failed, cause = append(failed, to[i]), result.Err
-			} else if result.OK {
-				to[i].returned()
 			}
 		}
 	}
@@ -178,10 +188,14 @@ func notReturned(ctx context.Context, landed bool, failed []leftover, cause erro
 	return fmt.Errorf("allocator: %w", err)
 }
 
-func (l leftover) returned() {
+// settle counts what became of it: returned, or else burnt.
+func (l leftover) settle(returned bool) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
-	l.c.tally.returned += l.size()
+	l.c.tally.settling -= l.size()
+	if returned {
+		l.c.tally.returned += l.size()
+	}
 }
 
 // seal ends every range in hand.
@@ -201,7 +215,9 @@ func (c *Collection) seal() []leftover {
 	for _, server := range c.a.servers {
 		if request, ok := joined(spans, used, server); ok {
 			request.Counter = server.keys.HiLo(c.name)
-			all = append(all, leftover{c, server, request})
+			left := leftover{c, server, request}
+			c.tally.settling += left.size()
+			all = append(all, left)
 		}
 	}
 	return all

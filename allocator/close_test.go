@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -265,6 +266,105 @@ func TestCloseWaitsForTheRefillUnderWayAndReturnsItsRange(t *testing.T) {
 			t.Errorf("returned %+v", f.returns)
 		}
 	})
+}
+
+// hangingReturns takes ranges back no sooner than the caller's time is over.
+type hangingReturns struct{ fakeServer }
+
+func (*hangingReturns) giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+	<-ctx.Done()
+	return notTakenBack(ctx, requests)
+}
+
+func TestAMasterThatHangsKeepsNoOtherFromTakingBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opts, err := Options{}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		north, south := &hangingReturns{fakeServer{adds: "N/", origin: "n"}}, &fakeServer{adds: "S/", origin: "s"}
+		a := newAllocator(opts,
+			&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
+			&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
+		if _, err := a.Next(t.Context(), "orders"); err != nil { // of north
+			t.Fatal(err)
+		}
+		north.set(func() { north.refuses = errHung })
+		if _, err := a.Next(t.Context(), "users"); err != nil { // of south
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = a.Close(ctx)
+		if err == nil || !strings.Contains(err.Error(), "1 not returned: orders on north 2..32") {
+			t.Error(err)
+		}
+		if len(south.returns) != 1 || south.returns[0].Last != 1 {
+			t.Errorf("south took back %+v", south.returns)
+		}
+	})
+}
+
+// An attempt that Close calls off says nothing about the server.
+func TestARefillThatCloseCallsOffIsNoFailure(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		server fakeServer
+		within time.Duration // of Close
+	}{
+		{"in an attempt", fakeServer{hangs: true}, 100 * time.Millisecond},
+		{"in a back-off", fakeServer{refuses: errHung}, time.Hour},
+	}
+	for i := range tests {
+		test := &tests[i]
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				log, logs := observed()
+				f := &test.server
+				a := withFake(t, f, Options{Logger: log})
+				c := mustCollection(t, a, "orders")
+				if f.refuses != nil {
+					_, _ = c.Next(t.Context())
+				}
+				before, logged := a.Stats(), logs.Len()
+				failed := make(chan error)
+				go func() {
+					_, err := c.Next(t.Context())
+					failed <- err
+				}()
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), test.within)
+				defer cancel()
+				_ = a.Close(ctx)
+				if err := <-failed; !errors.Is(err, ErrClosed) || errors.Is(err, ErrUnavailable) {
+					t.Errorf("the caller got %v", err)
+				}
+				synctest.Wait()
+				after := a.Stats()
+				if got, want := after.Collections[0].Failures, sum(before); got != want {
+					t.Errorf("%d refills failed, want %d", got, want)
+				}
+				was, is := before.Servers[0], after.Servers[0]
+				if is.Up != was.Up || is.Failures != was.Failures || is.Refills.Failed[FailedUnavailable] != was.Refills.Failed[FailedUnavailable] {
+					t.Errorf("the server was %+v and is %+v", was, is)
+				}
+				if logs.Len() != logged {
+					t.Errorf("logged %v", logs.All()[logged:])
+				}
+			})
+		})
+	}
+}
+
+// sum is how many refills failed, of all collections.
+func sum(s Stats) (failures int64) {
+	for _, c := range s.Collections {
+		failures += c.Failures
+	}
+	return failures
 }
 
 func TestCloseInABackoffEndsAtOnce(t *testing.T) {

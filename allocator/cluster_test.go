@@ -3,60 +3,19 @@ package allocator
 import (
 	"context"
 	"errors"
-	"net"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
-
-// cluster is one of some primaries that share the slots.
-func cluster(t *testing.T, b redistest.Binary, nodes int) *redis.ClusterClient {
-	t.Helper()
-	var addrs []string
-	var clients []*redis.Client
-	for i := range nodes {
-		s := redistest.Start(t, b, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
-		client := s.Client(t)
-		if err := client.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", i*16384/nodes, (i+1)*16384/nodes-1).Err(); err != nil {
-			t.Fatal(err)
-		}
-		addrs = append(addrs, strings.TrimSuffix(strings.TrimPrefix(s.URL(), "redis://"), "/0"))
-		clients = append(clients, client)
-	}
-	host, port, err := net.SplitHostPort(addrs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, client := range clients[1:] {
-		if err := client.ClusterMeet(t.Context(), host, port).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, client := range clients {
-		for {
-			info := client.ClusterInfo(t.Context()).Val()
-			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_slots_ok:16384") {
-				break
-			}
-			<-time.After(20 * time.Millisecond)
-		}
-	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
 
 func TestAClusterServesWhatOneServerDoes(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			client := cluster(t, b, 3)
+			client := redistest.StartCluster(t, b, 3, 0).Client(t)
 			m, err := NewAdmin(client, "")
 			if err != nil {
 				t.Fatal(err)
@@ -64,7 +23,7 @@ func TestAClusterServesWhatOneServerDoes(t *testing.T) {
 			if err := m.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: "N/"}); err != nil {
 				t.Fatal(err)
 			}
-			a := mustNew(t, client, Options{})
+			a := mustNew(t, client, Options{RefillTimeout: time.Minute})
 			for _, name := range []string{"orders", "users", "people"} {
 				for range 100 {
 					if _, err := a.NextNumber(t.Context(), name); err != nil {
@@ -87,11 +46,37 @@ func TestAClusterServesWhatOneServerDoes(t *testing.T) {
 				t.Errorf("%d counters", counters)
 			}
 			// The confirmation is asked of the key's own node, where no replica is.
-			durable := mustNew(t, client, Options{Durability: Durability{Replicas: 1, Timeout: 20 * time.Millisecond}})
+			durable := mustNew(t, client, Options{RefillTimeout: time.Minute, Durability: Durability{Replicas: 1, Timeout: 20 * time.Millisecond}})
 			if _, err := durable.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) {
 				t.Errorf("without replicas: %v", err)
 			}
 			_ = durable.Close(context.Background())
+		})
+	}
+}
+
+// By itself go-redis goes on asking a primary that is gone for a minute.
+func TestTheSuccessorOfAPrimaryOfAClusterIsFoundAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			cluster := redistest.StartCluster(t, b, 3, 1)
+			a := mustNew(t, cluster.Client(t), Options{MinCapacity: 1, MaxCapacity: 1, Runway: time.Nanosecond})
+			mustNumber(t, a, "orders")
+			owner := int(cluster.Slot("{Raven}")) * 3 / 16384
+			cluster.Nodes[owner].Kill()
+			cluster.AwaitTakeover(cluster.Nodes[3+owner])
+			start := time.Now()
+			for range 5 {
+				untilServed(t, a)
+			}
+			if _, err := a.NextIdentity(t.Context(), "companies"); err != nil {
+				t.Errorf("identity: %v", err)
+			}
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
 		})
 	}
 }

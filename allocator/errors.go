@@ -46,11 +46,46 @@ var (
 	ErrCorrupt = scripts.ErrCorrupt
 )
 
+// ServerError is what went wrong on one of several servers. An error of an
+// allocator may hold one of each server, joined.
+type ServerError struct {
+	Server string // Server.Name
+	err    error
+}
+
+func (e *ServerError) Error() string { return e.err.Error() }
+func (e *ServerError) Unwrap() error { return e.err }
+
+// failed is attemptError that knows the server.
+func (s *server) failed(what string, err error) error {
+	err = attemptError(s.on(what), err)
+	if s.name == "" {
+		return err
+	}
+	return &ServerError{Server: s.name, err: err}
+}
+
 // refused reports whether err is about the request or the settings, so that
 // another server, or the same one later, would not be of help.
 func refused(err error) bool {
-	return scripts.Answered(err) || errors.Is(err, ErrPrefixMissing) || errors.Is(err, ErrPrefixConflict)
+	if errors.Is(err, scripts.ErrReply) || isStrayed(err) {
+		return false
+	}
+	return scripts.Answered(err) || misnamed(err)
 }
+
+// misnamed reports whether err is about what a server adds to identifiers.
+func misnamed(err error) bool {
+	return errors.Is(err, ErrPrefixMissing) || errors.Is(err, ErrPrefixConflict)
+}
+
+// strayed is the error of a server that is misnamed and was not from the start:
+// as good as away, so that others are asked.
+type strayed struct{ error }
+
+func (s strayed) Unwrap() error { return s.error }
+
+func isStrayed(err error) bool { return errors.As(err, new(strayed)) }
 
 // attemptError puts an error from a server into its class: anything but a
 // refusal or a missing confirmation means that it did not serve.
@@ -58,7 +93,7 @@ func attemptError(what string, err error) error {
 	switch {
 	case errors.Is(err, scripts.ErrReply):
 		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
-	case refused(err) || errors.Is(err, ErrNotDurable) || errors.Is(err, ErrUnavailable):
+	case refused(err) || isStrayed(err) || errors.Is(err, ErrNotDurable) || errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("%s: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w: %v", what, ErrUnavailable, err) //nolint:errorlint // not the caller's ctx: not to be taken for it

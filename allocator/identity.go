@@ -47,7 +47,7 @@ type identity struct {
 	server *server
 	name   string
 	keys   scripts.Keys
-	taught *taught // shared by all spellings
+	told   *told // shared by all spellings
 }
 
 // askedKey names what a server tells of an identity.
@@ -73,11 +73,11 @@ func (a *Allocator) asked(s *server, name string, keys scripts.Keys) (*identity,
 		return nil, fmt.Errorf("allocator: %s: %w", name, ErrClosed)
 	}
 	known := askedKey{s, keys.Counter}
-	t, ok := a.taught.Load(known)
+	t, ok := a.told.Load(known)
 	if !ok {
-		t, _ = a.taught.LoadOrStore(known, new(taught))
+		t, _ = a.told.LoadOrStore(known, new(told))
 	}
-	return &identity{a: a, server: s, name: name, keys: keys, taught: t.(*taught)}, nil
+	return &identity{a: a, server: s, name: name, keys: keys, told: t.(*told)}, nil
 }
 
 // asksAtOnce bounds the requests for identities that one allocator has under
@@ -85,7 +85,7 @@ func (a *Allocator) asked(s *server, name string, keys scripts.Keys) (*identity,
 // for a connection.
 const asksAtOnce = 16
 
-// ask is one attempt for values.
+// ask is an attempt for values, when it is its turn.
 func (i *identity) ask(ctx context.Context, request scripts.IdentityRequest) (scripts.Range, error) {
 	a := i.a
 	select {
@@ -94,40 +94,52 @@ func (i *identity) ask(ctx context.Context, request scripts.IdentityRequest) (sc
 	case <-ctx.Done():
 		return scripts.Range{}, ended(ctx, i.name, nil)
 	}
+	return i.once(ctx, request)
+}
+
+func (i *identity) once(ctx context.Context, request scripts.IdentityRequest) (scripts.Range, error) {
+	a := i.a
 	request.Name = i.name
 	request.GuardGap = a.opts.GuardGap
 	request.RequireSeeded = a.opts.RequireSeeded
-	request.Floor, request.Lowered, request.LeastGap = i.server.recall(i.taught, a.now())
+	request.Floor, request.Lowered, request.LeastGap = i.server.recall(&i.told.taught, a.now())
 
 	attempt, cancel := context.WithTimeout(ctx, a.opts.attemptTimeout())
 	defer cancel()
+	began := a.now()
 	got, err := i.server.backend.identity(attempt, i.keys, request)
+	now := a.now()
+	i.server.count(&i.server.identities, now-began, err)
+	if err == nil || ctx.Err() == nil { // a caller who leaves says nothing about the server
+		i.server.reportAsked(now, err)
+	}
 	if err != nil {
-		err = attemptError(i.server.on(i.name), err)
+		err = i.server.failed(i.name, err)
 		if ctx.Err() != nil {
 			err = ended(ctx, i.name, err)
 		}
 		return scripts.Range{}, err
 	}
-	if got.Low > 0 {
-		i.server.rememberIdentity(i.taught, a.now(), got)
-	}
 	if got.Evidence != "" {
-		logJump(a.opts.Logger, i.keys.Counter, got)
+		i.server.jumped(i.keys.Counter, got)
+	}
+	if got.Low > 0 && !i.server.rememberIdentity(i.told, a.now(), request, got) {
+		return i.once(ctx, request) // with the floor that is known now
 	}
 	return got, nil
 }
 
 // logJump says that a counter was moved because writes may have been lost.
 func logJump(logger *zap.Logger, counter string, got scripts.Range) {
-	log, text := logger.Warn, "the server may have lost writes: the counter jumped ahead"
-	if got.Evidence == scripts.EvidenceMissing {
-		log, text = logger.Error, "the counter is gone: going on above what this client was given"
-	}
-	log(text,
+	log := logger.With(
 		zap.String("key", counter),
 		zap.String("evidence", string(got.Evidence)),
 		zap.Int64("jump", got.Jump),
 		zap.Int64("low", got.Low),
 		zap.Int64("epoch", got.Epoch))
+	if got.Evidence == scripts.EvidenceMissing {
+		log.Error("the counter is gone: going on above what this client was given")
+		return
+	}
+	log.Warn("the server may have lost writes: the counter jumped ahead")
 }

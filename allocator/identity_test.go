@@ -9,7 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -265,6 +268,35 @@ func TestIdentitiesSurviveWhatCountersDo(t *testing.T) {
 	})
 }
 
+// flushedServer loses its identities after every request.
+type flushedServer struct{ fakeServer }
+
+func (*flushedServer) identity(_ context.Context, _ scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
+	<-time.After(time.Second)
+	got := scripts.Range{Low: 1}
+	if r.Floor > 0 {
+		got = scripts.Range{Low: r.Floor + 1025, Jump: r.Floor + 1024, Evidence: scripts.EvidenceMissing, Epoch: 1}
+	}
+	got.High = got.Low + r.Count - 1
+	return got, nil
+}
+
+func TestAnIdentityThatIsLostBetweenTwoFirstRequestsIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opts, err := Options{}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := new(flushedServer)
+		a := newAllocator(opts, &server{backend: f, namespace: opts.Namespace, longest: longestBackoff})
+		if got, _ := f.identity(t.Context(), scripts.Keys{}, scripts.IdentityRequest{Count: 1}); got.Low != 1 {
+			t.Fatalf("%+v: a request without a floor shows no loss", got)
+		}
+		wantDistinct(t, fleet(t, 2, 1, func(int) (int64, error) { return a.NextIdentity(t.Context(), "companies") }))
+	})
+}
+
 func TestServerSideIdentifiersShareOneCounter(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -280,7 +312,7 @@ func TestServerSideIdentifiersShareOneCounter(t *testing.T) {
 				t.Errorf("%q, %v, want %q", got, err, step.want)
 			}
 		}
-		client.HSet(t.Context(), "{Raven}/ServerSide", "Value", serverSideLimit)
+		client.HSet(t.Context(), "{Raven}/ServerSide", "Value", ServerSideLimit)
 		if got, err := a.nextServerSide(t.Context(), "people"); !errors.Is(err, ErrExhausted) {
 			t.Errorf("at its limit: %q, %v", got, err)
 		}

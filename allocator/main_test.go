@@ -78,11 +78,22 @@ func (*fakeServer) identity(context.Context, scripts.Keys, scripts.IdentityReque
 	return scripts.Range{}, errors.New("a fake server has no identities")
 }
 
-func (f *fakeServer) giveBack(_ context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+func (f *fakeServer) giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+	if ctx.Err() != nil {
+		return notTakenBack(ctx, requests)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.returns = append(f.returns, requests...)
 	return make([]scripts.Returned, len(requests))
+}
+
+func notTakenBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+	all := make([]scripts.Returned, len(requests))
+	for i := range all {
+		all[i].Err = ctx.Err()
+	}
+	return all
 }
 
 func (f *fakeServer) set(change func()) {

@@ -29,8 +29,10 @@ type Server struct {
 // after a back-off, 100 ms to 30 s, and preferred again when it is back; ranges
 // held from it stay valid. It does no I/O: that two servers have the same prefix
 // and tag or are one (ErrPrefixConflict), or that one has neither
-// (ErrPrefixMissing), comes up with their first ranges. Errors:
-// ErrInvalidOptions, ErrInvalidName.
+// (ErrPrefixMissing), comes up with their first ranges. After the first identifier
+// a server that is found so is left like one that fails: it was emptied, or set
+// wrong, and no identifier is made with what it adds. Errors: ErrInvalidOptions,
+// ErrInvalidName.
 func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {

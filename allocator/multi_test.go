@@ -3,12 +3,8 @@ package allocator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -56,78 +52,6 @@ func impatient(t *testing.T, s *redistest.Server) *redis.Client {
 	client := redis.NewClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
-}
-
-func TestOneOfTwoMastersMayBeLostAtAnyTime(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		north, south := masters(t, s)
-		a := mustMulti(t, Options{MaxCapacity: 32, Runway: time.Nanosecond},
-			Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
-		seen := map[string]bool{}
-		take := func(n int) (last string) {
-			t.Helper()
-			for range n {
-				id, err := a.Next(t.Context(), "orders")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if seen[id] {
-					t.Fatalf("%s was given twice", id)
-				}
-				seen[id] = true
-				last = id
-			}
-			return last
-		}
-		wants := func(which string) {
-			t.Helper()
-			for range 2000 {
-				if strings.Contains(take(1), which) {
-					return
-				}
-			}
-			t.Errorf("no identifier of %s: %+v", which, a.Stats().Servers)
-		}
-		if id := take(1); id != "orders/NorthServer/1" {
-			t.Errorf("the first is %s", id)
-		}
-		north.Kill()
-		wants("SouthServer")
-		north.Restart() // empty
-		setPrefix(t, north, "NorthServer/")
-		for a.Stats().Servers[0].RetryIn > 0 {
-			<-time.After(time.Millisecond)
-		}
-		wants("NorthServer")
-		south.Kill()
-		take(500)
-		if err := a.Close(t.Context()); err != nil && !strings.Contains(err.Error(), "orders on south") {
-			t.Error(err)
-		}
-	})
-}
-
-func TestWithAllMastersDownItIsUnavailable(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		north, south := masters(t, s)
-		a := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
-		north.Kill()
-		south.Kill()
-		_, err := a.Next(t.Context(), "orders")
-		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "north") || !strings.Contains(err.Error(), "south") {
-			t.Errorf("it does not name both: %v", err)
-		}
-		for i, server := range a.Stats().Servers {
-			if server.Up || server.Failures != 1 || server.Err == nil || server.Name != []string{"north", "south"}[i] {
-				t.Errorf("%+v", server)
-			}
-		}
-		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("identity: %v", err)
-		}
-	})
 }
 
 func TestServersThatCouldGiveTheSameTextsAreRefused(t *testing.T) {
@@ -271,101 +195,5 @@ func TestTheSettingsOfServersAreChecked(t *testing.T) {
 		if !errors.Is(err, ErrInvalidOptions) && !errors.Is(err, ErrInvalidName) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// In a bubble, where time is exact: a master that hangs is left within one
-// refill, asked again ever more seldom, and preferred again when it is back.
-func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		north, south := &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
-		a := newAllocator(opts,
-			&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
-			&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
-		t.Cleanup(func() { _ = a.Close(context.Background()) })
-		c := mustCollection(t, a, "orders")
-		north.set(func() { north.hangs = true })
-		start := time.Now()
-		if id, err := c.Next(t.Context()); err != nil || id != "orders/S/1" || time.Since(start) != opts.RefillTimeout {
-			t.Errorf("%s, %v after %v", id, err, time.Since(start))
-		}
-		for time.Since(start) < 5*time.Minute {
-			if _, err := c.Next(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			<-time.After(100 * time.Millisecond)
-		}
-		if calls := north.calls(); calls < 10 || calls > 30 {
-			t.Errorf("the one that hangs was asked %d times in 5 minutes", calls)
-		}
-		north.set(func() { north.hangs = false })
-		for range 1000 {
-			id, err := c.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.HasPrefix(id, "orders/N/") {
-				return
-			}
-			<-time.After(100 * time.Millisecond)
-		}
-		t.Error("it was not preferred again")
-	})
-}
-
-func TestARangeThatIsNotConfirmedIsDiscarded(t *testing.T) {
-	t.Parallel()
-	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		a := mustNew(t, client, Options{Durability: Durability{Replicas: 1, Timeout: 20 * time.Millisecond}})
-		for i := range 3 {
-			if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) || errors.Is(err, ErrUnavailable) {
-				t.Errorf("%d: %q, %v", i, id, err)
-			}
-		}
-		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrNotDurable) {
-			t.Errorf("identity: %v", err)
-		}
-		if got := statsOf(a); got.Issued != 0 || got.Held != 0 || got.Burnt != got.Reserved || got.Burnt != 96 {
-			t.Errorf("figures %+v", got)
-		}
-		mustClose(t, a)
-		wantMax(t, client, "96") // never returned
-	})
-}
-
-func TestDurableRangesAreUsed(t *testing.T) {
-	t.Parallel()
-	for _, b := range redistest.Binaries(t) {
-		t.Run(b.Name, func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always")
-			wish := Durability{Fsync: true}
-			if strings.HasPrefix(b.Name, "redis-7.0") {
-				a := mustNew(t, s.Client(t), Options{Durability: wish})
-				if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) || !strings.Contains(err.Error(), "WAITAOF") {
-					t.Errorf("a server without WAITAOF: %v", err)
-				}
-				return
-			}
-			a := mustNew(t, s.Client(t), Options{Durability: wish})
-			var wg sync.WaitGroup
-			for g := range 4 {
-				wg.Go(func() {
-					for range 100 {
-						if _, err := a.Next(t.Context(), fmt.Sprintf("c%c", 'a'+g)); err != nil {
-							t.Error(err)
-							return
-						}
-					}
-				})
-			}
-			wg.Wait()
-		})
 	}
 }

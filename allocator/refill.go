@@ -23,7 +23,9 @@ func (c *Collection) wait(ctx context.Context) error {
 		return err
 	}
 	if ctx.Err() != nil { // without this, a refill that is over already might win
-		return ended(ctx, c.name, nil)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.ended(ctx)
 	}
 	c.waits.Add(1)
 	select {
@@ -101,6 +103,11 @@ func (c *Collection) lookAhead() {
 // plan fetches the next range when less is held than the horizon takes, or
 // marks where in the range to look again, with mu held. While a refill is under
 // way nobody needs to look: it plans again when it lands.
+//
+// The next look is at least a step away, a part of what the horizon takes, and
+// the step is held on top. Without it looks could come to follow one another:
+// they slow the callers down, so that less is wanted, so that what is held
+// remains just enough, and the next number is reason to look again.
 func (c *Collection) plan(now time.Duration) {
 	s := c.cur.Load()
 	if c.closed || s == nil {
@@ -115,14 +122,15 @@ func (c *Collection) plan(now time.Duration) {
 		ahead += next.left()
 	}
 	want := c.demand.want(now, c.tally.used+s.used(), c.a.horizon())
+	step := max(1, want/64)
 	for {
 		spare := s.left() + ahead - want
-		if spare < 0 {
+		if spare < step {
 			c.launch(now)
 			s.lookAfter(s.size + 1)
 			return
 		}
-		if s.lookAfter(max(1, spare/2)) {
+		if s.lookAfter(max(step, spare/2)) {
 			return
 		}
 	}

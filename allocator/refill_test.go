@@ -60,6 +60,32 @@ func TestWhatIsHeldIsBoundedByTheRate(t *testing.T) {
 	})
 }
 
+// A look takes time here and a number takes none, as in a tight loop: each look
+// lowers what is wanted by ten numbers or so, for the rate falls.
+func TestLooksAheadAreAStepApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{delay: time.Millisecond}
+		a := withFake(t, f, Options{})
+		c := mustCollection(t, a, "orders")
+		use(t, c, 100_000, 30*time.Second)
+		const numbers = 5_000_000
+		looks, mark := 0, int64(0)
+		for range numbers {
+			if _, err := c.NextNumber(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if now := c.cur.Load().mark.Load(); now != mark {
+				looks, mark = looks+1, now
+				<-time.After(100 * time.Microsecond)
+			}
+		}
+		if looks > numbers/1000 {
+			t.Errorf("%d looks for %d numbers", looks, numbers)
+		}
+	})
+}
+
 func TestTheRangesOfAnIdleWorkerShrinkAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

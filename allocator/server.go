@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,11 +25,15 @@ type server struct {
 	longest   time.Duration // back-off
 	log       *zap.Logger
 
-	mu      sync.Mutex // guards what follows; never held during I/O, innermost of all locks
-	backoff backoff    // while it is down
-	down    error      // why the last attempt failed, nil: it did not
-	adds    *source    // of the latest range
-	origin  string     // its replication id then, "": unknown
+	mu      sync.Mutex    // guards what follows; never held during I/O, innermost of all locks
+	backoff serverBackoff // while it is down
+	down    error         // why the last attempt failed, nil: it did not
+	adds    *source       // of the latest range
+	origin  string        // its replication id then, "": unknown
+
+	refills    attempts
+	identities attempts
+	jumps      [len(evidences)]int64
 }
 
 // on is what with the server's name, for errors.
@@ -76,8 +81,22 @@ func (s *server) clashes(adds *source, origin string, other *server) error {
 }
 
 // source is where a range comes from, or an error when the identifiers made of it
-// could be those of another server.
+// could be those of another server. That is an error in the settings as long as
+// there was no identifier at all; later it is that server's own, which lost its
+// prefix or was given another one, and is left for others meanwhile.
 func (a *Allocator) source(s *server, got scripts.Range) (*source, error) {
+	from, err := a.distinct(s, got)
+	switch {
+	case err == nil:
+		a.served.Store(true)
+	case misnamed(err) && a.served.Load():
+		err = strayed{err}
+	}
+	return from, err
+}
+
+// distinct is what a server adds, where no other one adds the same.
+func (a *Allocator) distinct(s *server, got scripts.Range) (*source, error) {
 	adds, err := s.adding(got)
 	if err != nil || len(a.servers) == 1 {
 		return adds, err
@@ -103,18 +122,25 @@ func (a *Allocator) gate(now time.Duration) (time.Duration, error) {
 		wait, down := s.gate(now)
 		shortest = min(shortest, wait)
 		if down != nil {
-			why = errors.Join(why, attemptError(s.on("refill"), down))
+			why = errors.Join(why, s.failed("refill", down))
 		}
 	}
 	return shortest, why
 }
 
-// gate is how long to wait before the next attempt and, where that is not now,
-// why.
+// gate is how long to wait before the next attempt, where there is nowhere else
+// to go, and, where that is not now, why.
 func (s *server) gate(now time.Duration) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.backoff.wait(now), s.down
+	return s.backoff.least(now), s.down
+}
+
+// isLeft reports whether s is in a back-off, so that others are asked first.
+func (s *server) isLeft(now time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.backoff.wait(now) > 0
 }
 
 // report takes note of an attempt's outcome. A refusal means that the server
@@ -132,11 +158,10 @@ func (s *server) report(now time.Duration, err error) {
 		s.backoff.fail(now, s.longest)
 	}
 	s.mu.Unlock()
-	log := s.log
-	if s.name != "" {
-		log = log.With(zap.String("server", s.name))
-	}
+	log := s.logger()
 	switch {
+	case misnamed(err) && !misnamed(was):
+		log.Warn("server left for its prefix, retrying with back-off", zap.Error(err))
 	case err != nil && was == nil && errors.Is(err, ErrNotDurable):
 		log.Warn("ranges are not confirmed and discarded, retrying with back-off", zap.Error(err))
 	case err != nil && was == nil:
@@ -144,4 +169,40 @@ func (s *server) report(now time.Duration, err error) {
 	case err == nil && was != nil:
 		log.Info("server available again")
 	}
+}
+
+// reportAsked is report of an attempt for an identity. That it was served says
+// nothing about what the server adds.
+func (s *server) reportAsked(now time.Duration, err error) {
+	s.mu.Lock()
+	stays := err == nil && misnamed(s.down)
+	s.mu.Unlock()
+	if !stays {
+		s.report(now, err)
+	}
+}
+
+// count takes note of one attempt for the statistics.
+func (s *server) count(of *attempts, took time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of.add(took, err)
+}
+
+// jumped counts and logs that a counter was moved because writes may have been lost.
+func (s *server) jumped(counter string, got scripts.Range) {
+	s.mu.Lock()
+	if i := slices.Index(evidences[:], got.Evidence); i >= 0 {
+		s.jumps[i]++
+	}
+	s.mu.Unlock()
+	logJump(s.logger(), counter, got)
+}
+
+// logger names the server, where it has a name.
+func (s *server) logger() *zap.Logger {
+	if s.name == "" {
+		return s.log
+	}
+	return s.log.With(zap.String("server", s.name))
 }

@@ -1,7 +1,6 @@
 package allocator
 
 import (
-	"strconv"
 	"sync/atomic"
 
 	"github.com/hilo-id/hilo/prefix"
@@ -17,16 +16,18 @@ import (
 // end the range; so no index up to size is given twice, nor after a seal.
 type span struct {
 	taken atomic.Int64 // cursor: the last index handed out, 1..size, or past the end
-	mark  atomic.Int64 // the index whose taker looks whether to fetch ahead, at most size+1
-	size  int64
-	base  int64 // index i is number base+i
 
-	head  string // collection, separator, server prefix
+	// These are seldom used and keep what follows them off the cursor's cache line, which every caller writes to.
 	tail  string // "-" and the node tag, or nothing
 	from  *source
 	token string // lease
 	epoch int64
-	order int64  // how many ranges of the counter were given with it
+	order int64 // how many ranges of the counter were given with it
+
+	mark  atomic.Int64 // the index whose taker looks whether to fetch ahead, at most size+1
+	size  int64
+	base  int64  // index i is number base+i
+	head  string // collection, separator, server prefix
 	after string // the lease it followed, if nothing came in between
 }
 
@@ -68,22 +69,19 @@ func (s *span) lookAfter(n int64) bool {
 func (s *span) low() int64  { return s.base + 1 }
 func (s *span) high() int64 { return s.base + s.size }
 
-// longestNumber is how many digits a number has at most.
-const longestNumber = 19
-
 // text builds the identifier with the only allocation of the hot path. A
 // concatenation would do the same in half as much time again.
 func (s *span) text(number int64) string {
 	var buf [64]byte
 	if len(s.head)+longestNumber+len(s.tail) > len(buf) {
-		return s.head + string(strconv.AppendInt(buf[:0], number, 10)) + s.tail
+		return s.head + string(appendNumber(buf[:0], number)) + s.tail
 	}
 	return string(s.appendText(buf[:0], number))
 }
 
 func (s *span) appendText(dst []byte, number int64) []byte {
 	dst = append(dst, s.head...)
-	dst = strconv.AppendInt(dst, number, 10)
+	dst = appendNumber(dst, number)
 	return append(dst, s.tail...)
 }
 

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hilo-id/hilo/scripts"
@@ -24,15 +25,33 @@ func (s *server) remember(t *taught, now time.Duration, got scripts.Range) {
 	t.issued, t.seconds, t.at = got.Issued, got.Seconds, now
 }
 
+// told is what one server told of one identity. It belongs to the server's mu.
+//
+// Identities are asked for side by side, so until the first reply several
+// requests go out that know of no floor. A counter that is lost between two of
+// them shows to neither, so what they got is kept, and one that is given what
+// another has asks again. There are never more than asksAtOnce of them. Requests
+// later on know a floor, which may be old by as many but makes the server jump.
+type told struct {
+	taught
+	floorless []Range
+}
+
 // rememberIdentity is remember for an identity, whose floor starts again when it
-// is lowered by force.
-func (s *server) rememberIdentity(t *taught, now time.Duration, got scripts.Range) {
+// is lowered by force. It reports false when another caller has some of it.
+func (s *server) rememberIdentity(t *told, now time.Duration, request scripts.IdentityRequest, got scripts.Range) bool {
 	s.mu.Lock()
 	if got.Lowered > t.lowered {
 		t.floor, t.lowered = 0, got.Lowered
 	}
+	fresh := true
+	if request.Floor == 0 {
+		fresh = !slices.ContainsFunc(t.floorless, func(r Range) bool { return got.Low <= r.High && r.Low <= got.High })
+		t.floorless = append(t.floorless, Range{Low: got.Low, High: got.High})
+	}
 	s.mu.Unlock()
-	s.remember(t, now, got)
+	s.remember(&t.taught, now, got)
+	return fresh
 }
 
 // recall is the floor, what it goes with, and the least gap to send. The

@@ -11,6 +11,11 @@ import (
 
 // administer does what an operator asks for. Each step of it may take --timeout.
 func (g globals) administer(ctx context.Context, t target, do func(*allocator.Admin) error) error {
+	return g.administerBeside(ctx, t, func(_ redis.UniversalClient, m *allocator.Admin) error { return do(m) })
+}
+
+// administerBeside is administer for who needs the client too.
+func (g globals) administerBeside(ctx context.Context, t target, do func(redis.UniversalClient, *allocator.Admin) error) error {
 	return t.use(ctx, g.Timeout, func(client redis.UniversalClient) error {
 		client.AddHook(stepLimit(g.Timeout))
 		// go-redis heeds a deadline while it reads, but no cancellation.
@@ -23,7 +28,7 @@ func (g globals) administer(ctx context.Context, t target, do func(*allocator.Ad
 		if m, err = m.WithSeparator(g.Separator); err != nil {
 			return err
 		}
-		return do(m)
+		return do(client, m)
 	})
 }
 

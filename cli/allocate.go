@@ -3,21 +3,15 @@ package cli
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// allocate lends do an allocator of the target. Nothing is sent before do asks for something that needs it.
-func (g globals) allocate(ctx context.Context, t target, do func(*allocator.Allocator) error) error {
-	return t.use(ctx, g.Timeout, func(client redis.UniversalClient) error {
-		a, err := allocator.New(client, allocator.Options{
-			Namespace:     g.Namespace,
-			Separator:     g.Separator,
-			RefillTimeout: g.Timeout,
-			Logger:        withoutReturned(g.Log),
-		})
+// allocate lends do an allocator of the servers. Nothing is sent before do asks for something that needs it.
+func (g globals) allocate(ctx context.Context, s servers, do func(*allocator.Allocator) error) error {
+	return s.use(ctx, g.Timeout, func(o opened) error {
+		a, err := o.allocator(o.options(g))
 		if err != nil {
 			return err
 		}

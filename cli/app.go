@@ -61,10 +61,18 @@ func New(env Env) *cli.App {
 			newSeedCommand(env),
 			newListCommand(env),
 			newInspectCommand(env),
+			newExportCommand(env),
+			newImportCommand(env),
 			newIdentityCommand(env),
 			newPrefixCommand(env),
+			newWorkerCommand(env),
 			newBenchCommand(env),
+			newVerifyCommand(env),
+			newDoctorCommand(env),
+			newProbeCommand(env),
+			newTopCommand(env),
 			newDevCommand(env),
+			newCompletionCommand(env),
 			newVersionCommand(env),
 			newHelpCommand(),
 		},
@@ -84,7 +92,7 @@ func New(env Env) *cli.App {
 		ExitErrHandler:        func(*cli.Context, error) {}, // Run reports; without this, urfave/cli may end the process
 		CustomAppHelpTemplate: appHelp,
 		Reader:                env.Stdin,
-		Writer:                env.Stdout,
+		Writer:                &helpWriter{w: env.Stdout}, // commands write to env.Stdout themselves
 		ErrWriter:             env.Stderr,
 		// A URL of a cluster has commas in it.
 		DisableSliceFlagSeparator: true,

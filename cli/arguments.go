@@ -76,7 +76,7 @@ func (a *arrangement) word(word string) error {
 func (a *arrangement) flag(word string, rest []string) ([]string, error) {
 	dashless := strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-")
 	name, value, hasValue := strings.Cut(dashless, "=")
-	if name != flagRedis && hasLogin(word) {
+	if !takesURL(name) && hasLogin(word) {
 		return nil, misplacedURL()
 	}
 	flag, list := a.find(name)
@@ -99,7 +99,7 @@ func (a *arrangement) flag(word string, rest []string) ([]string, error) {
 	if len(rest) == 0 {
 		return nil, usagef("%s needs a value; see %s --help", dashed(name), a.name())
 	}
-	if name != flagRedis && hasLogin(rest[0]) {
+	if !takesURL(name) && hasLogin(rest[0]) {
 		return nil, misplacedURL()
 	}
 	*list = append(*list, rest[0])
@@ -142,12 +142,15 @@ func (a *arrangement) name() string {
 	return strings.Join(append([]string{a.app.Name}, a.path...), " ")
 }
 
-// hasLogin reports whether a word looks like a URL with a password in it: as long as it does not stand behind
-// --redis, which knows what to keep to itself, it would be quoted as a bad name, number or whatever belongs there.
+// hasLogin reports whether a word looks like a URL with a password in it: where it does not stand behind
+// a flag that takes one, it would be quoted as a bad name, number or whatever belongs there.
 func hasLogin(word string) bool {
 	_, behind, ok := strings.Cut(word, "://")
 	return ok && (strings.Contains(behind, "@") || strings.Contains(behind, "password="))
 }
+
+// takesURL reports whether the flag of that name knows what to keep to itself.
+func takesURL(flag string) bool { return flag == flagRedis || flag == flagDocuments }
 
 func misplacedURL() error {
 	return usagef("a URL stands where none belongs: the server is named with --redis URL")

@@ -25,6 +25,7 @@ type bench struct {
 	Allocators  int           // that the workers are spread over
 	Count       int64         // identifiers in all; 0: Duration decides
 	Duration    time.Duration // 0: Count decides
+	Warmup      time.Duration // before anything is measured
 	Rate        int64         // identifiers a second in all; 0: as many as there can be
 	Compare     bool
 	Keep        bool      // the namespace is the user's, and stays
@@ -55,7 +56,7 @@ func newBenchCommand(env Env) *cli.Command {
 	return command(&cli.Command{
 		Name:      "bench",
 		Usage:     "measure rate, round trips and latency on your server",
-		UsageText: "hilo bench [COLLECTION] [--duration D | --count N] [--rate R] [--workers N] [--compare]",
+		UsageText: "hilo bench [COLLECTION] [--duration D | --count N] [--warmup D] [--rate R] [--workers N] [--compare]",
 		Description: describe(`
 Has workers take identifiers as a program does, with Next, from one allocator that
 they share or from several. Shows the rate; the ranges, each of which is one round
@@ -74,8 +75,11 @@ At full speed a worker that waits asks for nothing meanwhile, so waits look rare
 they would be to callers that come on time. With --rate each call has a time when it is
 due, and one that came due while its worker waited counts from then.
 
---output json: namespace, workers, allocators, targetRate (0: full speed), interrupted,
-seconds, ids, perSecond, callsThatWaited, roundTripsPerId, burntPerId;
+With --warmup the workers go on as before when the measuring begins: ranges have grown by
+then, and are fetched ahead. What they hold by then counts as reserved after it.
+
+--output json: namespace, workers, allocators, targetRate (0: full speed), warmupSeconds,
+interrupted, seconds, ids, perSecond, callsThatWaited, roundTripsPerId, burntPerId;
 latencyNanoseconds {p50, p99, p999, p9999, greatest}; sampling {oneIn, timed, waited,
 clockNanoseconds}; total and collections [{collection}], each {ranges, reserved, issued,
 returned, burnt, held, waits, failures}, where reserved = issued + returned + burnt, and
@@ -90,6 +94,7 @@ compare {ids, seconds, perSecond, ratio, failures, latencyNanoseconds}.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "duration", Usage: "go on for `D`", DefaultText: "5s"},
 			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers in all, however long that takes"},
+			&cli.StringFlag{Name: "warmup", Usage: "measure nothing for `D` at first"},
 			&cli.StringFlag{Name: "rate", Usage: "take `R` identifiers a second in all", DefaultText: "full speed"},
 			newBenchNumber("workers", "`N` goroutines", "8"),
 			newBenchNumber("allocators", "spread the workers over `N` allocators, as separate processes would be", "1"),
@@ -137,15 +142,22 @@ func (b bench) Run(ctx context.Context) error {
 
 // measure gives what was measured also with an error.
 func (b bench) measure(ctx context.Context, client redis.UniversalClient, scratch string) (measured, error) {
-	found := measured{Namespace: b.Namespace, Workers: b.Workers, Allocators: b.Allocators, TargetRate: b.Rate}
+	found := measured{
+		Namespace: b.Namespace, Workers: b.Workers, Allocators: b.Allocators, TargetRate: b.Rate, Warmup: b.Warmup.Seconds(),
+	}
 	fleet, sources, err := b.fleet(client)
 	if err != nil {
 		return found, err
 	}
+	if err := b.warmUp(ctx, sources); err != nil {
+		b.closeAll(ctx, fleet)
+		return found, err
+	}
+	warm := tallyByName(fleet)
 	got, err := b.run(ctx, "", b.load(), sources)
 	held := tallyByName(fleet)
 	b.closeAll(ctx, fleet)
-	found.take(got, b.Collections, tallyByName(fleet), held)
+	found.take(got, b.Collections, since(tallyByName(fleet), warm), since(held, warm))
 	if b.Compare && err == nil {
 		if got, err = b.increment(ctx, client, scratch); got.ids > 0 {
 			found.compare(got)
@@ -183,6 +195,15 @@ func (b bench) fleet(client redis.UniversalClient) ([]*allocator.Allocator, []so
 		sources[i] = &rotation{collections: shared[i%b.Allocators], at: i * len(b.Collections) / b.Workers}
 	}
 	return fleet, sources, nil
+}
+
+// warmUp runs the load to come for a while, and forgets what it saw.
+func (b bench) warmUp(ctx context.Context, sources []source) error {
+	if b.Warmup == 0 {
+		return nil
+	}
+	_, err := b.run(ctx, "warm-up: ", &load{Duration: b.Warmup, Rate: b.Rate, Patience: b.Timeout, OneIn: sampleOneIn}, sources)
+	return err
 }
 
 func (b bench) load() *load {

@@ -46,6 +46,28 @@ func TestBenchFiguresAddUp(t *testing.T) {
 	})
 }
 
+func TestBenchAfterAWarmUp(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		args := []string{"bench", "--workers", "2", "--rate", "20000", "--count", "5000", "--redis", s.URL()}
+		cold := decode[measured](t, must(t, append(args, "--output", "json")...))
+		warm := decode[measured](t, must(t, append(args, "--output", "json", "--warmup", "300ms")...))
+		if cold.Total.Ranges == 0 || cold.Warmup != 0 {
+			t.Errorf("cold: %+v", cold)
+		}
+		if warm.IDs != 5000 || warm.Total.Issued != 5000 || warm.Warmup != 0.3 || warm.Total.Reserved != warm.Total.Issued+warm.Total.Returned+warm.Total.Burnt {
+			t.Errorf("warm: %+v", warm)
+		}
+		if warm.Total.Ranges >= cold.Total.Ranges || warm.Total.Reserved < warm.Total.Issued {
+			t.Errorf("warm: %+v, cold: %+v", warm, cold)
+		}
+		if text := must(t, append(args, "--warmup", "10ms")...); !strings.Contains(text, ", after a warm-up of 10ms\n") {
+			t.Errorf("%s", text)
+		}
+		checkEmpty(t, s)
+	})
+}
+
 func checkLatency(t *testing.T, p percentiles) {
 	t.Helper()
 	if !slices.IsSorted([]int64{0, p.P50, p.P99, p.P999, p.P9999, p.Greatest}) || p.Greatest == 0 {
@@ -219,7 +241,7 @@ func TestBenchAsText(t *testing.T) {
 		{full, "\np99.99:       "},
 		{full, "\nINCR per id:  "},
 		{full, " times as many with Next\n"},
-		{full, "\nCOLLECTION  RANGES  RESERVED  ISSUED  RETURNED  BURNT  HELD"},
+		{full, "\nCOLLECTION  RANGES  RESERVED  ISSUED  RETURNED  BURNT "},
 		{full, "\ninvoices    "},
 		{full, "--rate shows what"},
 		{full, " is removed.\n"},

@@ -28,7 +28,7 @@ func aBench(t *testing.T, s *redistest.Server, underWay func()) (b bench, stdout
 	return bench{
 		globals: globals{
 			Env: Env{Stdout: stdout}, Namespace: "hilo-bench-of-a-test", Separator: "/", JSON: true,
-			Timeout: time.Second, Log: newLogger(log, zap.WarnLevel),
+			Timeout: time.Minute, Log: newLogger(log, zap.WarnLevel),
 		},
 		target: to, Collections: numbered("orders", 2), Workers: 4, Allocators: 2, Duration: time.Hour, Every: time.Millisecond,
 		Progress: writer(func(p []byte) (int, error) {

@@ -39,6 +39,11 @@ func (b bench) withSize(c *cli.Context) (bench, error) {
 			return b, err
 		}
 	}
+	if c.IsSet("warmup") {
+		if b.Warmup, err = parseDuration("warmup", c.String("warmup")); err != nil {
+			return b, err
+		}
+	}
 	switch {
 	case c.IsSet("count") && c.IsSet("duration"):
 		return b, usagef("--count and --duration both say when it ends: leave one of them out")
@@ -96,20 +101,21 @@ func numbered(name string, n int) []string {
 }
 
 func parseUpTo(flag, text string, most int64) (int64, error) {
-	number, err := parseNumber(flag, text, 1)
-	if err == nil && number > most {
-		return 0, usagef("%s is %s: must be at most %d", dashed(flag), text, most)
-	}
-	return number, err
+	return numberFrom(dashed(flag), text, 1, most)
 }
 
 func parseDuration(flag, text string) (time.Duration, error) {
+	return durationFrom(dashed(flag), text)
+}
+
+// durationFrom reads a duration of more than 0; source is what an error calls it.
+func durationFrom(source, text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, usagef("%s is %q: must be a duration such as 5s or 500ms", dashed(flag), text)
+		return 0, usagef("%s is %q: must be a duration such as 5s or 500ms", source, text)
 	}
 	if d <= 0 {
-		return 0, usagef("%s is %s: must be more than 0", dashed(flag), text)
+		return 0, usagef("%s is %s: must be more than 0", source, text)
 	}
 	return d, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/prefix"
@@ -45,7 +46,7 @@ func (b bench) clean(ctx context.Context, client redis.UniversalClient, scratch 
 		if before == nil {
 			return &failure{code: exitFailed, text: left, cause: err}
 		}
-		b.Log.Warn(left)
+		b.Log.Warn("the benchmark did not clean up", zap.String("left", left))
 		break
 	}
 	return before

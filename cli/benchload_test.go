@@ -39,7 +39,7 @@ func (f *fakeSource) next(context.Context) error {
 	f.calls = append(f.calls, time.Since(f.start))
 	f.mu.Unlock()
 	_, lasts, err := f.wait(call)
-	time.Sleep(lasts)
+	<-time.After(lasts)
 	return err
 }
 

@@ -3,19 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 )
-
-// isTerminal reports whether a person is likely to read along.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
 
 // showProgress writes a line now and then until done is closed. Lines, and not one that is written over: the log may
 // come in between.

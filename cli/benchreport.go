@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -15,6 +16,7 @@ type measured struct {
 	Workers         int         `json:"workers"`
 	Allocators      int         `json:"allocators"`
 	TargetRate      int64       `json:"targetRate"`
+	Warmup          float64     `json:"warmupSeconds"` // before what follows
 	Interrupted     bool        `json:"interrupted"`
 	Seconds         float64     `json:"seconds"`
 	IDs             int64       `json:"ids"` // as the workers counted them
@@ -81,6 +83,22 @@ func tallyByName(fleet []*allocator.Allocator) map[string]tallies {
 	return all
 }
 
+// since is what was counted after a warm-up. What was held at its end counts as reserved after it.
+func since(all, warm map[string]tallies) map[string]tallies {
+	rest := make(map[string]tallies)
+	for name, t := range all {
+		before := warm[name]
+		t.Ranges -= before.Ranges
+		t.Reserved -= before.Issued + before.Burnt
+		t.Issued -= before.Issued
+		t.Burnt -= before.Burnt
+		t.Waits -= before.Waits
+		t.Failures -= before.Failures
+		rest[name] = t
+	}
+	return rest
+}
+
 // take puts in what was measured, from what the workers saw and from what the allocators say after and before their end.
 func (m *measured) take(got taken, names []string, after, before map[string]tallies) {
 	m.Seconds, m.IDs, m.PerSecond = got.elapsed.Seconds(), got.ids, got.perSecond()
@@ -115,7 +133,11 @@ func (b bench) show(m measured) error {
 	}
 	w := tabwriter.NewWriter(b.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "workers:\t%d on %s\n", m.Workers, allocators(m.Allocators))
-	fmt.Fprintf(w, "ids:\t%d in %s\n", m.IDs, short(int64(m.Seconds*1e9)))
+	warm := ""
+	if m.Warmup > 0 {
+		warm = ", after a warm-up of " + short(int64(m.Warmup*1e9))
+	}
+	fmt.Fprintf(w, "ids:\t%d in %s%s\n", m.IDs, short(int64(m.Seconds*1e9)), warm)
 	fmt.Fprintf(w, "rate:\t%.0f ids/s, %s\n", m.PerSecond, b.wanted())
 	fmt.Fprintf(w, "round trips:\t%d, one for %d ids\n", m.Total.Ranges, m.IDs/max(m.Total.Ranges, 1))
 	fmt.Fprintf(w, "waits:\t%d, of %d calls; %d refills failed\n", m.Total.Waits, m.CallsThatWaited, m.Total.Failures)
@@ -134,25 +156,42 @@ func (b bench) show(m measured) error {
 			c.PerSecond, short(c.Latency.P50), short(c.Latency.P99), short(c.Latency.Greatest))
 		fmt.Fprintf(w, "ratio:\t%.4g times as many with Next\n", c.Ratio)
 	}
-	fmt.Fprint(w, "\nCOLLECTION\tRANGES\tRESERVED\tISSUED\tRETURNED\tBURNT\tHELD\tWAITS\n")
-	const rows = 20
-	for _, c := range m.Collections[:min(rows, len(m.Collections))] {
-		c.row(w, c.Collection)
+	fmt.Fprintln(w)
+	if err := w.Flush(); err != nil {
+		return written(err)
 	}
-	if more := len(m.Collections) - rows; more > 0 {
-		fmt.Fprintf(w, "and %d more\n", more)
+	if err := b.writeTallies(m.Collections, m.Total); err != nil {
+		return err
 	}
-	if len(m.Collections) > 1 {
-		m.Total.row(w, "all")
-	}
-	fmt.Fprintf(w, "\n%s\n", m.how())
-	fmt.Fprint(w, "HELD was in hand at the end, before it was returned or burnt: what kill -9 would have burnt.\n")
-	fmt.Fprintf(w, "%s\n", b.where())
-	return written(w.Flush())
+	_, err := fmt.Fprintf(folded{b.Stdout, 0}, "\n%s\nHELD was in hand at the end, before it was returned or burnt: what kill -9 would have burnt.\n%s\n",
+		m.how(), b.where())
+	return written(err)
 }
 
-func (t *tallies) row(w *tabwriter.Writer, name string) {
-	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, t.Ranges, t.Reserved, t.Issued, t.Returned, t.Burnt, t.Held, t.Waits)
+// writeTallies writes a table of the first collections, and what all make together.
+func (g globals) writeTallies(all []benched, total tallies) error {
+	t := table{
+		head:  []string{"COLLECTION", "RANGES", "RESERVED", "ISSUED", "RETURNED", "BURNT", "HELD", "WAITS"},
+		right: []bool{false, true, true, true, true, true, true, true},
+	}
+	row := func(name string, n tallies) {
+		cells := []string{printable(name)}
+		for _, count := range []int64{n.Ranges, n.Reserved, n.Issued, n.Returned, n.Burnt, n.Held, n.Waits} {
+			cells = append(cells, strconv.FormatInt(count, 10))
+		}
+		t.add(cells...)
+	}
+	const rows = 20
+	for _, c := range all[:min(rows, len(all))] {
+		row(c.Collection, c.tallies)
+	}
+	if more := len(all) - rows; more > 0 {
+		t.add(fmt.Sprintf("and %d more", more))
+	}
+	if len(all) > 1 {
+		row("all", total)
+	}
+	return g.writeTable(t)
 }
 
 func allocators(n int) string {

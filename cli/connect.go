@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -47,6 +46,7 @@ func (t target) open(timeout time.Duration) (client redis.UniversalClient, close
 		}
 		client = redis.NewClient(&redis.Options{
 			Addr:                     server.Addr(),
+			ReadTimeout:              timeout,
 			ContextTimeoutEnabled:    true,
 			MaintNotificationsConfig: noUpgrades,
 		})
@@ -64,56 +64,65 @@ func (t target) use(ctx context.Context, timeout time.Duration, do func(redis.Un
 		return err
 	}
 	defer closeAll()
-	err = do(client)
+	return explained(ctx, do(client), func(err error) string { return t.sentence(err, timeout) })
+}
+
+// explained is err with its exit code and, where a server is to blame, with the sentence about it.
+func explained(ctx context.Context, err error, sentence func(error) string) error {
 	known := (*failure)(nil)
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
 	case ctx.Err() != nil: // by a signal; go-redis does not always say so
 		return ctx.Err()
+	case errors.Is(err, allocator.ErrNotDurable): // it served
+		return err
 	case errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded):
-		return &failure{code: exitUnavailable, text: t.sentence(err, timeout), cause: err}
+		return &failure{code: exitUnavailable, text: sentence(err), cause: err}
 	}
 	return err
 }
 
 // sentence says what was tried, what came back, and what to do.
 func (t target) sentence(err error, timeout time.Duration) string {
+	what, remedy := t.diagnose(err, timeout)
+	return what + "; " + remedy
+}
+
+// diagnose says what is wrong with a server that does not serve, and what to do.
+func (t target) diagnose(err error, timeout time.Duration) (what, remedy string) {
 	if t.failover != nil && errors.Is(err, redis.Nil) {
-		return fmt.Sprintf("there is no Redis %s: the sentinels know no master of this name; check it in --redis", t.addr)
+		return fmt.Sprintf("there is no Redis %s: the sentinels know no master of this name", t.addr), "check it in --redis"
+	}
+	if what, remedy = t.mistrust(err); what != "" {
+		return what, remedy
 	}
 	answer := redis.Error(nil)
 	if !errors.As(err, &answer) {
-		return fmt.Sprintf("no Redis answers at %s: %s; start one, or name it with --redis URL", t.addr, cause(err, timeout))
+		return fmt.Sprintf("no Redis answers at %s: %s", t.addr, cause(err, timeout)), "start one, or name it with --redis URL"
 	}
 	said := strings.TrimSuffix(answer.Error(), ".")
 	switch {
 	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(said, "unauthenticated"): // the latter to a long command
-		return fmt.Sprintf("Redis at %s wants a login; give user and password, as in --redis redis://USER:PASSWORD@HOST", t.addr)
+		return fmt.Sprintf("Redis at %s wants a login", t.addr), "give user and password, as in --redis redis://USER:PASSWORD@HOST"
 	case redis.IsAuthError(err), redis.HasErrorPrefix(err, "AUTH"), redis.HasErrorPrefix(err, "invalid password"):
-		return fmt.Sprintf("Redis at %s refuses the login (%s); check user and password in --redis", t.addr, said)
+		return fmt.Sprintf("Redis at %s refuses the login (%s)", t.addr, said), "check user and password in --redis"
 	case redis.IsPermissionError(err):
-		return fmt.Sprintf("Redis at %s does not let this user do it (%s); grant it, or name another user in --redis", t.addr, said)
+		return fmt.Sprintf("Redis at %s does not let this user do it (%s)", t.addr, said), "grant it, or name another user in --redis"
 	case redis.IsLoadingError(err):
-		return fmt.Sprintf("Redis at %s is still loading its data (%s); try again in a moment", t.addr, said)
+		return fmt.Sprintf("Redis at %s is still loading its data (%s)", t.addr, said), "try again in a moment"
 	case redis.IsReadOnlyError(err):
-		return fmt.Sprintf("Redis at %s is a replica and takes no writes (%s); name its primary with --redis", t.addr, said)
+		return fmt.Sprintf("Redis at %s is a replica and takes no writes (%s)", t.addr, said), "name its primary with --redis"
 	}
-	return fmt.Sprintf("Redis at %s does not serve this (%s); see to the server, or name another with --redis", t.addr, said)
+	return fmt.Sprintf("Redis at %s does not serve this (%s)", t.addr, said), "see to the server, or name another with --redis"
 }
 
 // cause is the innermost reason, as the operating system words it.
 func cause(err error, timeout time.Duration) string {
 	var operation *net.OpError
-	var hostname x509.HostnameError
-	var authority x509.UnknownAuthorityError
 	switch {
 	case errors.As(err, &operation):
 		return operation.Error()
-	case errors.As(err, &hostname):
-		return hostname.Error()
-	case errors.As(err, &authority):
-		return authority.Error()
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("nothing came back within %s (--timeout)", timeout)
 	}

@@ -3,46 +3,68 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"text/tabwriter"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/prefix"
 )
 
-// demo has a fleet of workers take identifiers from a server in this process, and proves that none was given twice.
+// demo has a fleet of workers take identifiers from two masters in this process, loses one of them and brings it
+// back, and proves that no identifier was given twice.
 type demo struct {
 	globals
 	Workers     int
 	Collections []string
-	Each        int   // identifiers that one worker takes, of the collections in turn
-	MaxCapacity int64 // of a range: short of the allocator's own, since a fleet that stops within a second has no use for more
+	Burst       int           // identifiers that a worker takes at each tick, of the collections in turn
+	Tick        time.Duration // between bursts
+	Act         time.Duration // how long each state of affairs lasts at least
+	Patience    time.Duration // how long the fleet may take to notice a change
+	Alone       int           // identifiers that one more worker takes at full speed
 }
 
 // outcome is what the demo found.
 type outcome struct {
 	Workers     int             `json:"workers"`
-	IDs         int             `json:"ids"`
 	Seconds     float64         `json:"seconds"`
-	PerSecond   int             `json:"perSecond"`
-	Samples     []string        `json:"samples"` // the first of each worker
+	IDs         int64           `json:"ids"`
+	Duplicates  int64           `json:"duplicates"`
+	Failures    int64           `json:"failures"`   // calls that got no identifier
+	RoundTrips  int64           `json:"roundTrips"` // that gave ranges
+	Reserved    int64           `json:"reserved"`   // numbers in them
+	Returned    int64           `json:"returned"`   // given back at the end
+	Unused      int64           `json:"unused"`     // neither given to anybody nor given back: the waste
+	Events      []event         `json:"events"`
+	Alone       spurt           `json:"alone"` // one worker at full speed
 	Collections []demonstration `json:"collections"`
-	Duplicates  int             `json:"duplicates"`
 }
 
-// demonstration is what it found about one collection.
+// event is a moment of the story.
+type event struct {
+	Seconds float64 `json:"seconds"` // since it began
+	What    string  `json:"what"`
+}
+
+// spurt is what one worker did at full speed.
+type spurt struct {
+	Collection string  `json:"collection"`
+	IDs        int64   `json:"ids"`
+	Seconds    float64 `json:"seconds"`
+	PerSecond  int64   `json:"perSecond"`
+	RoundTrips int64   `json:"roundTrips"`
+}
+
+// demonstration is what was found about one collection of one server.
 type demonstration struct {
+	Server     string `json:"server"`
 	Collection string `json:"collection"`
 	IDs        int64  `json:"ids"`
+	Duplicates int64  `json:"duplicates"`
 	Ranges     int64  `json:"ranges"`
-	Returned   int64  `json:"returned"` // numbers that workers reserved, did not need, and gave back
 	Max        int64  `json:"max"`
-	Unused     int64  `json:"unused"` // numbers up to Max that nobody was given: the gaps
+	Gaps       int64  `json:"gaps"`   // rows of numbers up to Max that nobody was given
+	Unused     int64  `json:"unused"` // numbers in them
 }
 
 func newDemoCommand(env Env) *cli.Command {
@@ -51,9 +73,10 @@ func newDemoCommand(env Env) *cli.Command {
 		Usage:     "see it work, with nothing installed",
 		UsageText: "hilo demo",
 		Description: describe(`
-Runs a server in this process and a fleet of workers, each with an allocator of its
-own as separate programs would have; takes 200,000 identifiers of three collections;
-and shows samples, the speed, what it cost, and the proof that none was given twice.`,
+Runs two masters in this process, NorthServer/ and SouthServer/, and a fleet of workers,
+each with an allocator of its own as separate programs would have. North is lost while
+they work, and comes back. At the end they return what they did not use, and every
+identifier is counted: the proof that none was given twice. It takes a few seconds.`,
 			[]string{"hilo demo", "hilo demo --output json"},
 			"1 failed or interrupted", "5 an identifier was given twice"),
 		Action: func(c *cli.Context) error {
@@ -67,138 +90,46 @@ and shows samples, the speed, what it cost, and the proof that none was given tw
 			return demo{
 				globals:     g,
 				Workers:     8,
-				Collections: []string{"orders", "companies", "products"},
-				Each:        25_000,
-				MaxCapacity: 256,
+				Collections: []string{"orders", "companies"},
+				Burst:       20,
+				Tick:        10 * time.Millisecond,
+				Act:         300 * time.Millisecond,
+				Patience:    20 * time.Second,
+				Alone:       500_000,
 			}.Run(c.Context)
 		},
 	})
 }
 
 func (d demo) Run(ctx context.Context) error {
-	embedded := target{embedded: true, addr: "the embedded server"}
-	return embedded.use(ctx, d.Timeout, func(client redis.UniversalClient) error {
-		m, err := allocator.NewAdmin(client, d.Namespace)
-		if err != nil {
-			return err
-		}
-		if err := m.SetServerPrefix(ctx, prefix.Server{ServerPrefix: "NorthServer/"}); err != nil {
-			return err
-		}
-		start := time.Now()
-		fleet, err := d.fleet(ctx, client)
-		if err != nil {
-			return err
-		}
-		found, err := d.judge(ctx, m, fleet, time.Since(start))
-		if err != nil {
-			return err
-		}
-		if err := d.show(found); err != nil {
-			return err
-		}
-		return verdict(found)
-	})
-}
-
-func verdict(found outcome) error {
-	if found.Duplicates > 0 {
-		return &failure{code: exitFault, text: fmt.Sprintf("%d identifiers were given twice: please report this", found.Duplicates)}
-	}
-	return nil
-}
-
-// worker is one of the fleet, and what it was given.
-type worker struct {
-	ids   []string
-	stats allocator.Stats
-	err   error
-}
-
-func (d demo) fleet(ctx context.Context, client redis.UniversalClient) ([]worker, error) {
-	fleet := make([]worker, d.Workers)
-	var running sync.WaitGroup
-	for i := range fleet {
-		running.Go(func() { fleet[i].err = d.work(ctx, client, &fleet[i]) })
-	}
-	running.Wait()
-	for _, w := range fleet {
-		if w.err != nil {
-			return nil, w.err
-		}
-	}
-	return fleet, nil
-}
-
-// work is what a program that needs identifiers does.
-func (d demo) work(ctx context.Context, client redis.UniversalClient, w *worker) error {
-	a, err := allocator.New(client, allocator.Options{
-		Namespace:   d.Namespace,
-		Separator:   d.Separator,
-		MaxCapacity: d.MaxCapacity,
-		Logger:      d.Log,
-	})
+	masters, err := startMasters(ctx, d.Namespace)
 	if err != nil {
 		return err
 	}
-	w.ids = make([]string, d.Each)
-	for i := range w.ids {
-		if err := ctx.Err(); err != nil { // with numbers in hand, Next does not ask
-			return d.close(ctx, a, err)
-		}
-		if w.ids[i], err = a.Next(ctx, d.Collections[i%len(d.Collections)]); err != nil {
-			return d.close(ctx, a, err)
-		}
+	defer masters.close()
+	s := &story{demo: d, masters: masters, start: time.Now()}
+	if err := s.tell(ctx); err != nil {
+		return err
 	}
-	err = d.close(ctx, a, nil)
-	w.stats = a.Stats()
-	return err
+	found, err := s.judge(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.show(found); err != nil {
+		return err
+	}
+	return verdict(found)
 }
 
-func (d demo) close(ctx context.Context, a *allocator.Allocator, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.Timeout)
-	defer cancel()
-	if closed := a.Close(ctx); err == nil {
-		return closed
+// options are those of a worker. The ranges of one that ends within seconds need not last for an outage of ten.
+func (d demo) options() allocator.Options {
+	return allocator.Options{
+		Namespace:     d.Namespace,
+		Separator:     d.Separator,
+		Runway:        time.Millisecond,
+		RefillTimeout: 500 * time.Millisecond,
+		Logger:        withoutReturned(d.Log), // the outage is meant
 	}
-	return err
-}
-
-// judge counts, from the identifiers themselves and from what stands in Redis.
-func (d demo) judge(ctx context.Context, m *allocator.Admin, fleet []worker, took time.Duration) (outcome, error) {
-	found := outcome{Workers: d.Workers, Seconds: took.Seconds()}
-	var all []string
-	for _, w := range fleet {
-		all = append(all, w.ids...)
-		found.Samples = append(found.Samples, w.ids[0])
-	}
-	found.IDs = len(all)
-	found.PerSecond = int(float64(found.IDs) / took.Seconds())
-	found.Duplicates = duplicates(all)
-	for _, name := range d.Collections {
-		counter, err := m.Counter(ctx, name)
-		if err != nil {
-			return found, err
-		}
-		about := demonstration{Collection: name, Ranges: counter.Ranges, Max: counter.Max}
-		for _, w := range fleet {
-			for _, s := range w.stats.Collections {
-				if s.Name == name {
-					about.IDs += s.Issued
-					about.Returned += s.Returned
-				}
-			}
-		}
-		about.Unused = counter.Max - about.IDs
-		found.Collections = append(found.Collections, about)
-	}
-	return found, nil
-}
-
-// duplicates is how many of the texts are there already. It sorts them.
-func duplicates(texts []string) int {
-	slices.Sort(texts)
-	return len(texts) - len(slices.Compact(texts))
 }
 
 func (d demo) show(found outcome) error {
@@ -206,19 +137,17 @@ func (d demo) show(found outcome) error {
 		return d.writeJSON(found)
 	}
 	w := tabwriter.NewWriter(d.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%d workers share one server, which adds NorthServer/ to each identifier.\n\n", found.Workers)
-	for i, id := range found.Samples {
-		fmt.Fprintf(w, "worker %d begins with\t%s\n", i+1, id)
-	}
-	fmt.Fprintf(w, "\nCOLLECTION\tIDS\tROUND TRIPS\tRETURNED\tMAX\tNEVER USED\n")
-	var ranges int64
+	fmt.Fprintf(w, "\nSERVER\tCOLLECTION\tIDS\tROUND TRIPS\tMAX\tDUPLICATES\tNEVER USED\n")
 	for _, c := range found.Collections {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\n", c.Collection, c.IDs, c.Ranges, c.Returned, c.Max, c.Unused)
-		ranges += c.Ranges
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d in %s\n", c.Server, c.Collection, c.IDs, c.Ranges, c.Max, c.Duplicates,
+			c.Unused, plural(int(c.Gaps), "gap"))
 	}
-	fmt.Fprintf(w, "\n%d ids in %.2f s, %d a second, one round trip for %d of them.\n",
-		found.IDs, found.Seconds, found.PerSecond, int64(found.IDs)/max(ranges, 1))
-	fmt.Fprintf(w, "%d duplicates, counted over all of them.\n", found.Duplicates)
-	fmt.Fprint(w, "What a worker holds when it ends goes back while it is the newest; else it is never used.\n")
+	fmt.Fprintf(w, "\nspeed:\t%d ids a second by one worker alone: %d of %s in %.2f s,\n\twith %d round trips\n",
+		found.Alone.PerSecond, found.Alone.IDs, found.Alone.Collection, found.Alone.Seconds, found.Alone.RoundTrips)
+	fmt.Fprintf(w, "cost:\t%d round trips for %d ids, one for %d of them\n", found.RoundTrips, found.IDs, found.IDs/max(1, found.RoundTrips))
+	fmt.Fprintf(w, "waste:\t%d of %d numbers that workers reserved were never used; they\n\treturned %d: those that nobody had reserved behind\n",
+		found.Unused, found.Reserved, found.Returned)
+	fmt.Fprintf(w, "proof:\t%d ids read back, one bit for each: %d bits set twice,\n\t%d calls without an id while north was away\n",
+		found.IDs, found.Duplicates, found.Failures)
 	return written(w.Flush())
 }

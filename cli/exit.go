@@ -37,6 +37,11 @@ func usagef(format string, values ...any) error {
 	return &failure{code: exitUsage, text: fmt.Sprintf(format, values...)}
 }
 
+// refusedf is an error of what a rule forbids.
+func refusedf(format string, values ...any) error {
+	return &failure{code: exitRefused, text: fmt.Sprintf(format, values...)}
+}
+
 // invalid is a usage error made of a refusal by package prefix, which says what is wrong, and of what to do.
 func invalid(err error, remedy string) error {
 	return &failure{code: exitUsage, text: plain(err) + "; " + remedy, cause: err}
@@ -46,7 +51,7 @@ func invalid(err error, remedy string) error {
 func plain(err error) string {
 	text := strings.TrimPrefix(err.Error(), "allocator: ")
 	for _, sentinel := range []error{
-		allocator.ErrUnavailable, allocator.ErrExhausted, allocator.ErrNotSeeded, allocator.ErrMixed,
+		allocator.ErrUnavailable, allocator.ErrExhausted, allocator.ErrNotSeeded, allocator.ErrMixed, allocator.ErrNotDurable,
 		allocator.ErrInvalidName, allocator.ErrInvalidOptions, allocator.ErrCorrupt, prefix.ErrInvalid,
 	} {
 		if errors.Is(err, sentinel) {
@@ -66,16 +71,21 @@ func exitCode(err error) int {
 		return known.code
 	case errors.Is(err, context.Canceled): // by a signal; the server that had not answered yet is not to blame
 		return exitFailed
+	case errors.Is(err, allocator.ErrCorrupt): // also where it is a name that is invalid
+		return exitFailed
 	case errors.Is(err, allocator.ErrInvalidName),
 		errors.Is(err, allocator.ErrInvalidOptions),
 		errors.Is(err, prefix.ErrInvalid):
 		return exitUsage
-	case errors.Is(err, allocator.ErrUnavailable):
-		return exitUnavailable
 	case errors.Is(err, allocator.ErrExhausted),
 		errors.Is(err, allocator.ErrNotSeeded),
+		errors.Is(err, allocator.ErrNotDurable),
+		errors.Is(err, allocator.ErrPrefixConflict),
+		errors.Is(err, allocator.ErrPrefixMissing),
 		errors.Is(err, allocator.ErrMixed):
 		return exitRefused
+	case errors.Is(err, allocator.ErrUnavailable):
+		return exitUnavailable
 	}
 	return exitFailed
 }
@@ -90,7 +100,8 @@ func report(stderr io.Writer, err error) int {
 		}
 		text += remedy(err)
 		// Joined errors come in lines; values of the user's were quoted where they were put in.
-		fmt.Fprintf(stderr, "hilo: %s\n", strings.Join(strings.FieldsFunc(text, isLineBreak), "; "))
+		text = "hilo: " + strings.Join(strings.FieldsFunc(text, isLineBreak), "; ")
+		fmt.Fprintln(stderr, wrapText(text, columns(stderr), len("hilo: ")))
 	}
 	return code
 }
@@ -102,6 +113,14 @@ func remedy(err error) string {
 		return "; go on with another name"
 	case errors.Is(err, allocator.ErrMixed):
 		return "; name it otherwise, or give the server a prefix with hilo prefix set"
+	case errors.Is(err, allocator.ErrNotSeeded):
+		return "; seed it with hilo seed, or hilo identity seed"
+	case errors.Is(err, allocator.ErrNotDurable):
+		return "; what was not confirmed is a gap: see to the server with hilo doctor, or ask for less with --replicas and --fsync"
+	case errors.Is(err, allocator.ErrPrefixMissing):
+		return "; give each server one of its own with hilo prefix set"
+	case errors.Is(err, allocator.ErrPrefixConflict):
+		return "; compare the servers with hilo prefix check"
 	case errors.Is(err, allocator.ErrCorrupt):
 		return "; put it right with redis-cli, nothing was changed"
 	}

@@ -84,6 +84,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"a level that zap has and we have not", []string{"list", "--log-level", "panic"}, "must be debug, info, warn or error"},
 		{"a time-out without a unit", []string{"list", "--timeout", "5"}, `--timeout is "5": must be a duration`},
 		{"a time-out of nothing", []string{"list", "--timeout", "0s"}, "--timeout is 0s: must be more than 0"},
+		{"a warm-up of nothing", []string{"bench", "--warmup", "0s"}, "--warmup is 0s: must be more than 0"},
 		{"an address without a port", []string{"dev", "--addr", "localhost"}, "must be HOST:PORT"},
 		{"an address with a port like none", []string{"dev", "--addr", "localhost:99999"}, "must be HOST:PORT"},
 		{"a server where none is used", []string{"demo", "--redis", "embedded:"}, "leave out --redis"},
@@ -102,7 +103,8 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 
 func TestBadValuesOfTheEnvironmentAreNamedAfterIt(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"HILO_REDIS_URL", "HILO_NAMESPACE", "HILO_SEPARATOR", "HILO_OUTPUT", "HILO_LOG_LEVEL", "HILO_TIMEOUT"} {
+	for _, name := range []string{"HILO_REDIS_URL", "HILO_NAMESPACE", "HILO_SEPARATOR", "HILO_OUTPUT", "HILO_LOG_LEVEL", "HILO_TIMEOUT",
+		"HILO_TLS_CA", "HILO_TLS_CERT", "HILO_TLS_KEY", "HILO_PASSWORD_FILE"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mustFail(t, exitUsage, hiloWith(t, map[string]string{name: "{{{"}, "list"), name)
@@ -124,7 +126,8 @@ func TestAFlagWinsOverTheEnvironment(t *testing.T) {
 // commandsOnAServer are those that talk to one, in an order in which they all succeed.
 func commandsOnAServer() []string {
 	return []string{"next orders", "bench --count 100", "seed orders --max 3", "list", "inspect orders", "prefix get", "prefix set North/", "prefix set North/ --tag A", "prefix clear",
-		"id companies/", "id companies|", "identity next companies", "identity seed companies --value 3", "identity list"}
+		"id companies/", "id companies|", "identity next companies", "identity seed companies --value 3", "identity list",
+		"prefix check", "doctor --require-seeded"}
 }
 
 func TestNoRedisThere(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 )
 
 func globalFlags() []cli.Flag {
-	return []cli.Flag{
+	flags := []cli.Flag{
 		&cli.StringSliceFlag{
 			Name:        flagRedis,
 			Usage:       "`URL` of the server, see below; $HILO_REDIS_URL",
@@ -40,6 +40,7 @@ func globalFlags() []cli.Flag {
 		newGlobal(flagLogLevel, "`LEVEL` of messages on stderr: debug, info, warn or error", "warn"),
 		newGlobal(flagTimeout, "`DURATION` that the server may take for one operation", defaultTimeout),
 	}
+	return append(flags, accessFlags()...)
 }
 
 func newGlobal(name, usage, standard string) cli.Flag {
@@ -61,9 +62,14 @@ func variable(flag string) string {
 
 // setting is the value of a global flag and where it comes from, as an error would name it.
 func setting(c *cli.Context, env Env, flag string) (value, source string) {
+	return settingOr(c, env, flag, variable(flag))
+}
+
+// settingOr is setting for a flag with a variable of another name.
+func settingOr(c *cli.Context, env Env, flag, variable string) (value, source string) {
 	if !c.IsSet(flag) {
-		if value, ok := env.lookup(variable(flag)); ok && value != "" {
-			return value, variable(flag)
+		if value, ok := env.lookup(variable); ok && value != "" {
+			return value, variable
 		}
 	}
 	return c.String(flag), dashed(flag)
@@ -130,7 +136,7 @@ func readServer(c *cli.Context, env Env) (globals, target, error) {
 		return g, target{}, err
 	}
 	if len(targets) > 1 {
-		return g, target{}, usagef("%s works on one server and %d are named: leave one --redis", c.Command.HelpName, len(targets))
+		return g, target{}, usagef("%s works on one server and %d are named: name one with --redis URL", c.Command.HelpName, len(targets))
 	}
 	return g, targets[0], nil
 }
@@ -168,6 +174,13 @@ func readTargets(c *cli.Context, env Env) ([]target, error) {
 		}
 		names[t.name] = true
 		targets = append(targets, t)
+	}
+	access, err := readAccess(c, env)
+	if err != nil {
+		return nil, err
+	}
+	if !access.giveAll(targets) && c.IsSet(flagTLSCA) {
+		return nil, usagef("%s is for TLS, and no server of %s is asked for it: write rediss://, with two s", dashed(flagTLSCA), source)
 	}
 	return targets, nil
 }

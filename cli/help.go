@@ -7,6 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+//go:generate go test -run TestReferenceIsCurrent -update .
+
 const helpName = "help"
 
 // The templates of the help: in the shape of urfave/cli's own, with no value taken from the environment.
@@ -22,20 +24,27 @@ Commands:{{range .VisibleCommands}}
 Global flags, which stand anywhere:{{range .VisibleFlags}}
    {{.}}{{end}}
 
-Servers, as --redis URL, or several as --redis NAME=URL each (in $HILO_REDIS_URL with white space between them):
+Servers, as --redis URL, or several as --redis NAME=URL each (in $HILO_REDIS_URL
+with white space between them):
    redis://[USER:PASSWORD@]HOST:PORT/DATABASE   one server; rediss:// with TLS
    unix://[USER:PASSWORD@]/PATH?db=DATABASE     one server, by its socket
    redis+sentinel://[…@]HOST:PORT,HOST:PORT/MASTER/DATABASE
-                                                the master that sentinels name; rediss+sentinel:// with TLS;
-                                                USER:PASSWORD are the server's, those of the sentinels are
-                                                ?sentinel_username=…&sentinel_password=…
-   redis+cluster://[…@]HOST:PORT,HOST:PORT      a cluster; rediss+cluster:// with TLS
-   embedded:                                    in this process, gone when it ends
-   In USER and PASSWORD, characters such as @ : / ? # are written with a percent sign (%40 for @). Options
-   such as ?dial_timeout=3s are those of go-redis. Passwords are never shown.
+                                                the master that sentinels name;
+                                                rediss+sentinel:// with TLS
+   redis+cluster://[…@]HOST:PORT,HOST:PORT      a cluster; rediss+cluster://
+                                                with TLS
+   embedded:                                    in this process, gone with it
 
-Exit codes: 0 done, 1 failed or interrupted, 2 a mistake in the command line, 3 Redis unavailable,
-   4 refused by a rule or exhausted, 5 a check found a fault.
+   In USER and PASSWORD, characters such as @ : / ? # are written with a percent
+   sign (%40 for @). With sentinels they are the server's; the sentinels' own
+   are ?sentinel_username=…&sentinel_password=…. Options such as
+   ?dial_timeout=3s are those of go-redis. Passwords are never shown;
+   --password-file keeps them out of the command line, for each URL without a
+   password, with or without a user.
+
+Exit codes: 0 done, 1 failed or interrupted, 2 a mistake in the command line,
+   3 Redis unavailable, 4 refused by a rule or exhausted,
+   5 a check found a fault.
 
 hilo demo needs nothing. hilo COMMAND --help tells more, with examples.
 `
@@ -64,7 +73,7 @@ func newHelpFlag() cli.Flag {
 // describe makes the description of a command: what it does, examples, and the exit codes other than 0 and 2.
 func describe(text string, examples []string, exits ...string) string {
 	var b strings.Builder
-	b.WriteString(strings.TrimSpace(text))
+	b.WriteString(paragraphs(strings.TrimSpace(text)))
 	b.WriteString("\n\nExamples:")
 	for _, example := range examples {
 		b.WriteString("\n   " + example)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 )
@@ -144,5 +145,44 @@ func TestNewAloneIsPure(t *testing.T) {
 	}
 	if stderr.Len() > 0 {
 		t.Errorf("%q", stderr.String())
+	}
+}
+
+func TestHelpFitsATerminalOf80Columns(t *testing.T) {
+	t.Parallel()
+	for _, path := range append(paths(New(Env{}).Commands, nil), nil) {
+		for line := range strings.Lines(must(t, append(path, "--help")...)) {
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > 80 {
+				t.Errorf("hilo %s --help: %q", strings.Join(path, " "), line)
+			}
+		}
+	}
+}
+
+func TestLongLinesOfHelpAreBroken(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 20)
+	tests := []struct{ name, text, want string }{
+		{"a short line", "  a  b\n", "  a  b\n"},
+		{"an empty line", "\n", "\n"},
+		{"text", long + "\n", long[:79] + "\n" + long[80:99] + "\n"},
+		{"columns", "   --flag  " + long + "\n", "   --flag  " + long[:69] + "\n           " + long[70:99] + "\n"},
+		{"a word that is too long", strings.Repeat("x", 90) + " y\n", strings.Repeat("x", 90) + "\ny\n"},
+		{"characters of several bytes", strings.Repeat("…", 80) + "\n", strings.Repeat("…", 80) + "\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var b strings.Builder
+			h := &helpWriter{w: &b}
+			for i := range len(test.text) { // however it is cut
+				if _, err := h.Write([]byte(test.text[i : i+1])); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if b.String() != test.want {
+				t.Errorf("%q, want %q", b.String(), test.want)
+			}
+		})
 	}
 }

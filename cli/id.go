@@ -17,8 +17,8 @@ import (
 // id resolves texts: each becomes the identifier that it asks for.
 type id struct {
 	globals
-	target target
-	Texts  []string
+	servers servers
+	Texts   []string
 }
 
 func newIDCommand(env Env) *cli.Command {
@@ -36,16 +36,18 @@ id would get it; as JSON one array of strings. TEXT is
    another        printed as it is: a semantic id, such as products/ravendb
 
 Only the first two ask Redis. What was printed before an error stays given. For
-identifiers such as orders/1 there is hilo next.`,
+identifiers such as orders/1 there is hilo next.`+aboutServers+`
+Identities are an exception: they come from the first, and from no other.`,
 			[]string{
 				"hilo id companies/ 'companies|'",
 				"hilo id '' products/ravendb --output json",
 			},
-			"1 failed or interrupted", "3 Redis unavailable", "4 the counter is exhausted, or the name is taken by a collection"),
+			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
+		Flags: serverFlags(),
 		Action: func(c *cli.Context) error {
 			i := id{Texts: c.Args().Slice()}
 			var err error
-			if i.globals, i.target, err = readServer(c, env); err != nil {
+			if i.globals, i.servers, err = readServers(c, env); err != nil {
 				return err
 			}
 			if len(i.Texts) == 0 {
@@ -81,7 +83,7 @@ func (i id) check(text string) error {
 }
 
 func (i id) Run(ctx context.Context) error {
-	return issue{globals: i.globals, target: i.target, count: int64(len(i.Texts)), chunk: 1, take: i.take()}.Run(ctx)
+	return issue{globals: i.globals, servers: i.servers, count: int64(len(i.Texts)), chunk: 1, take: i.take()}.Run(ctx)
 }
 
 // take resolves one text after another.

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -38,9 +36,9 @@ nor tag, a name is an identity or a collection, not both.`,
 // identityNext takes and prints the next values of an identity.
 type identityNext struct {
 	globals
-	target target
-	Name   string
-	Count  int64
+	servers servers
+	Name    string
+	Count   int64
 }
 
 func newIdentityNextCommand(env Env) *cli.Command {
@@ -51,16 +49,17 @@ func newIdentityNextCommand(env Env) *cli.Command {
 		Description: describe(`
 Prints the next identifiers of an identity, one a line; as JSON one array of strings.
 Up to 1000 are consecutive; of more, others may take some in between. What was
-printed before an error or an interruption stays given.`,
+printed before an error or an interruption stays given. Of several servers named with
+--redis NAME=URL, identities come from the first, and from no other.`,
 			[]string{"hilo identity next companies", "hilo identity next companies --count 10"},
-			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, or the name is taken by a collection"),
-		Flags: []cli.Flag{
+			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
+		Flags: serverFlags(
 			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
-		},
+		),
 		Action: func(c *cli.Context) error {
 			i := identityNext{}
 			var err error
-			if i.globals, i.target, err = readServer(c, env); err != nil {
+			if i.globals, i.servers, err = readServers(c, env); err != nil {
 				return err
 			}
 			if i.Name, err = takeIdentity(c, i.Separator); err != nil {
@@ -75,7 +74,8 @@ printed before an error or an interruption stays given.`,
 }
 
 func (i identityNext) Run(ctx context.Context) error {
-	return issue{globals: i.globals, target: i.target, count: i.Count, chunk: idsAtOnce, take: i.take}.Run(ctx)
+	i.Log = withoutReturned(i.Log) // also of several servers: only the first one is asked
+	return issue{globals: i.globals, servers: i.servers, count: i.Count, chunk: idsAtOnce, take: i.take}.Run(ctx)
 }
 
 func (i identityNext) take(ctx context.Context, a *allocator.Allocator, count int64) (iter.Seq[string], error) {
@@ -153,62 +153,6 @@ func (i identitySeed) Run(ctx context.Context) error {
 		return i.writeJSON(seededIdentity{i.Name, now, i.Value, now == i.Value})
 	}
 	return i.printSeeded(i.Name, "Value", now, i.Value)
-}
-
-// identityList shows all identities of a namespace.
-type identityList struct {
-	globals
-	target target
-}
-
-type listedIdentity struct {
-	Name  string `json:"name"`
-	Value int64  `json:"value"`
-	Epoch int64  `json:"epoch"`
-}
-
-func newIdentityListCommand(env Env) *cli.Command {
-	return command(&cli.Command{
-		Name:      "list",
-		Usage:     "show all identities of the namespace",
-		UsageText: "hilo identity list",
-		Description: describe(`
-Shows each identity's value, the greatest given so far, and the epoch, which counts
-the jumps after lost writes.`,
-			[]string{"hilo identity list", "hilo identity list --output json"},
-			"1 failed or interrupted", "3 Redis unavailable"),
-		Action: func(c *cli.Context) error {
-			i := identityList{}
-			var err error
-			if _, err = takeArguments(c); err != nil {
-				return err
-			}
-			if i.globals, i.target, err = readServer(c, env); err != nil {
-				return err
-			}
-			return i.Run(c.Context)
-		},
-	})
-}
-
-func (i identityList) Run(ctx context.Context) error {
-	return i.showAll(ctx, i.target, (*allocator.Admin).Identities, i.print)
-}
-
-func (i identityList) print(identities []allocator.Counter) error {
-	if i.JSON {
-		rows := make([]listedIdentity, 0, len(identities))
-		for _, c := range identities {
-			rows = append(rows, listedIdentity{c.Name, c.Max, c.Epoch})
-		}
-		return i.writeJSON(rows)
-	}
-	w := tabwriter.NewWriter(i.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tVALUE\tEPOCH")
-	for _, c := range identities {
-		fmt.Fprintf(w, "%s\t%d\t%d\n", c.Name, c.Max, c.Epoch)
-	}
-	return written(w.Flush())
 }
 
 // takeIdentity returns the one argument of a command that works on an identity, without the "|" that it may end in.

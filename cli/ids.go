@@ -20,16 +20,16 @@ type takeFunc func(ctx context.Context, a *allocator.Allocator, n int64) (iter.S
 // issue takes identifiers and prints them.
 type issue struct {
 	globals
-	target target
-	count  int64
-	chunk  int64 // at most so many with one take
-	take   takeFunc
+	servers servers
+	count   int64
+	chunk   int64 // at most so many with one take
+	take    takeFunc
 }
 
 // Run says with an error how many were given before it: they stay given.
 func (i issue) Run(ctx context.Context) error {
 	out := idWriter{w: bufio.NewWriter(i.Stdout), json: i.JSON}
-	err := i.allocate(ctx, i.target, func(a *allocator.Allocator) error { return i.print(ctx, a, &out) })
+	err := i.allocate(ctx, i.servers, func(a *allocator.Allocator) error { return i.print(ctx, a, &out) })
 	// A bufio.Writer keeps its first error.
 	return errors.Join(after(err, out.n), lost(out.w.Flush(), out.n))
 }
@@ -61,7 +61,7 @@ func (i issue) taken(ctx context.Context, a *allocator.Allocator, n int64) (iter
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, i.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, i.servers.patience(i.Timeout))
 	defer cancel()
 	return i.take(ctx, a, n)
 }

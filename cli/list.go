@@ -1,14 +1,7 @@
 package cli
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"iter"
-	"slices"
-	"strings"
-	"text/tabwriter"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,87 +9,62 @@ import (
 )
 
 // list shows all counters of a namespace.
-type list struct {
-	globals
-	target target
-}
+type list struct{ listing }
 
 type listed struct {
-	Collection string `json:"collection"`
-	Max        int64  `json:"max"`
-	Ranges     int64  `json:"ranges"`
-	Epoch      int64  `json:"epoch"`
+	Collection string     `json:"collection"`
+	Max        int64      `json:"max"`
+	Ranges     int64      `json:"ranges"`
+	Epoch      int64      `json:"epoch"`
+	Rate       *float64   `json:"perSecond,omitempty"` // with --rate-over; missing for a counter that was not there at the first look
+	Headroom   []headroom `json:"headroom"`
 }
 
 func newListCommand(env Env) *cli.Command {
 	return command(&cli.Command{
 		Name:      "list",
 		Usage:     "show all counters of the namespace",
-		UsageText: "hilo list",
+		UsageText: "hilo list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
 		Description: describe(`
 Shows each collection's Max, the greatest number given so far; how many ranges
-were handed out; and the epoch, which counts the jumps after lost writes.`,
-			[]string{"hilo list", "hilo list --namespace Raven --output json"},
+were handed out; the epoch, which counts the jumps after lost writes; and how much
+is used of what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold
+exactly (2^53-1), and of the limit. It scans, which blocks the server for no one.
+
+With --rate-over it looks twice and shows the numbers a second between the looks,
+and the time left to each bound at that rate. Max grows a range at a time, so that
+a short while shows a busy counter as too busy or as idle: a minute is fair.
+
+Names are sorted from a on, headroom from the least, all else from the greatest.`,
+			[]string{
+				"hilo list", "hilo list --filter 'ord*' --sort max",
+				"hilo list --rate-over 1m --sort headroom", "hilo list --namespace Raven --output json",
+			},
 			"1 failed or interrupted", "3 Redis unavailable"),
+		Flags: listFlags("name, max, ranges, epoch, headroom or rate"),
 		Action: func(c *cli.Context) error {
-			l := list{}
-			var err error
-			if _, err = takeArguments(c); err != nil {
+			l, err := readListing(c, env, "name", "max", "ranges", "epoch")
+			if err != nil {
 				return err
 			}
-			if l.globals, l.target, err = readServer(c, env); err != nil {
-				return err
-			}
-			return l.Run(c.Context)
+			l.all = (*allocator.Admin).Counters
+			return l.Run(c.Context, list{l}.print)
 		},
 	})
 }
 
-func (l list) Run(ctx context.Context) error {
-	return l.showAll(ctx, l.target, (*allocator.Admin).Counters, l.print)
-}
-
-func (l list) print(counters []allocator.Counter) error {
+func (l list) print(counters []looked) error {
 	if l.JSON {
 		rows := make([]listed, 0, len(counters))
 		for _, c := range counters {
-			rows = append(rows, listed{c.Name, c.Max, c.Ranges, c.Epoch})
+			rows = append(rows, listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room})
 		}
 		return l.writeJSON(rows)
 	}
-	w := tabwriter.NewWriter(l.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "COLLECTION\tMAX\tRANGES\tEPOCH")
+	t := l.withRoom(table{head: []string{"COLLECTION", "MAX", "RANGES", "EPOCH"}, right: []bool{false, true, true, true}})
 	for _, c := range counters {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", c.Name, c.Max, c.Ranges, c.Epoch)
+		cells := []string{c.Name, strconv.FormatInt(c.Max, 10), strconv.FormatInt(c.Ranges, 10), strconv.FormatInt(c.Epoch, 10)}
+		t.add(append(cells, l.cells(c)...)...)
 	}
-	return written(w.Flush())
-}
-
-// allFunc gives all counters of collections, or of identities.
-type allFunc func(m *allocator.Admin, ctx context.Context) iter.Seq2[allocator.Counter, error]
-
-// showAll shows them by name, also beside corrupt ones.
-func (g globals) showAll(ctx context.Context, t target, all allFunc, show func([]allocator.Counter) error) error {
-	var counters []allocator.Counter
-	err := g.administer(ctx, t, func(m *allocator.Admin) error {
-		var corrupt error
-		for counter, err := range all(m, ctx) {
-			switch {
-			case errors.Is(err, allocator.ErrCorrupt): // the others are fine, and are shown
-				corrupt = cmp.Or(corrupt, err)
-			case err != nil:
-				return err
-			default:
-				counters = append(counters, counter)
-			}
-		}
-		return corrupt
-	})
-	if err != nil && !errors.Is(err, allocator.ErrCorrupt) {
-		return err
-	}
-	slices.SortFunc(counters, func(a, b allocator.Counter) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Name, b.Name))
-	})
-	return cmp.Or(show(counters), err)
+	return l.writeTable(t)
 }

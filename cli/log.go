@@ -18,6 +18,9 @@ func logLevel(name string) (level zapcore.Level, ok bool) {
 	return level, false
 }
 
+// logIndent is before what continues a line.
+const logIndent = 3
+
 // newLogger writes for a person at a terminal.
 func newLogger(w io.Writer, level zapcore.Level) *zap.Logger {
 	if w == nil {
@@ -27,7 +30,7 @@ func newLogger(w io.Writer, level zapcore.Level) *zap.Logger {
 	config.EncodeLevel = zapcore.LowercaseLevelEncoder
 	config.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
 	config.ConsoleSeparator = " "
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(config), zapcore.Lock(zapcore.AddSync(w)), level))
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(config), zapcore.Lock(zapcore.AddSync(folded{w, logIndent})), level))
 }
 
 // redisLog makes debug messages of what go-redis says: the errors among them come back to the caller anyway.

@@ -12,7 +12,7 @@ import (
 // next allocates and prints identifiers.
 type next struct {
 	globals
-	target     target
+	servers    servers
 	Collection string
 	Count      int64
 }
@@ -25,19 +25,20 @@ func newNextCommand(env Env) *cli.Command {
 		Description: describe(`
 Prints identifiers that were never given before, one a line, and returns what it
 reserved and did not need. As JSON it prints one array of strings. When it is
-interrupted, what it printed stays given.`,
+interrupted, what it printed stays given.`+aboutServers,
 			[]string{
 				"hilo next orders",
 				"hilo next orders --count 1000 --redis redis://cache.example:6379/0",
+				"hilo next orders --redis north=redis://n:6379 --redis south=redis://s:6379",
 			},
-			"1 failed or interrupted", "3 Redis unavailable", "4 the counter is exhausted, or the name is taken by an identity"),
-		Flags: []cli.Flag{
+			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of an identity"),
+		Flags: serverFlags(
 			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
-		},
+		),
 		Action: func(c *cli.Context) error {
 			n := next{}
 			var err error
-			if n.globals, n.target, err = readServer(c, env); err != nil {
+			if n.globals, n.servers, err = readServers(c, env); err != nil {
 				return err
 			}
 			if n.Collection, err = takeCollection(c, n.Separator); err != nil {
@@ -52,7 +53,7 @@ interrupted, what it printed stays given.`,
 }
 
 func (n next) Run(ctx context.Context) error {
-	return issue{globals: n.globals, target: n.target, count: n.Count, chunk: idsAtOnce, take: n.take}.Run(ctx)
+	return issue{globals: n.globals, servers: n.servers, count: n.Count, chunk: idsAtOnce, take: n.take}.Run(ctx)
 }
 
 func (n next) take(ctx context.Context, a *allocator.Allocator, count int64) (iter.Seq[string], error) {

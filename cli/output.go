@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -70,14 +71,19 @@ func takeCollection(c *cli.Context, separator string) (string, error) {
 
 // parseNumber reads a whole number of at least least.
 func parseNumber(flag, text string, least int64) (int64, error) {
+	return numberFrom(dashed(flag), text, least, math.MaxInt64)
+}
+
+// numberFrom reads a whole number in a range; source is what an error calls it.
+func numberFrom(source, text string, least, most int64) (int64, error) {
 	number, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err == nil && number < least || errors.Is(err, strconv.ErrRange) && text[0] == '-':
-		return 0, usagef("%s is %s: must be %d or more", dashed(flag), text, least)
-	case errors.Is(err, strconv.ErrRange):
-		return 0, usagef("%s is %s: must be at most %d", dashed(flag), text, number)
+		return 0, usagef("%s is %s: must be %d or more", source, text, least)
+	case err == nil && number > most || errors.Is(err, strconv.ErrRange):
+		return 0, usagef("%s is %s: must be at most %d", source, text, most)
 	case err != nil:
-		return 0, usagef("%s is %q: must be a whole number, %d or more", dashed(flag), text, least)
+		return 0, usagef("%s is %q: must be a whole number, %d or more", source, text, least)
 	}
 	return number, nil
 }

@@ -29,18 +29,19 @@ func newPrefixCommand(env Env) *cli.Command {
 	return command(&cli.Command{
 		Name:      "prefix",
 		Usage:     "show or set what the server adds to each identifier",
-		UsageText: "hilo prefix get | set [PREFIX] [--tag TAG] | clear",
+		UsageText: "hilo prefix get | set [PREFIX] [--tag TAG] | clear | check",
 		Description: describe(`
 A server may add a prefix before the number (orders/NorthServer/1) and a node tag
 behind it (orders/1-A), so that no two servers ever give the same identifier.
 A change holds for ranges that are taken from then on.`,
 			[]string{"hilo prefix set NorthServer/ --tag A", "hilo prefix get"},
-			"1 failed or interrupted", "3 Redis unavailable", "4 refused by a rule"),
+			"1 failed or interrupted", "3 Redis unavailable", "4 refused by a rule", "5 a check found a fault"),
 		Action: showGroup,
 		Subcommands: []*cli.Command{
 			newPrefixGetCommand(env),
 			newPrefixSetCommand(env),
 			newPrefixClearCommand(env),
+			newPrefixCheckCommand(env),
 			newHelpCommand("prefix"),
 		},
 	})
@@ -150,8 +151,7 @@ func (s serverPrefix) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	example := prefix.ID{Collection: "orders", ServerPrefix: now.ServerPrefix, Number: 1, NodeTag: now.NodeTag}
-	shown := shownPrefix{now.ServerPrefix, now.NodeTag, string(example.Append(nil, s.Separator))}
+	shown := s.shown(now)
 	if s.JSON {
 		return s.writeJSON(shown)
 	}
@@ -160,6 +160,12 @@ func (s serverPrefix) Run(ctx context.Context) error {
 	fmt.Fprintf(w, "tag:\t%s\n", orNone(shown.Tag))
 	fmt.Fprintf(w, "identifiers:\t%s\n", shown.Example)
 	return written(w.Flush())
+}
+
+// shown is what a server adds to identifiers, with one of those.
+func (g globals) shown(s prefix.Server) shownPrefix {
+	example := prefix.ID{Collection: "orders", ServerPrefix: s.ServerPrefix, Number: 1, NodeTag: s.NodeTag}
+	return shownPrefix{s.ServerPrefix, s.NodeTag, string(example.Append(nil, g.Separator))}
 }
 
 func orNone(text string) string {

@@ -54,6 +54,7 @@ func parseSentinel(scheme, authority, tail string) (target, error) {
 	if options.DB < 0 {
 		return target{}, errors.New("has a negative database number")
 	}
+	trustByAddress(options.TLSConfig)
 	return target{addr: fmt.Sprintf("%s by way of the sentinels %s", master, strings.Join(addrs, ", ")), failover: options}, nil
 }
 
@@ -79,6 +80,7 @@ func parseCluster(scheme, authority, tail string) (target, error) {
 	if err := checkSizes(options.PoolSize, options.MinIdleConns, options.MaxIdleConns, options.MaxActiveConns, options.MaxConcurrentDials); err != nil {
 		return target{}, err
 	}
+	trustByAddress(options.TLSConfig)
 	return target{addr: "the cluster " + strings.Join(addrs, ", "), cluster: options}, nil
 }
 

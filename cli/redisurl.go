@@ -16,6 +16,7 @@ import (
 type target struct {
 	name string // "" where none was given
 	addr string // what may be shown: hosts and ports, never a user or password
+	url  string // as it was given, which may hold a password: never shown
 
 	single   *redis.Options
 	failover *redis.FailoverOptions
@@ -40,7 +41,7 @@ func parseTarget(text string) (target, error) {
 		name, raw = before, after
 	}
 	t, err := parseURL(raw)
-	t.name = name
+	t.name, t.url = name, raw
 	return t, err
 }
 

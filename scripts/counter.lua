@@ -1,122 +1,87 @@
--- counter.lua: what every script does that gives out numbers, put in front of it after state.lua:
--- reading a counter, the tallies, the guard against lost writes, and writing it back.
+-- counter.lua: the counter that numbers are given from, read after server.lua in next and identity, with
+-- its tallies and the guard against lost writes. Nothing is written here. It is no function, and keeps
+-- its results in locals, because the script starts anew with each call: making closures that share
+-- these locals would take a tenth of the server's time.
+--
+-- ARGV[2] -> how many numbers are asked for, 1 or more
+-- ARGV[3] -> limit, the greatest number ever to be issued
+-- ARGV[4] -> floor, the greatest number this client was given and did not return; 0: none
+-- ARGV[5] -> guard gap; 0: computed here
+-- ARGV[6] -> least gap that the client knows to be needed; used where the gap is computed
+-- ARGV[7] -> '1': a missing counter is an error
+-- ARGV[8] -> the name as the caller spells it
+-- ARGV[9] -> of an identity: how often it had been lowered by force when the floor was given
+--
+-- Takes field, the one that counts, and own, the one that only this kind of counter has. Leaves what
+-- the verb and give.lua use: wanted, limit, floor, max, own_value, ranges, epoch, lease, the tallies,
+-- and of the guard base, the number to go on from, evidence and jump.
 
--- The counter under a key, with its tallies brought to this minute; an error to return as it is
--- for state that no script wrote. field is the one that counts.
-local function read_counter(key, field)
-  local names = {field, 'Low', 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Lowered'}
-  local read, err = fields(key, field, 'Low', 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Lowered', 'Lease', 'Origin', 'Name')
-  if err then return nil, err end
-  local values = {}
-  for i, name in ipairs(names) do
-    local value, bad = number(key, name, read[i])
-    if bad then return nil, bad end
-    values[i] = value
-  end
-  if not read[1] and (read[3] or read[4]) then
-    return nil, redis.error_reply('HILO_CORRUPT key ' .. printable(key) .. ' has no ' .. field ..
-      ', yet numbers were given out; seed it above all that was issued')
-  end
-  local counter = {
-    key = key, field = field, missing = not read[1],
-    max = values[1], low = values[2], ranges = values[3], epoch = values[4],
-    issued = values[6], issued_before = values[7], lately = plus(values[6], values[7]), lowered = values[8],
-    lease = read[9] or '', origin = read[10] or '', name = read[11],
-    evidence = '', jump = ZERO, replication = replication_id(),
-  }
-
-  -- A clock that went back keeps both tallies, so that the gap errs to the large side. One
-  -- assignment at a time: gopher-lua, which miniredis runs, spoils a multiple one whose right side
-  -- names an earlier target.
-  local now = tonumber(redis.call('TIME')[1])
-  local minute = values[5]
-  counter.minute = {0, math.floor(now / 60)}
-  counter.another_minute = counter.minute[1] ~= minute[1] or counter.minute[2] ~= minute[2]
-  if above(minute, counter.minute) then
-    counter.issued_before = plus(counter.issued_before, counter.issued)
-    counter.issued = ZERO
-  elseif above(counter.minute, plus(minute, ONE)) then
-    counter.issued_before = ZERO
-    counter.issued = ZERO
-  elseif above(counter.minute, minute) then
-    counter.issued_before = counter.issued
-    counter.issued = ZERO
-  end
-  counter.seconds = math.max(1, now % 60)
-  if above(counter.issued_before, ZERO) then counter.seconds = counter.seconds + 60 end
-  return counter
+local wanted, limit, floor, guard_gap, least_gap = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if not (decimal(wanted) and decimal(limit) and decimal(floor) and decimal(guard_gap) and decimal(least_gap)) or wanted == '0' then
+  return redis.error_reply('HILO_ARGUMENT a count of 1 or more, limit, floor and gaps must be decimals')
 end
 
--- Whether the server was restarted or promoted since it gave the last numbers.
-local function other_origin(counter)
-  return counter.origin ~= '' and counter.replication ~= '' and counter.origin ~= counter.replication
+local read, err = fields(key, field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Lease', 'Origin')
+if err then return err end
+local missing = not read[1]
+if missing and (read[3] or read[4]) then
+  return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were given out; seed it above all that was issued')
 end
+for i = 1, 7 do
+  if not read[i] then
+    read[i] = '0'
+  elseif not decimal(read[i]) then
+    local names = {field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore'}
+    return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', read[i], DECIMAL)
+  end
+end
+if missing and ARGV[7] == '1' then
+  return refusal('NOTSEEDED', key, 'does not exist and RequireSeeded is set; seed it above all that was issued')
+end
+local max, own_value, ranges, epoch, minute, issued, issued_before = unpack(read, 1, 7)
+local lease, origin, replication = read[8] or '', read[9] or '', replication_id()
+
+-- The tallies, brought to this minute of the server's clock. One that went back keeps both, so that the
+-- gap errs to the large side.
+local now = redis.call('TIME')[1]
+local seconds = now - 60 * minute
+local another_minute = seconds < 0 or seconds >= 60
+if another_minute then
+  minute = format('%d', math.floor(now / 60))
+  if seconds < 0 then
+    issued_before = plus(issued_before, issued)
+  elseif seconds < 120 then
+    issued_before = issued
+  else
+    issued_before = '0'
+  end
+  issued = '0'
+  seconds = now % 60
+end
+if seconds < 1 then seconds = 1 end
+if issued_before ~= '0' then seconds = seconds + 60 end
 
 -- The guard. Replication and persistence can lose the newest writes, so a counter can go back. The
--- floor shows it to a client that lived through it, another replication id to everybody. Where
--- writes may be lost, the next number is past everything that can have been given. The tallies that
--- count for that are those stored, however long ago: an outage issues nothing, and must not make them
--- forgotten.
-local function guard(counter, floor, guard_gap, least_gap, capacity)
-  counter.base = counter.max
-  if counter.missing and above(floor, ZERO) then
-    counter.evidence = 'missing'
-  elseif above(floor, counter.max) then
-    counter.evidence = 'floor'
-  elseif other_origin(counter) then
-    counter.evidence = 'origin'
-  else
-    return
-  end
-  local gap = guard_gap
-  if not above(gap, ZERO) then
-    gap = greater(greater({0, 1024}, plus(capacity, capacity)), greater(plus(counter.lately, counter.lately), least_gap))
-  end
-  counter.base = plus(greater(counter.max, floor), gap)
-  counter.jump = minus(counter.base, counter.max)
-  counter.epoch = plus(counter.epoch, ONE)
+-- floor shows it to a client that lived through it, another replication id to everybody: the server was
+-- restarted or promoted since it gave the last numbers. Where writes may be lost, the next number is
+-- past everything that can have been given. The tallies that count for that are those stored, however
+-- long ago: an outage issues nothing, and must not make them forgotten.
+if ARGV[9] and above(own_value, ARGV[9]) then floor = '0' end
+local base, evidence, jump = max, '', '0'
+if above(floor, max) then
+  evidence = missing and 'missing' or 'floor'
+elseif replication ~= origin and origin ~= '' and replication ~= '' then
+  evidence = 'origin'
 end
-
-local function exhausted(counter, limit)
-  return redis.error_reply('HILO_EXHAUSTED key ' .. printable(counter.key) .. ' stands at ' .. to_text(counter.max) ..
-    ' and the limit is ' .. to_text(limit))
-end
-
-local function not_seeded(key)
-  return redis.error_reply('HILO_NOTSEEDED key ' .. printable(key) ..
-    ' does not exist and RequireSeeded is set; seed it above all that was issued')
-end
-
--- Writes the counter at high, all at once, with what else the caller keeps in it. n is how many
--- numbers are issued.
-local function write_counter(counter, high, n, name, more)
-  counter.issued = lesser(plus(counter.issued, n), MOST)
-  local write = {'HSET', counter.key, counter.field, to_text(high), 'Issued', to_text(counter.issued)}
-  if counter.another_minute then
-    write[#write + 1] = 'Minute'
-    write[#write + 1] = to_text(counter.minute)
-    write[#write + 1] = 'IssuedBefore'
-    write[#write + 1] = to_text(lesser(counter.issued_before, MOST))
+if evidence ~= '' then
+  if guard_gap == '0' then
+    local lately = plus(read[6], read[7])
+    for _, least in ipairs({'1024', plus(wanted, wanted), plus(lately, lately), least_gap}) do
+      if above(least, guard_gap) then guard_gap = least end
+    end
   end
-  if not counter.name then
-    write[#write + 1] = 'Name'
-    write[#write + 1] = name
-  end
-  if counter.replication ~= '' and counter.replication ~= counter.origin then
-    write[#write + 1] = 'Origin'
-    write[#write + 1] = counter.replication
-  end
-  if counter.evidence ~= '' then
-    write[#write + 1] = 'Epoch'
-    write[#write + 1] = to_text(lesser(counter.epoch, MOST))
-  end
-  for _, text in ipairs(more) do write[#write + 1] = text end
-  redis.call(unpack(write))
-end
-
-local function given(counter, server, low, high)
-  return {to_text(low), to_text(high), to_text(lesser(counter.epoch, MOST)), server.prefix, server.tag,
-    to_text(counter.jump), counter.evidence,
-    to_text(lesser(plus(counter.issued, counter.issued_before), MOST)), string.format('%d', counter.seconds),
-    counter.replication, to_text(counter.ranges), counter.lease, to_text(counter.lowered)}
+  if above(floor, max) then base = floor end
+  base = plus(base, guard_gap)
+  jump = sum(base, max, -1)
+  epoch = lesser(plus(epoch, '1'), LARGEST)
 end

@@ -1,46 +1,23 @@
--- decimal.lua: exact arithmetic over all of int64, put in front of every script that counts.
+-- decimal.lua: exact arithmetic over all of int64, put in front of every script.
 --
--- Lua numbers are doubles, exact only up to 2^53, so a value is kept as two of them:
--- {high, low} stands for high * 10^9 + low. Both halves, and sums of a few values, stay
--- far below 2^53. Values enter and leave as canonical decimal text; '%d' writes the halves
--- because tostring() turns to exponents on Redis.
+-- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that it
+-- is stored and sent as. It is compared by length, then as text; sums are made of doubles where both
+-- are short, and else of two halves, high * 10^9 + low, which stay far below 2^53. '%d' writes a
+-- double because tostring() turns to exponents on Redis.
+
+local find, sub, format = string.find, string.sub, string.format
 
 local LARGEST = '9223372036854775807'
 
--- The value of a canonical decimal between 0 and 2^63-1; nil for anything else.
+-- Whether this is a canonical decimal between 0 and 2^63-1.
 local function decimal(text)
-  if text == '0' then return {0, 0} end
-  if type(text) ~= 'string' or not string.find(text, '^[1-9]%d*$') then return nil end
-  if #text <= 9 then return {0, tonumber(text)} end
-  if #text > #LARGEST or (#text == #LARGEST and text > LARGEST) then return nil end
-  return {tonumber(string.sub(text, 1, -10)), tonumber(string.sub(text, -9))}
-end
-
-local function to_text(value)
-  if value[1] == 0 then return string.format('%d', value[2]) end
-  return string.format('%d%09d', value[1], value[2])
-end
-
-local function plus(a, b)
-  local high, low = a[1] + b[1], a[2] + b[2]
-  if low >= 1000000000 then return {high + 1, low - 1000000000} end
-  return {high, low}
-end
-
--- a - b, where a is not below b.
-local function minus(a, b)
-  local high, low = a[1] - b[1], a[2] - b[2]
-  if low < 0 then return {high - 1, low + 1000000000} end
-  return {high, low}
+  return text == '0' or (text and find(text, '^[1-9]%d*$') and
+    (#text < #LARGEST or (#text == #LARGEST and text <= LARGEST)))
 end
 
 local function above(a, b)
-  return a[1] > b[1] or (a[1] == b[1] and a[2] > b[2])
-end
-
-local function greater(a, b)
-  if above(a, b) then return a end
-  return b
+  if #a ~= #b then return #a > #b end
+  return a > b
 end
 
 local function lesser(a, b)
@@ -48,4 +25,18 @@ local function lesser(a, b)
   return a
 end
 
-local ZERO, ONE, MOST = {0, 0}, {0, 1}, decimal(LARGEST)
+-- a + sign * b, which must not be below 0.
+local function sum(a, b, sign)
+  if #a < 16 and #b < 16 then return format('%d', a + sign * b) end
+  local high = (tonumber(sub(a, 1, -10)) or 0) + sign * (tonumber(sub(b, 1, -10)) or 0)
+  local low = tonumber(sub(a, -9)) + sign * tonumber(sub(b, -9))
+  if low >= 1000000000 then high, low = high + 1, low - 1000000000 end
+  if low < 0 then high, low = high - 1, low + 1000000000 end
+  if high == 0 then return format('%d', low) end
+  return format('%d%09d', high, low)
+end
+
+local function plus(a, b)
+  if #a < 16 and #b < 16 then return format('%d', a + b) end -- as sum does; most of what there is to add
+  return sum(a, b, 1)
+end

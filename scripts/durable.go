@@ -1,9 +1,12 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -44,36 +47,75 @@ func (c *durable) Eval(ctx context.Context, script string, keys []string, args .
 	return c.run(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return p.Eval(ctx, script, keys, args...) })
 }
 
-// movedTries and movedWait bound how long run follows a slot that moves.
+// On a cluster, run follows a slot that moves for at most so many requests, and
+// waits so long, doubled each time, where nobody has the slot quite yet.
 const (
-	movedTries = 5
-	movedWait  = 20 * time.Millisecond
+	movedTries = 6
+	movedWait  = 10 * time.Millisecond
 )
 
-// run sends the script to the node that has the key, again while that is
-// another one than the client knows.
+// run sends the script to the node that has the key.
 func (c *durable) run(ctx context.Context, keys []string, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	cluster, ok := c.UniversalClient.(*redis.ClusterClient)
 	if !ok {
 		return c.confirmed(ctx, c.UniversalClient, script)
 	}
+	node, err := cluster.MasterForKey(ctx, keys[0])
+	if err != nil {
+		return failed(ctx, err)
+	}
+	send := script
 	for try := 1; ; try++ {
-		node, err := cluster.MasterForKey(ctx, keys[0])
-		if err != nil {
-			return failed(ctx, err)
-		}
-		cmd := c.confirmed(ctx, node, script)
-		_, moved := redis.IsMovedError(cmd.Err())
-		_, ask := redis.IsAskError(cmd.Err())
-		if !moved && !ask || try == movedTries {
+		cmd := c.confirmed(ctx, node, send)
+		moved, isMoved := redis.IsMovedError(cmd.Err())
+		ask, isAsk := redis.IsAskError(cmd.Err())
+		if !isMoved && !isAsk && !redis.IsTryAgainError(cmd.Err()) || try == movedTries {
 			return cmd
 		}
-		cluster.ReloadState(ctx)
+		var known bool
+		if node, known, err = masterAt(ctx, cluster, cmp.Or(moved, ask), keys[0]); err != nil {
+			return failed(ctx, err)
+		}
+		if send = script; isAsk && known { // this once: the slot is on its way there
+			send = asking(ctx, script)
+		}
+		if known {
+			continue
+		}
 		select {
 		case <-time.After(movedWait << try):
 		case <-ctx.Done():
 			return cmd
 		}
+	}
+}
+
+// masterAt is the primary at an address that another one named, and whether the
+// client knows it; otherwise it is the one that the client takes for the key's
+// own. It has the client ask the cluster first: by itself that would do so later.
+func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr, key string) (node *redis.Client, known bool, err error) {
+	var mu sync.Mutex // ForEachMaster calls from many goroutines
+	err = cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if master.Options().Addr == addr {
+			node = master
+		}
+		return nil
+	})
+	if err != nil || node != nil {
+		return node, node != nil, err
+	}
+	node, err = cluster.MasterForKey(ctx, key)
+	return node, false, err
+}
+
+// asking is a script for a node that takes a slot over and has to be told that
+// this is known.
+func asking(ctx context.Context, script func(redis.Pipeliner) *redis.Cmd) func(redis.Pipeliner) *redis.Cmd {
+	return func(p redis.Pipeliner) *redis.Cmd {
+		p.Do(ctx, "ASKING")
+		return script(p)
 	}
 }
 
@@ -101,8 +143,11 @@ func (c *durable) confirmed(ctx context.Context, node redis.Cmdable, script func
 		}
 	}
 	if fsync != nil {
-		if n, err := fsync.Int64Slice(); err != nil || len(n) != 2 || n[0] < 1 {
-			cmd.SetErr(notDurable(fmt.Sprintf("not on disk within %v; this takes AOF and WAITAOF, Redis 7.2 or Valkey", c.d.Timeout), err))
+		switch n, err := fsync.Int64Slice(); {
+		case err != nil && strings.Contains(err.Error(), "unknown command"):
+			cmd.SetErr(notDurable("the server has no WAITAOF, which takes Redis 7.2 or later, or Valkey", nil))
+		case err != nil || len(n) != 2 || n[0] < 1:
+			cmd.SetErr(notDurable(fmt.Sprintf("not on disk within %v, which takes AOF", c.d.Timeout), err))
 		}
 	}
 	return cmd

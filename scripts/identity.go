@@ -11,7 +11,7 @@ import (
 //go:embed identity.lua
 var identityLua string
 
-var identity = loadCounting(identityLua)
+var identity = loadGiving(FieldValue, "Lowered", identityLua)
 
 // FieldValue is the field that counts in an identity.
 const FieldValue = "Value"
@@ -37,10 +37,13 @@ func Identity(ctx context.Context, client redis.Scripter, keys Keys, r IdentityR
 	if r.Raise > 0 {
 		verb, wanted = "raise", r.Raise
 	}
-	got, err := take(ctx, client, identity, keys,
+	got, lowered, err := take(ctx, client, identity, keys,
 		verb, wanted, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name, r.Lowered)
 	if err != nil {
 		return got, err
+	}
+	if err := numbers([]string{lowered}, &got.Lowered); err != nil {
+		return Range{}, err
 	}
 	switch {
 	case r.Raise > 0 && (got.Low == 0 || got.Low == r.Raise && got.High == r.Raise):

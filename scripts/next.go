@@ -12,7 +12,7 @@ import (
 //go:embed next.lua
 var nextLua string
 
-var next = loadCounting(nextLua)
+var next = loadGiving(FieldMax, "Low", nextLua)
 
 // Keys are the keys that a script on one counter names.
 type Keys struct {
@@ -64,8 +64,9 @@ type Range struct {
 // it gets the same range, as long as nobody was given another one since. With
 // ErrNotDurable the range is given too, as one that must not be used.
 func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) (Range, error) {
-	got, err := take(ctx, client, next, keys,
+	got, before, err := take(ctx, client, next, keys,
 		r.Token, r.Capacity, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name)
+	got.Before = before
 	if err != nil {
 		return got, err
 	}
@@ -76,19 +77,20 @@ func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) 
 	return got, nil
 }
 
-// take runs a script that gives numbers. With ErrNotDurable it gives them too:
-// they were taken, and are not to be used.
-func take(ctx context.Context, client redis.Scripter, script *redis.Script, keys Keys, args ...any) (Range, error) {
-	reply, unconfirmed := run(ctx, client, script, 13, []string{keys.Counter, keys.Server, keys.Other}, args...)
+// take runs a script that gives numbers; last is what only this kind of counter
+// tells. With ErrNotDurable it gives them too: they were taken, and are not to
+// be used.
+func take(ctx context.Context, client redis.Scripter, script *redis.Script, keys Keys, args ...any) (got Range, last string, err error) {
+	reply, unconfirmed := run(ctx, client, script, 12, []string{keys.Counter, keys.Server, keys.Other}, args...)
 	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotDurable) {
-		return Range{}, unconfirmed
+		return Range{}, "", unconfirmed
 	}
-	got := Range{Prefix: reply[3], Tag: reply[4], Evidence: Evidence(reply[6]), Origin: reply[9], Before: reply[11]}
+	got = Range{Prefix: reply[3], Tag: reply[4], Evidence: Evidence(reply[6]), Origin: reply[9]}
 	if err := numbers(reply[:3], &got.Low, &got.High, &got.Epoch); err != nil {
-		return Range{}, err
+		return Range{}, "", err
 	}
-	if err := numbers([]string{reply[5], reply[7], reply[8], reply[10], reply[12]}, &got.Jump, &got.Issued, &got.Seconds, &got.Ranges, &got.Lowered); err != nil {
-		return Range{}, err
+	if err := numbers([]string{reply[5], reply[7], reply[8], reply[10]}, &got.Jump, &got.Issued, &got.Seconds, &got.Ranges); err != nil {
+		return Range{}, "", err
 	}
-	return got, unconfirmed
+	return got, reply[11], unconfirmed
 }

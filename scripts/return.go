@@ -12,10 +12,6 @@ var returnLua string
 
 var giveBack = load(returnLua)
 
-// pipelineLength bounds one round trip of ReturnAll, so that a large Close
-// holds up neither the server nor a buffer.
-const pipelineLength = 1000
-
 // ReturnRequest gives back Last+1..End of the range that Token was given.
 type ReturnRequest struct {
 	Counter string // key
@@ -26,17 +22,15 @@ type ReturnRequest struct {
 	Ranges  int64 // given then, with it
 }
 
-func (r ReturnRequest) keys() []string { return []string{r.Counter} }
-
-func (r ReturnRequest) args() []any {
-	return []any{r.Token, r.End, r.Last, r.Epoch, r.Ranges}
+func (r ReturnRequest) call() call {
+	return call{[]string{r.Counter}, []any{r.Token, r.End, r.Last, r.Epoch, r.Ranges}}
 }
 
 // Return reports whether the numbers were taken back. They are not when
 // anything happened to the counter since the range was given. It may be sent
 // twice: the second time does nothing and reports false.
 func Return(ctx context.Context, client redis.Scripter, r ReturnRequest) (bool, error) {
-	return returned(giveBack.Run(ctx, client, r.keys(), r.args()...))
+	return returned(r.call().run(ctx, client, giveBack))
 }
 
 // Returned is the outcome of one ReturnRequest.
@@ -48,46 +42,19 @@ type Returned struct {
 // ReturnAll returns many ranges in few round trips; the outcomes are in the
 // order of the requests. Like Return, it may be sent twice.
 func ReturnAll(ctx context.Context, client redis.UniversalClient, requests []ReturnRequest) []Returned {
+	calls := make([]call, len(requests))
+	for i, r := range requests {
+		calls[i] = r.call()
+	}
 	results := make([]Returned, len(requests))
-	for low := 0; low < len(requests); low += pipelineLength {
-		high := min(low+pipelineLength, len(requests))
-		if err := returnChunk(ctx, client, requests[low:high], results[low:high]); err != nil {
-			for i := range results[low:] {
-				results[low+i].Err = err
-			}
-			break
-		}
+	errs := runAll(ctx, client, giveBack, calls, func(i int, reply *redis.Cmd) (err error) {
+		results[i].OK, err = returned(reply)
+		return err
+	})
+	for i, err := range errs {
+		results[i].Err = err
 	}
 	return results
-}
-
-// returnChunk sends the first request by itself: that teaches the server the
-// script where it does not know it, so that the others need not carry it. It
-// gives an error when the server did not answer that.
-func returnChunk(ctx context.Context, client redis.UniversalClient, requests []ReturnRequest, results []Returned) error {
-	results[0].OK, results[0].Err = Return(ctx, client, requests[0])
-	if err := results[0].Err; err != nil && !Answered(err) {
-		return err
-	}
-	rest := requests[1:]
-	if len(rest) == 0 {
-		return nil
-	}
-	commands := make([]*redis.Cmd, len(rest))
-	_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
-		for i, r := range rest {
-			commands[i] = giveBack.EvalSha(ctx, p, r.keys(), r.args()...)
-		}
-		return nil
-	})
-	for i, command := range commands {
-		result := &results[i+1]
-		result.OK, result.Err = returned(command)
-		if redis.HasErrorPrefix(result.Err, "NOSCRIPT") { // flushed in between
-			result.OK, result.Err = Return(ctx, client, rest[i])
-		}
-	}
-	return nil
 }
 
 func returned(cmd *redis.Cmd) (bool, error) {

@@ -17,15 +17,14 @@
 
 local key, token, range_end, last, epoch, ranges = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-local end_value, last_value = decimal(range_end), decimal(last)
-if not end_value or not last_value or token == '' then
+if not decimal(range_end) or not decimal(last) or token == '' then
   return redis.error_reply('HILO_ARGUMENT return wants a token, and end and last as decimals')
 end
 
 local state, err = fields(key, 'Max', 'Lease', 'Origin', 'Epoch', 'Ranges')
 if err then return err end
 local max, lease, origin = state[1], state[2], state[3] or ''
-if max ~= range_end or lease ~= token or above(last_value, end_value) or
+if max ~= range_end or lease ~= token or above(last, range_end) or
     (state[4] or '0') ~= epoch or (state[5] or '0') ~= ranges or origin ~= replication_id() then
   return {'0', max or ''}
 end

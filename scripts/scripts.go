@@ -14,27 +14,35 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed decimal.lua
-var decimalLua string
+// What the verbs share. They are no verbs of their own: each is put in front of
+// those that need it, or behind.
+var (
+	//go:embed decimal.lua
+	decimalLua string
+	//go:embed state.lua
+	stateLua string
+	//go:embed server.lua
+	serverLua string
+	//go:embed counter.lua
+	counterLua string
+	//go:embed give.lua
+	giveLua string
+)
 
-//go:embed state.lua
-var stateLua string
-
-//go:embed counter.lua
-var counterLua string
-
-// load puts the shared functions in front of a verb.
-func load(verb string) *redis.Script {
-	return redis.NewScript(decimalLua + stateLua + verb)
+// load makes the script of a verb and of what it needs.
+func load(parts ...string) *redis.Script {
+	return redis.NewScript(decimalLua + stateLua + strings.Join(parts, "\n"))
 }
 
-// loadCounting is load for a verb that gives out numbers.
-func loadCounting(verb string) *redis.Script {
-	return load(counterLua + verb)
+// loadGiving is load for a verb that gives out numbers: field is the one that
+// counts, own one that only this kind of counter has.
+func loadGiving(field, own, verb string) *redis.Script {
+	return load(serverLua, fmt.Sprintf("local field, own = '%s', '%s'", field, own), counterLua, verb, giveLua)
 }
 
 // run calls a script and checks that the reply is a flat array of n strings.

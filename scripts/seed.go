@@ -10,7 +10,7 @@ import (
 //go:embed seed.lua
 var seedLua string
 
-var seed = load(seedLua)
+var seed = load(serverLua, seedLua)
 
 // FieldMax is the field that counts in a collection's counter.
 const FieldMax = "Max"

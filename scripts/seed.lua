@@ -17,33 +17,25 @@
 -- see that it is meant and no lost write.
 -- Sent twice: the second time changes nothing more, unless forced and a range was taken in between.
 
-local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
-local field, wanted, force, name = ARGV[1], decimal(ARGV[2]), ARGV[3] == '1', ARGV[4]
+local field, wanted, force, name = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4]
 
-if not wanted or (field ~= 'Max' and field ~= 'Value') then
+if not decimal(wanted) or (field ~= 'Max' and field ~= 'Value') then
   return redis.error_reply('HILO_ARGUMENT seed wants Max or Value, and a decimal from 0 to ' .. LARGEST)
 end
 
 local state, err = fields(key, field, 'Name', 'Lowered')
 if err then return err end
-local stood, lowered
-stood, err = number(key, field, state[1])
-if err then return err end
-lowered, err = number(key, 'Lowered', state[3])
-if err then return err end
-local server
-server, err = server_prefix(server_key)
-if err then return err end
-err = mixed(server, key, other_key)
-if err then return err end
+local stood, lowered = state[1] or '0', state[3] or '0'
+if not decimal(stood) then return refusal('CORRUPT', key, 'field ' .. field .. ' holds', stood, DECIMAL) end
+if not decimal(lowered) then return refusal('CORRUPT', key, 'field Lowered holds', lowered, DECIMAL) end
 
 local stands = stood
 if force or not state[1] or above(wanted, stood) then stands = wanted end
-local write = {'HSET', key, field, to_text(stands), 'Name', state[2] or name}
+local write = {'HSET', key, field, stands, 'Name', state[2] or name}
 if field == 'Value' and above(stood, stands) then
   write[#write + 1] = 'Lowered'
-  write[#write + 1] = to_text(lesser(plus(lowered, ONE), MOST))
+  write[#write + 1] = lesser(plus(lowered, '1'), LARGEST)
 end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 redis.call(unpack(write))
-return {to_text(stands), state[1] or ''}
+return {stands, state[1] or ''}

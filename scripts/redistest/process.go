@@ -22,6 +22,11 @@ const startTimeout = 10 * time.Second
 // configuration as command line, "--maxmemory", "1mb", and override what it has otherwise, except for where it listens.
 func Start(t testing.TB, b Binary, args ...string) *Server {
 	t.Helper()
+	return start(t, b, "", args)
+}
+
+func start(t testing.TB, b Binary, config string, args []string) *Server {
+	t.Helper()
 	// Not t.TempDir, whose name contains the test's: a socket's path may be no longer than about 104 bytes.
 	dir, err := os.MkdirTemp("", "hilo")
 	if err != nil {
@@ -29,7 +34,12 @@ func Start(t testing.TB, b Binary, args ...string) *Server {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 
-	p := &process{binary: b, dir: dir, args: args}
+	p := &process{binary: b, dir: dir, config: config, args: args}
+	if config != "" {
+		if err := os.WriteFile(p.configFile(), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := onFreePort(func(addr string) error {
 		p.tcp = addr
 		return p.start()
@@ -49,13 +59,16 @@ func Start(t testing.TB, b Binary, args ...string) *Server {
 type process struct {
 	binary   Binary
 	dir, tcp string
+	config   string // text of a file for its configuration, "": none
 	args     []string
+	busPort  string        // of a node of a cluster
 	cmd      *exec.Cmd     // the newest process
 	gone     chan struct{} // closed when it has ended; nil before the first
 }
 
-func (p *process) socket() string  { return filepath.Join(p.dir, "redis.sock") }
-func (p *process) logFile() string { return filepath.Join(p.dir, "server.log") }
+func (p *process) socket() string     { return filepath.Join(p.dir, "redis.sock") }
+func (p *process) configFile() string { return filepath.Join(p.dir, "server.conf") }
+func (p *process) logFile() string    { return filepath.Join(p.dir, "server.log") }
 
 // alwaysDebugs knows the servers that have DEBUG without asking, and do not know the setting for it.
 var alwaysDebugs = regexp.MustCompile(`^redis-[1-6]\.`)
@@ -64,12 +77,17 @@ func (p *process) arguments() []string {
 	_, port, _ := net.SplitHostPort(p.tcp)
 	defaults := []string{
 		"--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning", "--dir", p.dir,
+		"--repl-diskless-sync-delay", "0", // replicas need not wait for others
 	}
 	if !alwaysDebugs.MatchString(p.binary.Name) {
 		defaults = append(defaults, "--enable-debug-command", "local")
 	}
 	listen := []string{"--bind", "127.0.0.1", "--port", port, "--unixsocket", p.socket()}
-	return slices.Concat(defaults, p.args, listen)
+	arguments := slices.Concat(defaults, p.args, listen)
+	if p.config != "" { // a file has to come first
+		arguments = slices.Insert(arguments, 0, p.configFile())
+	}
+	return arguments
 }
 
 func (p *process) start() error {

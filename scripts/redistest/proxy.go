@@ -15,11 +15,12 @@ import (
 // Proxy stands between clients and a Server and makes the faults of a network. It dials the server anew for each
 // connection, so it stays of use when the server is killed and restarted. Safe for concurrent use.
 type Proxy struct {
-	server   *Server
 	listener net.Listener
 	running  sync.WaitGroup // the accept loop and all links
 
 	mu       sync.Mutex // guards the rest; held for no I/O that could wait
+	server   *Server
+	tamper   func(reply []byte) (delay time.Duration, pass int)
 	closed   bool
 	refusing bool
 	drops    []*drop
@@ -56,7 +57,7 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Options are the server's options with the proxy's address.
 func (p *Proxy) Options() *redis.Options {
-	opts := p.server.Options()
+	opts := p.target().Options()
 	opts.Network, opts.Addr = "tcp", p.Addr()
 	return opts
 }
@@ -71,6 +72,23 @@ func (p *Proxy) DropReply(match string) (dropped <-chan struct{}) {
 	defer p.mu.Unlock()
 	p.drops = append(p.drops, d)
 	return d.dropped
+}
+
+// Redirect has connections lead to s from now on, as an address that moves with the primary does. Those that are open are
+// cut.
+func (p *Proxy) Redirect(s *Server) {
+	p.mu.Lock()
+	p.server = s
+	p.mu.Unlock()
+	p.Cut()
+}
+
+// Tamper has fate decide on every piece of a reply: how long it is held back, and how many of its bytes are passed on; with
+// fewer than all of them the connection is cut behind them. nil takes it away. fate must be safe for concurrent use.
+func (p *Proxy) Tamper(fate func(reply []byte) (delay time.Duration, pass int)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tamper = fate
 }
 
 // Refuse makes the proxy close new connections as soon as it has accepted them, until it is called with false. Those
@@ -117,7 +135,7 @@ func (p *Proxy) serve(client net.Conn) {
 		return
 	}
 	var replies sync.WaitGroup
-	replies.Go(l.passReplies)
+	replies.Go(func() { p.passReplies(l) })
 	p.passRequests(l)
 	replies.Wait()
 
@@ -134,13 +152,14 @@ func (p *Proxy) connect(client net.Conn) *link {
 	if refusing {
 		return nil
 	}
-	server, err := net.DialTimeout(p.server.Network(), p.server.Addr(), 5*time.Second)
+	to := p.target()
+	server, err := net.DialTimeout(to.Network(), to.Addr(), 5*time.Second)
 	if err != nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.closed || p.server != to {
 		_ = server.Close()
 		return nil
 	}
@@ -183,7 +202,13 @@ func (p *Proxy) takeDrop(request []byte) *drop {
 	return d
 }
 
-func (l *link) passReplies() {
+func (p *Proxy) target() *Server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.server
+}
+
+func (p *Proxy) passReplies(l *link) {
 	defer l.close()
 	chunk := make([]byte, 64<<10)
 	for {
@@ -195,10 +220,26 @@ func (l *link) passReplies() {
 			close(d.dropped)
 			return
 		}
-		if _, err := l.client.Write(chunk[:n]); err != nil {
+		pass := p.fate(chunk[:n])
+		if _, err := l.client.Write(chunk[:pass]); err != nil || pass < n {
 			return
 		}
 	}
+}
+
+// fate is how much of a piece of a reply is passed on, when its delay is over.
+func (p *Proxy) fate(reply []byte) int {
+	p.mu.Lock()
+	tamper := p.tamper
+	p.mu.Unlock()
+	if tamper == nil {
+		return len(reply)
+	}
+	delay, pass := tamper(reply)
+	if delay > 0 {
+		<-time.After(delay)
+	}
+	return pass
 }
 
 func (l *link) close() {

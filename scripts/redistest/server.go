@@ -34,6 +34,16 @@ func (s *Server) Addr() string { return s.addr }
 // URL is the server's TCP address as redis://127.0.0.1:port/0. It stays the same over Restart.
 func (s *Server) URL() string { return "redis://" + s.tcp + "/0" }
 
+// HostPort is the server's TCP address as 127.0.0.1:port. It stays the same over Restart.
+func (s *Server) HostPort() string { return s.tcp }
+
+// Dir is a real server's directory, where its persistence writes.
+func (s *Server) Dir() string {
+	s.t.Helper()
+	s.mustBeReal("Dir")
+	return s.process.dir
+}
+
 // Options are fresh options of a client of this server, for the caller to change. Note that go-redis resends a command
 // up to three times by itself; a test of lost replies may want MaxRetries: -1.
 func (s *Server) Options() *redis.Options {

@@ -1,0 +1,145 @@
+package allocator
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func hiloState(name string, max int64) State {
+	return State{Kind: KindHiLo, Counter: Counter{Name: name, Max: max}}
+}
+
+func TestCheckImportTellsWhatImportDoesAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		m := mustAdmin(t, s, "")
+		if _, err := m.Seed(t.Context(), "orders", 100, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.SeedIdentity(t.Context(), "people", 5, false); err != nil {
+			t.Fatal(err)
+		}
+		client.HSet(t.Context(), "{Raven}/HiLo/bad", "Max", "x")
+		client.HSet(t.Context(), "{Raven}/HiLo/lost", "Ranges", "5") // Max went, and an import mends it
+		states := []State{
+			hiloState("Orders", 90), hiloState("orders", 110), hiloState("new", 7), hiloState("people", 1), hiloState("bad", 1),
+			hiloState("lost", 1000), hiloState("a/b", 1), hiloState("minus", -1), {Kind: "none", Counter: Counter{Name: "none"}},
+			{Kind: KindIdentity, Counter: Counter{Name: "people", Max: 8}},
+			{Kind: KindServerSide, Counter: Counter{Max: 27}},
+			{Kind: KindServerSide, Counter: Counter{Max: math.MaxInt64}},
+		}
+		want := []struct {
+			Imported
+			err error
+		}{
+			{Imported{Existed: true, Before: 100, Now: 100}, nil}, {Imported{Existed: true, Before: 100, Now: 110}, nil},
+			{Imported{Now: 7}, nil}, {Imported{}, ErrMixed}, {Imported{}, ErrCorrupt},
+			{Imported{Now: 1000}, nil}, {Imported{}, ErrInvalidName}, {Imported{}, ErrInvalidOptions}, {Imported{}, ErrInvalidOptions},
+			{Imported{Existed: true, Before: 5, Now: 8}, nil}, {Imported{Now: 27}, nil}, {Imported{}, ErrInvalidOptions},
+		}
+		before := client.DBSize(t.Context()).Val()
+		checked := m.CheckImport(t.Context(), prefix.Server{}, states)
+		if after := client.DBSize(t.Context()).Val(); after != before {
+			t.Errorf("the check wrote: %d keys, before %d", after, before)
+		}
+		imported := m.Import(t.Context(), states)
+		for i := range states {
+			for what, got := range map[string]Imported{"check": checked[i], "import": imported[i]} {
+				if !errors.Is(got.Err, want[i].err) || got.Existed != want[i].Existed || got.Before != want[i].Before || got.Now != want[i].Now {
+					t.Errorf("%s of %s %s: %+v, want %+v", what, states[i].Kind, states[i].Name, got, want[i])
+				}
+			}
+		}
+		if got := m.CheckImport(t.Context(), prefix.Server{NodeTag: "A"}, states[3:4])[0]; got.Err != nil || got.Now != 1 {
+			t.Errorf("with a tag both kinds are fine: %+v", got)
+		}
+		if got, err := m.ServerSide(t.Context()); err != nil || got.Max != 27 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if got, err := m.Identity(t.Context(), "People|"); err != nil || got.Max != 8 || got.Name != "people" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestImportOfManySurvivesALostServer(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		opts := s.Options()
+		opts.MaxRetries, opts.DialerRetries = -1, 1
+		opts.ReadTimeout = time.Minute // miniredis is slow under -race
+		client := redis.NewClient(opts)
+		defer func() { _ = client.Close() }()
+		m, err := NewAdmin(client, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		states := make([]State, 2500)
+		for i := range states {
+			states[i] = hiloState(fmt.Sprintf("c%d", i), int64(i))
+		}
+		for i, got := range m.Import(t.Context(), states) {
+			if got.Err != nil || got.Now != int64(i) {
+				t.Fatalf("%d: %+v", i, got)
+			}
+		}
+		s.Kill()
+		for _, got := range append(m.Import(t.Context(), states), m.CheckImport(t.Context(), prefix.Server{}, states)...) {
+			if !errors.Is(got.Err, ErrUnavailable) {
+				t.Fatalf("%+v", got)
+			}
+		}
+	})
+}
+
+func TestCountersOfAFilterOnly(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		m := mustAdmin(t, s, "a*b")
+		for _, name := range []string{"Orders", "orders-old", "people"} {
+			if _, err := m.Seed(t.Context(), name, 1, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for glob, want := range map[string]int{"ORD*": 2, "orders": 1, "*": 3, "peopl[a-f]": 1, "x*": 0, "?eople": 1} {
+			got := 0
+			for _, err := range m.WithFilter(glob).Counters(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got++
+			}
+			if got != want {
+				t.Errorf("%s: %d counters, want %d", glob, got, want)
+			}
+		}
+	})
+}
+
+// TestACounterWithoutItsMaxIsNotPassedOver: an export that left it out would have it begin at 1 elsewhere.
+func TestACounterWithoutItsMaxIsNotPassedOver(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		m := mustAdmin(t, s, "")
+		s.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Ranges", "5")
+		n := 0
+		for _, err := range m.Counters(t.Context()) {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%v", err)
+			}
+			n++
+		}
+		if n != 1 {
+			t.Errorf("%d counters", n)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// scanCount is how many keys the server looks at per step of a scan.
+const scanCount = 1000
+
+// Counters gives every counter of the namespace, in no order. It scans, so it
+// neither blocks the server nor is a snapshot; one that is added or removed
+// meanwhile may be missed. After an error about one counter it goes on; any
+// other error is the last thing it gives.
+func (m *Admin) Counters(ctx context.Context) iter.Seq2[Counter, error] {
+	return m.all(ctx, m.storage(KindHiLo))
+}
+
+// Identities is Counters for identities.
+func (m *Admin) Identities(ctx context.Context) iter.Seq2[Counter, error] {
+	return m.all(ctx, m.storage(KindIdentity))
+}
+
+func (m *Admin) all(ctx context.Context, s storage) iter.Seq2[Counter, error] {
+	return func(yield func(Counter, error) bool) {
+		client, err := m.primary(ctx)
+		if err != nil {
+			yield(Counter{}, adminError(ctx, s.prefix+"*", err))
+			return
+		}
+		seen := make(map[string]bool) // SCAN may give a key twice
+		var cursor uint64
+		for {
+			keys, next, err := client.Scan(ctx, cursor, escapeGlob(s.prefix)+m.filter, scanCount).Result()
+			if err != nil {
+				yield(Counter{}, adminError(ctx, s.prefix+"*", err))
+				return
+			}
+			fresh := keys[:0]
+			for _, key := range keys {
+				if !seen[key] {
+					seen[key] = true
+					fresh = append(fresh, key)
+				}
+			}
+			if !s.page(ctx, client, fresh, yield) {
+				return
+			}
+			if cursor = next; cursor == 0 {
+				return
+			}
+		}
+	}
+}
+
+// page reads the counters under some keys in one round trip.
+func (s storage) page(ctx context.Context, client redis.Cmdable, keys []string, yield func(Counter, error) bool) bool {
+	reads := make([]*redis.SliceCmd, len(keys))
+	_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		for i, key := range keys {
+			reads[i] = s.read(ctx, p, key)
+		}
+		return nil
+	})
+	for i, read := range reads {
+		counter, err := s.counter(ctx, keys[i], read)
+		if errors.Is(err, ErrNotSeeded) { // removed since it was scanned
+			continue
+		}
+		if !yield(counter, err) {
+			return false
+		}
+	}
+	return true
+}
+
+// primary is the node that holds the namespace: its keys share one slot.
+func (m *Admin) primary(ctx context.Context) (redis.Cmdable, error) {
+	if cluster, ok := m.client.(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, m.keys.Server())
+	}
+	return m.client, nil
+}
+
+// escapeGlob has a pattern match text as it stands.
+func escapeGlob(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
+}

@@ -1,0 +1,113 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestAServerThatWillNotServeIsUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []string{
+		"READONLY You can't write against a read only replica.",
+		"LOADING Redis is loading the dataset in memory",
+		"NOPERM this user has no permissions to run the 'evalsha' command",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"CLUSTERDOWN The cluster is down",
+		"MISCONF Redis is configured to save RDB snapshots",
+	} {
+		t.Run(strings.Fields(reply)[0], func(t *testing.T) {
+			t.Parallel()
+			s := redistest.StartMini(t)
+			a := mustNew(t, s.Client(t), Options{})
+			s.Hook(func(cmd string, _ []string) string {
+				if cmd == "EVALSHA" || cmd == "EVAL" {
+					return reply
+				}
+				return ""
+			})
+			if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), reply) {
+				t.Errorf("%v", err)
+			}
+			s.Hook(nil)
+			if got := mustNumber(t, a, "orders"); got != 1 {
+				t.Errorf("afterwards %d", got)
+			}
+		})
+	}
+}
+
+func TestAReplicaThatIsReadOnlyIsUnavailable(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		a := mustNew(t, client, Options{MinCapacity: 1, MaxCapacity: 1, Runway: time.Nanosecond})
+		mustNumber(t, a, "orders")
+		if err := client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		for range 100 { // far more than it may hold ahead
+			if _, err := a.Next(t.Context(), "orders"); err != nil {
+				if !errors.Is(err, ErrUnavailable) {
+					t.Error(err)
+				}
+				return
+			}
+		}
+		t.Error("it gave ranges")
+	})
+}
+
+// untilServed takes a number as soon as the server serves.
+func untilServed(t *testing.T, a *Allocator) int64 {
+	t.Helper()
+	for {
+		n, err := a.NextNumber(t.Context(), "orders")
+		if err == nil {
+			return n
+		}
+		if !errors.Is(err, ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRedisAwayKeepsNobodyLongerThanTheirTime(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		a := mustNew(t, s.Client(t), Options{})
+		c := mustCollection(t, a, "orders")
+		for _, away := range []struct {
+			name string
+			do   func()
+		}{{"stopped", s.Pause}, {"killed", s.Kill}} {
+			away.do()
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			start := time.Now()
+			_, err := c.Next(ctx)
+			took := time.Since(start)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
+				t.Errorf("%s: %v", away.name, err)
+			}
+			if took > 5*time.Second { // generous for a busy machine; the exact time is held in a bubble
+				t.Errorf("%s: it took %v", away.name, took)
+			}
+			if _, ok := c.TryNext(); ok {
+				t.Errorf("%s: TryNext has a number", away.name)
+			}
+		}
+		s.Restart()
+		for {
+			if _, err := c.Next(t.Context()); err == nil {
+				break
+			} else if !errors.Is(err, ErrUnavailable) {
+				t.Fatal(err)
+			}
+		}
+	})
+}

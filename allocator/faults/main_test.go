@@ -1,0 +1,49 @@
+package faults
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+var long = flag.Duration("long", 0, "how long those tests run that can go on for ever; 0: for some seconds")
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis reports what tests bring about on purpose
+	if text := os.Getenv(jobEnv); text != "" {
+		os.Exit(workerMain(text))
+	}
+	flag.Parse()
+	// These tests wait for servers and workers most of the time: more of them can run than there are processors.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+// duration is how long a test runs that can go on for ever.
+func duration(short time.Duration) time.Duration {
+	if *long > 0 {
+		return *long
+	}
+	return short
+}
+
+func pass(d time.Duration) { <-time.After(d) }
+
+// eachServer runs a test for each kind of real server.
+func eachServer(t *testing.T, test func(t *testing.T, b redistest.Binary)) {
+	t.Helper()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, b)
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package allocator
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// observed is a logger and what it wrote.
+func observed() (*zap.Logger, *observer.ObservedLogs) {
+	core, logs := observer.New(zapcore.WarnLevel)
+	return zap.New(core), logs
+}
+
+func TestACounterThatVanishesIsGoneOnAboveTheFloor(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		log, logs := observed()
+		a := mustNew(t, client, Options{MinCapacity: 10, MaxCapacity: 10, Runway: time.Nanosecond, Logger: log})
+		for range 30 {
+			mustNumber(t, a, "orders")
+		}
+		seen := statsOf(a).Reserved
+		client.Del(t.Context(), "{Raven}/HiLo/orders")
+		var numbers []int64
+		for range 50 {
+			numbers = append(numbers, mustNumber(t, a, "orders"))
+		}
+		wantDistinct(t, numbers)
+		if last := numbers[len(numbers)-1]; last <= seen+1024 {
+			t.Errorf("it goes on at %d", last)
+		}
+		errs := logs.FilterLevelExact(zapcore.ErrorLevel).All()
+		if len(errs) != 1 || errs[0].ContextMap()["evidence"] != "missing" {
+			t.Errorf("logged %v", logs.All())
+		}
+		if got := statsOf(a).Jumps; got != 1 {
+			t.Errorf("%d jumps", got)
+		}
+	})
+}
+
+// A Redis without persistence is killed while workers run, and comes back
+// without any counter; then with the counter as of some time before. The bare
+// way, an INCRBY per range, gives numbers twice: the test shows that first.
+func TestAKilledRedisThatForgetsGivesNoNumberTwice(t *testing.T) {
+	t.Parallel()
+	const workers, each = 8, 3000
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+
+		bare := func() []int64 {
+			return fleet(t, workers, 10, func(int) (int64, error) { return client.Incr(t.Context(), "bare").Result() })
+		}
+		before := bare()
+		s.Restart()
+		if after := bare(); after[0] > int64(len(before)) {
+			t.Error("the bare way did not show the fault")
+		}
+
+		log, logs := observed()
+		a := mustNew(t, s.Client(t), Options{Logger: log, MaxCapacity: 64, Runway: 10 * time.Millisecond})
+		next := func(int) (int64, error) {
+			for {
+				n, err := a.NextNumber(t.Context(), "orders")
+				if err == nil || !errors.Is(err, ErrUnavailable) {
+					return n, err
+				}
+			}
+		}
+		var numbers []int64
+		var wg sync.WaitGroup
+		wg.Go(func() { numbers = fleet(t, workers, each, next) })
+		for statsOf(a).Issued < workers*each/3 {
+		}
+		s.Restart()
+		wg.Wait()
+		wantDistinct(t, numbers)
+		if len(numbers) != workers*each {
+			t.Errorf("%d numbers", len(numbers))
+		}
+		if jumps := logs.FilterField(zap.String("key", "{Raven}/HiLo/orders")).Len(); jumps != 1 {
+			t.Errorf("%d lines about the jump: %v", jumps, logs.All())
+		}
+	})
+}
+
+func TestAPromotedServerWithOlderStateMakesTheCounterJumpOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		proxy := redistest.NewProxy(t, s)
+		throughProxy := redis.NewClient(proxy.Options())
+		t.Cleanup(func() { _ = throughProxy.Close() })
+		log, logs := observed()
+		opts := Options{MinCapacity: 10, MaxCapacity: 10, Runway: time.Nanosecond, Logger: log}
+		old, fresh := mustNew(t, throughProxy, opts), mustNew(t, throughProxy, opts)
+		var numbers []int64
+		for range 5 {
+			numbers = append(numbers, mustNumber(t, old, "orders"))
+		}
+		snapshot := client.HGetAll(t.Context(), "{Raven}/HiLo/orders").Val()
+		for range 25 {
+			numbers = append(numbers, mustNumber(t, old, "orders"))
+		}
+		proxy.Refuse(true) // nobody asks before the older state is back
+		proxy.Cut()
+		s.Restart()
+		client.HSet(t.Context(), "{Raven}/HiLo/orders", snapshot)
+		proxy.Refuse(false)
+		for range 50 { // the fresh one has no floor; only the origin tells it, if it asks first
+			numbers = append(numbers, untilServed(t, fresh), untilServed(t, old))
+		}
+		wantDistinct(t, numbers)
+		warnings := logs.FilterMessageSnippet("jumped").All()
+		if len(warnings) != 1 || warnings[0].Level != zapcore.WarnLevel || warnings[0].ContextMap()["jump"] == int64(0) {
+			t.Errorf("logged %v", warnings)
+		}
+	})
+}

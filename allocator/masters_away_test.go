@@ -1,0 +1,303 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestOneOfTwoMastersMayBeLostAtAnyTime(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		a := mustMulti(t, Options{MaxCapacity: 32, Runway: time.Nanosecond},
+			Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		seen := map[string]bool{}
+		take := func(n int) (last string) {
+			t.Helper()
+			for range n {
+				id, err := a.Next(t.Context(), "orders")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if seen[id] {
+					t.Fatalf("%s was given twice", id)
+				}
+				seen[id] = true
+				last = id
+			}
+			return last
+		}
+		wants := func(which string) {
+			t.Helper()
+			for range 2000 {
+				if strings.Contains(take(1), which) {
+					return
+				}
+			}
+			t.Errorf("no identifier of %s: %+v", which, a.Stats().Servers)
+		}
+		if id := take(1); id != "orders/NorthServer/1" {
+			t.Errorf("the first is %s", id)
+		}
+		north.Kill()
+		wants("SouthServer")
+		north.Restart() // empty
+		setPrefix(t, north, "NorthServer/")
+		for a.Stats().Servers[0].RetryIn > 0 {
+			<-time.After(time.Millisecond)
+		}
+		wants("NorthServer")
+		south.Kill()
+		take(500)
+		if err := a.Close(t.Context()); err != nil && !strings.Contains(err.Error(), "orders on south") {
+			t.Error(err)
+		}
+	})
+}
+
+// A master that was emptied, or that comes back empty, has no prefix. No identifier is made with it, and the other one
+// serves, until it has its prefix again.
+func TestAMasterWithoutItsPrefixIsLeftForTheOther(t *testing.T) {
+	t.Parallel()
+	lose := func(t *testing.T, s *redistest.Server) {
+		t.Helper()
+		if n, err := s.Client(t).Del(t.Context(), "{Raven}/ServerPrefixForHilo").Result(); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	tests := []struct {
+		name          string
+		before, after func(t *testing.T, north *redistest.Server) // the first identifier
+	}{
+		{"the preferred one, which gave all so far", nil, lose},
+		{"the preferred one, that was away", func(_ *testing.T, north *redistest.Server) {
+			north.Kill()
+		}, func(_ *testing.T, north *redistest.Server) { north.Restart() }}, // empty
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+				north, south := masters(t, s)
+				log, logs := observed()
+				a := mustMulti(t, Options{MaxCapacity: 32, Runway: time.Nanosecond, RefillTimeout: time.Minute, Logger: log},
+					Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+				if test.before != nil {
+					test.before(t, north)
+				}
+				next := func() string {
+					t.Helper()
+					id, err := a.Next(t.Context(), "orders")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !strings.HasPrefix(id, "orders/NorthServer/") && !strings.HasPrefix(id, "orders/SouthServer/") {
+						t.Fatalf("%s has no prefix", id)
+					}
+					return id
+				}
+				next()
+				test.after(t, north)
+				for !errors.Is(a.Stats().Servers[0].Err, ErrPrefixMissing) {
+					next()
+				}
+				for range 200 {
+					next()
+				}
+				if id, err := a.Resolve(t.Context(), "orders/"); err != nil || !strings.HasPrefix(id, "orders/SouthServer/") {
+					t.Errorf("server-side: %q, %v", id, err)
+				}
+				if _, err := a.NextIdentity(t.Context(), "companies"); err != nil { // which takes no prefix, and proves none
+					t.Error(err)
+				}
+				if st := a.Stats(); st.Servers[0].Up || !st.Servers[1].Up || st.Collections[0].Failures != 0 {
+					t.Errorf("%+v", st)
+				}
+				if logs.FilterMessageSnippet("left for its prefix").Len() == 0 {
+					t.Errorf("logged %v", logs.All())
+				}
+				setPrefix(t, north, "NorthServer/")
+				for a.Stats().Servers[0].RetryIn > 0 {
+					<-time.After(time.Millisecond)
+				}
+				for !strings.HasPrefix(next(), "orders/NorthServer/") {
+				}
+			})
+		})
+	}
+}
+
+// Settings that were never right are told at once, and as long as they are not.
+func TestAPreferredMasterThatNeverHadAPrefixIsAnError(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		setPrefix(t, north, "")
+		a := mustMulti(t, Options{RefillTimeout: time.Minute}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		for range 3 {
+			if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixMissing) || !strings.Contains(err.Error(), "north") {
+				t.Errorf("%q, %v", id, err)
+			}
+		}
+		setPrefix(t, north, "NorthServer/")
+		if id, err := a.Next(t.Context(), "orders"); err != nil || !strings.HasPrefix(id, "orders/NorthServer/") {
+			t.Errorf("%q, %v", id, err)
+		}
+	})
+}
+
+// Two that come to have one prefix give nothing, neither of them, until one is set right.
+func TestMastersThatComeToHaveOnePrefixGiveNothingUntilOneIsSetRight(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		a := mustMulti(t, Options{MaxCapacity: 32, Runway: time.Nanosecond, RefillTimeout: time.Minute},
+			Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		if _, err := a.Resolve(t.Context(), "orders/"); err != nil { // of north
+			t.Fatal(err)
+		}
+		got, err := a.serverSide(t.Context(), a.servers[1], "orders") // both are known
+		if err != nil || !strings.HasPrefix(got, "orders/SouthServer/") {
+			t.Fatal(got, err)
+		}
+		setPrefix(t, north, "SouthServer/")
+		for range 3 {
+			if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixConflict) {
+				t.Fatalf("%q, %v", id, err)
+			}
+		}
+		setPrefix(t, south, "WestServer/")
+		for {
+			id, err := a.Next(t.Context(), "orders")
+			if err == nil {
+				if strings.HasPrefix(id, "orders/NorthServer/") {
+					t.Error(id)
+				}
+				return
+			}
+			if !errors.Is(err, ErrPrefixConflict) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestWithAllMastersDownItIsUnavailable(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		a := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		north.Kill()
+		south.Kill()
+		_, err := a.Next(t.Context(), "orders")
+		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "north") || !strings.Contains(err.Error(), "south") {
+			t.Errorf("it does not name both: %v", err)
+		}
+		for i, server := range a.Stats().Servers {
+			if server.Up || server.Failures != 1 || server.Err == nil || server.Name != []string{"north", "south"}[i] {
+				t.Errorf("%+v", server)
+			}
+		}
+		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("identity: %v", err)
+		}
+	})
+}
+
+// In a bubble, where time is exact: a master that hangs is left within one
+// refill, asked again ever more seldom, and preferred again when it is back.
+func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		north, south := &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
+		a := newAllocator(opts,
+			&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
+			&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
+		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		c := mustCollection(t, a, "orders")
+		north.set(func() { north.hangs = true })
+		start := time.Now()
+		if id, err := c.Next(t.Context()); err != nil || id != "orders/S/1" || time.Since(start) != opts.RefillTimeout {
+			t.Errorf("%s, %v after %v", id, err, time.Since(start))
+		}
+		for time.Since(start) < 5*time.Minute {
+			if _, err := c.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		if calls := north.calls(); calls < 10 || calls > 30 {
+			t.Errorf("the one that hangs was asked %d times in 5 minutes", calls)
+		}
+		north.set(func() { north.hangs = false })
+		for range 1000 {
+			id, err := c.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(id, "orders/N/") {
+				return
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		t.Error("it was not preferred again")
+	})
+}
+
+// A master that has been away for long is left alone for up to half a minute. It
+// is asked nevertheless when the other one goes away too.
+func TestOneMasterUpIsEnoughHoweverLongItWasAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		north, south := &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
+		a := newAllocator(opts,
+			&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
+			&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
+		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		c := mustCollection(t, a, "orders")
+		north.set(func() { north.hangs = true })
+		for start := time.Now(); time.Since(start) < 5*time.Minute || a.Stats().Servers[0].RetryIn < 10*time.Second; {
+			if _, err := c.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		north.set(func() { north.hangs = false })
+		south.set(func() { south.hangs = true })
+		for range 1000 {
+			if _, err := c.Next(t.Context()); err != nil {
+				t.Fatalf("north is up: %v", err)
+			}
+		}
+
+		// With both away for long, the first that is back is found as soon as that of one server.
+		north.set(func() { north.hangs = true })
+		for start := time.Now(); time.Since(start) < 5*time.Minute; {
+			_, _ = c.Next(t.Context())
+		}
+		south.set(func() { south.hangs = false })
+		start := time.Now()
+		for {
+			if _, err := c.Next(t.Context()); err == nil {
+				break
+			}
+		}
+		if took := time.Since(start); took > longestBackoff+2*2*opts.RefillTimeout {
+			t.Errorf("it took %v to find the one that is back", took)
+		}
+	})
+}

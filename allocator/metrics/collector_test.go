@@ -1,0 +1,313 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/metrics"
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestEveryMetricIsWhatStatsSays(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		setPrefix(t, client, prefix.Server{ServerPrefix: "NorthServer/", NodeTag: "A"})
+		ids := newAllocator(t, client, allocator.Options{Limit: 1000})
+		take(t, ids, "orders", 3)
+		take(t, ids, "Orders", 2)
+		if _, err := ids.NextIdentity(t.Context(), "companies"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ids.NextIdentity(t.Context(), "companies"); err != nil {
+			t.Fatal(err)
+		}
+		got := gather(t, newCollector(t, metrics.Options{}, ids))
+		got.want(t, map[string]float64{
+			`hilo_ids_issued_total{collection="orders"}`:                      5,
+			`hilo_ids_reserved_total{collection="orders"}`:                    64,
+			`hilo_ids_returned_total{collection="orders"}`:                    0,
+			`hilo_ids_burnt_total{collection="orders"}`:                       0,
+			`hilo_ids_held{collection="orders"}`:                              59,
+			`hilo_ranges_total{collection="orders"}`:                          2,
+			`hilo_waits_total{collection="orders"}`:                           2,
+			`hilo_greatest_number{collection="orders"}`:                       64,
+			`hilo_headroom_ratio{collection="orders"}`:                        0.936,
+			`hilo_collections`:                                                1,
+			`hilo_server_up{server="redis"}`:                                  1,
+			`hilo_server_retry_seconds{server="redis"}`:                       0,
+			`hilo_server_info{prefix="NorthServer/",server="redis",tag="A"}`:  1,
+			`hilo_epoch_jumps_total{evidence="floor",server="redis"}`:         0,
+			`hilo_epoch_jumps_total{evidence="missing",server="redis"}`:       0,
+			`hilo_epoch_jumps_total{evidence="origin",server="redis"}`:        0,
+			`hilo_refill_seconds{server="redis"}`:                             2,
+			`hilo_identity_seconds{server="redis"}`:                           2,
+			`hilo_refill_failures_total{kind="exhausted",server="redis"}`:     0,
+			`hilo_identity_failures_total{kind="unavailable",server="redis"}`: 0,
+			`hilo_identity_failures_total{kind="not_durable",server="redis"}`: 0,
+			`hilo_refill_failures_total{kind="unavailable",server="redis"}`:   0,
+			`hilo_refill_failures_total{kind="prefix",server="redis"}`:        0,
+			`hilo_refill_failures_total{kind="mixed",server="redis"}`:         0,
+			`hilo_refill_failures_total{kind="corrupt",server="redis"}`:       0,
+			`hilo_refill_failures_total{kind="not_seeded",server="redis"}`:    0,
+			`hilo_refill_failures_total{kind="not_durable",server="redis"}`:   0,
+			`hilo_identity_failures_total{kind="not_seeded",server="redis"}`:  0,
+			`hilo_identity_failures_total{kind="exhausted",server="redis"}`:   0,
+			`hilo_identity_failures_total{kind="corrupt",server="redis"}`:     0,
+			`hilo_identity_failures_total{kind="prefix",server="redis"}`:      0,
+			`hilo_identity_failures_total{kind="mixed",server="redis"}`:       0,
+		})
+		if runway := got[`hilo_runway_seconds{collection="orders"}`]; runway <= 0 {
+			t.Errorf("runway %v", runway)
+		}
+
+		if err := ids.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		gather(t, newCollector(t, metrics.Options{}, ids)).want(t, map[string]float64{
+			// "Orders" took the newest range, so 3..32 of "orders" cannot be returned.
+			`hilo_ids_returned_total{collection="orders"}`: 30,
+			`hilo_ids_burnt_total{collection="orders"}`:    29,
+			`hilo_ids_held{collection="orders"}`:           0,
+			`hilo_runway_seconds{collection="orders"}`:     0,
+		})
+	})
+}
+
+func TestFailuresAndJumpsAreCountedByTheirKind(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		ids := newAllocator(t, client, allocator.Options{MinCapacity: 1, MaxCapacity: 1, Limit: 5000})
+		collector := newCollector(t, metrics.Options{}, ids)
+		orders, err := ids.Collection("orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := func() { // Take of as much as a range has fetches nothing ahead
+			if _, err := orders.Take(t.Context(), 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		request()
+		for _, change := range []func() error{
+			func() error { return client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 1).Err() },
+			func() error {
+				return client.HSet(t.Context(), "{Raven}/HiLo/orders", "Origin", strings.Repeat("f", 40)).Err()
+			},
+			func() error { return client.Del(t.Context(), "{Raven}/HiLo/orders").Err() },
+		} {
+			if err := change(); err != nil {
+				t.Fatal(err)
+			}
+			request()
+		}
+		if err := client.Set(t.Context(), "{Raven}/HiLo/users", "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ids.Next(t.Context(), "users"); !errors.Is(err, allocator.ErrCorrupt) {
+			t.Errorf("users: %v", err)
+		}
+		if err := client.HSet(t.Context(), "{Raven}/HiLo/full", "Max", 5000).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ids.Next(t.Context(), "full"); !errors.Is(err, allocator.ErrExhausted) {
+			t.Errorf("full: %v", err)
+		}
+		got := gather(t, collector)
+		for _, evidence := range []string{"floor", "origin", "missing"} {
+			if n := got[fmt.Sprintf(`hilo_epoch_jumps_total{evidence=%q,server="redis"}`, evidence)]; n != 1 {
+				t.Errorf("%s: %v jumps", evidence, n)
+			}
+		}
+		got.want(t, map[string]float64{
+			`hilo_refill_failures_total{kind="corrupt",server="redis"}`:   1,
+			`hilo_refill_failures_total{kind="exhausted",server="redis"}`: 1,
+			`hilo_server_up{server="redis"}`:                              1, // it serves
+		})
+		s.Kill()
+		if _, err := ids.Next(t.Context(), "later"); !errors.Is(err, allocator.ErrUnavailable) {
+			t.Errorf("later: %v", err)
+		}
+		got = gather(t, collector)
+		got.want(t, map[string]float64{`hilo_server_up{server="redis"}`: 0})
+		if got[`hilo_refill_failures_total{kind="unavailable",server="redis"}`] < 1 || got[`hilo_server_retry_seconds{server="redis"}`] <= 0 {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+func TestCollectionsBeyondTheBoundAreOneSeriesThatNeverGoesDown(t *testing.T) {
+	t.Parallel()
+	ids := newAllocator(t, redistest.StartMini(t).Client(t), allocator.Options{})
+	collector := newCollector(t, metrics.Options{MostCollections: 2}, ids)
+	take(t, ids, "quiet", 1)
+	take(t, ids, "busy", 9)
+	take(t, ids, "busier", 20)
+	want := map[string]float64{
+		`hilo_ids_issued_total{collection="busier"}`: 20,
+		`hilo_ids_issued_total{collection="busy"}`:   9,
+		`hilo_ids_issued_total{collection="other"}`:  1,
+		`hilo_collections`:                           3,
+	}
+	gather(t, collector).want(t, want)
+
+	take(t, ids, "busiest", 30) // too late for a series of its own
+	want[`hilo_ids_issued_total{collection="other"}`] = 31
+	want[`hilo_collections`] = 4
+	got := gather(t, collector)
+	got.want(t, want)
+	for series := range got {
+		if strings.Contains(series, "quiet") || strings.Contains(series, "busiest") {
+			t.Errorf("%s is beyond the bound", series)
+		}
+	}
+}
+
+func TestSeveralAllocatorsAreAddedUp(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	one, two := newAllocator(t, s.Client(t), allocator.Options{}), newAllocator(t, s.Client(t), allocator.Options{Limit: 128})
+	take(t, one, "orders", 3)
+	take(t, two, "orders", 4)
+	got := gather(t, newCollector(t, metrics.Options{}, one, two))
+	got.want(t, map[string]float64{
+		`hilo_ids_issued_total{collection="orders"}`: 7,
+		`hilo_ranges_total{collection="orders"}`:     2,
+		`hilo_greatest_number{collection="orders"}`:  64,
+		`hilo_headroom_ratio{collection="orders"}`:   0.5, // that of the one that has least
+		`hilo_collections`:                           1,
+		`hilo_server_up{server="redis"}`:             1,
+		`hilo_refill_seconds{server="redis"}`:        2,
+	})
+}
+
+func TestServersHaveTheirNames(t *testing.T) {
+	t.Parallel()
+	north, south := redistest.StartMini(t), redistest.StartMini(t)
+	setPrefix(t, north.Client(t), prefix.Server{ServerPrefix: "NorthServer/"})
+	setPrefix(t, south.Client(t), prefix.Server{ServerPrefix: "SouthServer/"})
+	ids, err := allocator.NewMulti([]allocator.Server{
+		{Name: "north", Client: north.Client(t)}, {Name: "so\xffth", Client: south.Client(t)},
+	}, allocator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ids.Close(context.Background()) }()
+	north.Kill()
+	take(t, ids, "orders", 1)
+	gather(t, newCollector(t, metrics.Options{}, ids)).want(t, map[string]float64{
+		`hilo_server_up{server="north"}`:                                0,
+		`hilo_server_up{server="so�th"}`:                                1,
+		`hilo_server_info{prefix="SouthServer/",server="so�th",tag=""}`: 1,
+		`hilo_refill_seconds{server="north"}`:                           1,
+		`hilo_refill_failures_total{kind="unavailable",server="north"}`: 1,
+		`hilo_refill_seconds{server="so�th"}`:                           1,
+	})
+}
+
+func TestSettingsOutOfRangeAreRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := metrics.New(metrics.Options{MostCollections: -1}); !errors.Is(err, allocator.ErrInvalidOptions) || !strings.Contains(err.Error(), "MostCollections is -1") {
+		t.Errorf("%v", err)
+	}
+	if _, err := metrics.New(metrics.Options{}, nil); !errors.Is(err, allocator.ErrInvalidOptions) || !strings.Contains(err.Error(), "allocator 1 is nil") {
+		t.Errorf("%v", err)
+	}
+}
+
+// series is values by name and labels; of a histogram, how many there were.
+type series map[string]float64
+
+func (s series) want(t *testing.T, want map[string]float64) {
+	t.Helper()
+	for name, value := range want {
+		if got, ok := s[name]; !ok || math.Abs(got-value) > 1e-9 {
+			t.Errorf("%s is %v (there: %v), want %v", name, got, ok, value)
+		}
+	}
+}
+
+// gather scrapes as a Prometheus would, and has the linter look over it.
+func gather(t *testing.T, collector prometheus.Collector) series {
+	t.Helper()
+	problems, err := testutil.CollectAndLint(collector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(collector)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(series)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			slices.Sort(labels)
+			name := family.GetName()
+			if len(labels) > 0 {
+				name += "{" + strings.Join(labels, ",") + "}"
+			}
+			all[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return all
+}
+
+func newCollector(t *testing.T, opts metrics.Options, allocators ...*allocator.Allocator) *metrics.Collector {
+	t.Helper()
+	collector, err := metrics.New(opts, allocators...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return collector
+}
+
+func newAllocator(t *testing.T, client redis.UniversalClient, opts allocator.Options) *allocator.Allocator {
+	t.Helper()
+	ids, err := allocator.New(client, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ids.Close(context.Background()) })
+	return ids
+}
+
+func take(t *testing.T, ids *allocator.Allocator, collection string, n int) {
+	t.Helper()
+	for range n {
+		if _, err := ids.Next(t.Context(), collection); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func setPrefix(t *testing.T, client redis.UniversalClient, s prefix.Server) {
+	t.Helper()
+	admin, err := allocator.NewAdmin(client, "Raven")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.SetServerPrefix(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,37 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// The metrics. The README says of each what to do about it.
+var (
+	issued   = desc("hilo_ids_issued_total", "Numbers handed out to callers.", "collection")
+	reserved = desc("hilo_ids_reserved_total", "Numbers in the ranges that were got from servers.", "collection")
+	returned = desc("hilo_ids_returned_total", "Numbers given back to a server by Close.", "collection")
+	burnt    = desc("hilo_ids_burnt_total", "Numbers reserved that were not issued and never will be: gaps.", "collection")
+	held     = desc("hilo_ids_held", "Numbers in hand, which are gaps if the process is killed now.", "collection")
+	ranges   = desc("hilo_ranges_total", "Ranges got from servers.", "collection")
+	waits    = desc("hilo_waits_total", "Calls that found no number in hand and had to wait for a server.", "collection")
+	runway   = desc("hilo_runway_seconds", "How long what is in hand lasts at the current rate; +Inf where nobody takes any.", "collection")
+	greatest = desc("hilo_greatest_number", "The greatest number that a server gave.", "collection")
+	headroom = desc("hilo_headroom_ratio", "Share of the numbers up to the limit that no server gave yet, 1 to 0.", "collection")
+
+	collectionsUsed = desc("hilo_collections", "Collections that were used, also those without series of their own.")
+
+	up               = desc("hilo_server_up", "1 where the latest attempt was served or none was made yet, else 0.", "server")
+	retry            = desc("hilo_server_retry_seconds", "How long until a server that failed is asked again.", "server")
+	info             = desc("hilo_server_info", "What a server adds to identifiers; always 1.", "server", "prefix", "tag")
+	jumps            = desc("hilo_epoch_jumps_total", "Times that a counter jumped ahead because a server may have lost writes.", "server", "evidence")
+	refills          = desc("hilo_refill_seconds", "How long attempts to get a range took, failed or not.", "server")
+	refillFailures   = desc("hilo_refill_failures_total", "Attempts to get a range that failed.", "server", "kind")
+	identities       = desc("hilo_identity_seconds", "How long requests for identities and server-side identifiers took, failed or not.", "server")
+	identityFailures = desc("hilo_identity_failures_total", "Requests for identities and server-side identifiers that failed.", "server", "kind")
+)
+
+var allDescs = []*prometheus.Desc{
+	issued, reserved, returned, burnt, held, ranges, waits, runway, greatest, headroom, collectionsUsed,
+	up, retry, info, jumps, refills, refillFailures, identities, identityFailures,
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}

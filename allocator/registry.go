@@ -1,0 +1,47 @@
+package allocator
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// registry finds collections by the spelling of their name. Collections are
+// added and never removed. Who adds holds a lock, so that no name is added
+// twice; find takes none.
+type registry struct {
+	all sync.Map // spelling -> *Collection
+	// first has, of names with the same slot, the one that was added first: a
+	// program has few names, and asks for one of them with each identifier. What
+	// stands here never changes, so nobody's cache line is taken away.
+	first [64]atomic.Pointer[Collection]
+}
+
+func (r *registry) slot(name string) *atomic.Pointer[Collection] {
+	if name == "" {
+		return &r.first[0]
+	}
+	n := uint(len(name))
+	return &r.first[(n*7+uint(name[0])*5+uint(name[n/2])*3+uint(name[n-1]))%uint(len(r.first))]
+}
+
+func (r *registry) find(name string) (*Collection, bool) {
+	if c := r.slot(name).Load(); c != nil && c.name == name {
+		return c, true
+	}
+	if c, ok := r.all.Load(name); ok {
+		return c.(*Collection), true
+	}
+	return nil, false
+}
+
+func (r *registry) add(c *Collection) {
+	r.all.Store(c.name, c)
+	r.slot(c.name).CompareAndSwap(nil, c)
+}
+
+func (r *registry) each(f func(*Collection)) {
+	r.all.Range(func(_, c any) bool {
+		f(c.(*Collection))
+		return true
+	})
+}

@@ -1,0 +1,103 @@
+package allocator
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestAFlushOfTheScriptsIsNotNoticed(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		a := mustNew(t, client, Options{})
+		for want := int64(1); want <= 200; want++ {
+			client.ScriptFlush(t.Context())
+			if got := mustNumber(t, a, "orders"); got != want {
+				t.Fatalf("got %d, want %d", got, want)
+			}
+		}
+		client.ScriptFlush(t.Context())
+		mustClose(t, a)
+		wantMax(t, client, "200")
+	})
+}
+
+// A reply that is lost burns no range and gives none twice, whether go-redis
+// sends the request again by itself or the next refill does.
+func TestALostReplyLosesNothing(t *testing.T) {
+	t.Parallel()
+	for _, retries := range []int{-1, 3} {
+		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+			direct := s.Client(t)
+			proxy := redistest.NewProxy(t, s)
+			opts := proxy.Options()
+			opts.MaxRetries = retries
+			client := redis.NewClient(opts)
+			t.Cleanup(func() { _ = client.Close() })
+			a := mustNew(t, client, Options{MinCapacity: 10, MaxCapacity: 10, Runway: time.Nanosecond})
+			next := func() int64 {
+				for {
+					n, err := a.NextNumber(t.Context(), "orders")
+					if err == nil {
+						return n
+					}
+					if retries > 0 || !errors.Is(err, ErrUnavailable) {
+						t.Fatal(err)
+					}
+				}
+			}
+			want := int64(0)
+			check := func() {
+				t.Helper()
+				want++
+				if got := next(); got != want {
+					t.Fatalf("got %d, want %d", got, want)
+				}
+			}
+			for range 10 {
+				check() // the script is known to the server
+				for dropped := proxy.DropReply("evalsha"); !over(dropped); {
+					check()
+				}
+			}
+			for held := statsOf(a).Held; held >= 0; held-- { // the last one lost is asked for again
+				check()
+			}
+			mustClose(t, a)
+			wantMax(t, direct, fmt.Sprint(want))
+		})
+	}
+}
+
+func over(event <-chan struct{}) bool {
+	select {
+	case <-event:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestACutConnectionLosesNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		proxy := redistest.NewProxy(t, s)
+		client := redis.NewClient(proxy.Options())
+		t.Cleanup(func() { _ = client.Close() })
+		a := mustNew(t, client, Options{MinCapacity: 10, MaxCapacity: 10})
+		for want := int64(1); want <= 300; want++ {
+			if want%7 == 0 {
+				proxy.Cut()
+			}
+			if got := mustNumber(t, a, "orders"); got != want {
+				t.Fatalf("got %d, want %d", got, want)
+			}
+		}
+	})
+}

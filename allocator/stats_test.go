@@ -1,0 +1,129 @@
+package allocator
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+func TestRateAndRunwayFollowTheCallers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := withFake(t, &fakeServer{}, Options{Runway: 20 * time.Second})
+		c := mustCollection(t, a, "orders")
+		for range 10 * 200 {
+			if _, err := c.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		s := statsOf(a)
+		if math.Abs(s.Rate-10) > 0.2 {
+			t.Errorf("rate %v, want 10", s.Rate)
+		}
+		if want := float64(s.Held) / s.Rate; math.Abs(s.Runway.Seconds()-want) > 0.01 || s.Runway < 20*time.Second {
+			t.Errorf("runway %v, want %.2f s, and no less than Options.Runway", s.Runway, want)
+		}
+		if again := statsOf(a); again != s {
+			t.Errorf("%+v became %+v by looking", s, again)
+		}
+		<-time.After(24 * time.Hour)
+		if s := statsOf(a); s.Rate > 0.01 || s.Runway < time.Hour {
+			t.Errorf("after a day without callers: rate %v, runway %v", s.Rate, s.Runway)
+		}
+	})
+}
+
+func TestGreatestIsThatOfTheCounter(t *testing.T) {
+	t.Parallel()
+	a := withFake(t, &fakeServer{max: 4000}, Options{})
+	for _, name := range []string{"Orders", "orders"} {
+		if _, err := a.Next(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range a.Stats().Collections {
+		if s.Greatest != 4064 {
+			t.Errorf("%s: %d, want 4064 in both spellings", s.Name, s.Greatest)
+		}
+	}
+}
+
+// TestNothingLooksBurntThatIsNot: a figure that went up and came down again would read as another burst each time.
+func TestNothingLooksBurntThatIsNot(t *testing.T) {
+	t.Parallel()
+	a := withFake(t, &fakeServer{}, Options{MinCapacity: 1, MaxCapacity: 2})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 20_000 {
+			if _, err := a.Next(t.Context(), "orders"); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	var last CollectionStats
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		s := statsOf(a)
+		if s.Burnt != 0 || s.Issued < last.Issued || s.Reserved < last.Reserved || s.Ranges < last.Ranges {
+			t.Fatalf("%+v after %+v", s, last)
+		}
+		last = s
+	}
+}
+
+// returning is a fake server whose returns wait to be let through.
+type returning struct {
+	fakeServer
+	asked, pass chan struct{}
+	ok          bool
+}
+
+func (r *returning) giveBack(_ context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+	close(r.asked)
+	<-r.pass
+	results := make([]scripts.Returned, len(requests))
+	for i := range results {
+		results[i].OK = r.ok
+	}
+	return results
+}
+
+func TestWhatCloseIsReturningIsHeldUntilItIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, ok := range []bool{true, false} {
+		f := &returning{asked: make(chan struct{}), pass: make(chan struct{}), ok: ok}
+		opts, err := Options{}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := newAllocator(opts, &server{backend: f, namespace: opts.Namespace, longest: longestBackoff})
+		if _, err := a.Next(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		closed := make(chan error)
+		go func() { closed <- a.Close(t.Context()) }()
+		<-f.asked
+		if s := statsOf(a); s.Held != 31 || s.Burnt != 0 || s.Returned != 0 {
+			t.Errorf("meanwhile: %+v", s)
+		}
+		close(f.pass)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		s := statsOf(a)
+		if want := map[bool]int64{true: 31}[ok]; s.Held != 0 || s.Returned != want || s.Burnt != 31-want {
+			t.Errorf("returned %v: %+v", ok, s)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+// tried is how the tests that hold for every command run one of them.
+type tried struct {
+	before     string            // command lines that come first, a line each
+	line       string            // the command line, without the program, that needs nothing; $DIR stands for a folder with files in it
+	files      map[string]string // by name
+	stdin      string
+	json       any    // a value of the type that --output json prints
+	lines      bool   // prints a value a line and not one in all
+	serverless bool   // works on no server, and refuses one
+	endless    bool   // goes on until it is told to stop
+	slow       bool   // for seconds
+	code       int    // that it ends with
+	note       string // about the JSON, for the reference
+}
+
+// everyCommand has all commands that do something, by their words. One that is not here fails the tests.
+var everyCommand = map[string]tried{
+	"demo":          {line: "demo", json: outcome{}, serverless: true, slow: true},
+	"next":          {line: "next orders --count 2", json: []string{}},
+	"id":            {line: "id companies/ products/ravendb", json: []string{}},
+	"seed":          {line: "seed orders --max 3", json: seeded{}, note: "with --file, --scan or --dry-run that of hilo import, with --scan also `scanned`, `matched` and `leftOut`"},
+	"list":          {before: "next orders", line: "list", json: []listed{}},
+	"inspect":       {before: "next orders", line: "inspect orders", json: inspected{}},
+	"export":        {before: "next orders", line: "export", json: exportLine{}, lines: true},
+	"import":        {line: "import --from-namespace Raven --prefix take", stdin: furnished, json: imported{}},
+	"identity next": {line: "identity next companies", json: []string{}},
+	"identity seed": {line: "identity seed companies --value 3", json: seededIdentity{}},
+	"identity list": {before: "identity next companies", line: "identity list", json: []listedIdentity{}},
+	"prefix get":    {before: "prefix set North/ --tag A", line: "prefix get", json: shownPrefix{}},
+	"prefix set":    {line: "prefix set North/", json: shownPrefix{}},
+	"prefix clear":  {line: "prefix clear", json: shownPrefix{}},
+	"worker":        {line: "worker orders --rate max --count 20", json: shiftReport{}, endless: true, note: "when it has ended"},
+	"prefix check":  {before: "prefix set North/", line: "prefix check", json: comparison{}},
+	"doctor":        {line: "doctor --require-seeded", json: diagnosis{}}, // without, a server that keeps nothing is a fault
+	"bench":         {line: "bench orders --count 20 --compare", json: measured{}},
+	"verify":        {line: "verify --ids 20 --workers 1", json: proof{}},
+	"top":           {before: "next orders", line: "top --interval 100ms --count 1", json: snapshot{}},
+	"probe":         {line: "probe http://127.0.0.1:1/readyz", json: answer{}, serverless: true, code: exitFailed}, // nobody is there
+	"dev":           {line: "dev --addr 127.0.0.1:0", json: started{}, serverless: true, endless: true},
+	"completion":    {line: "completion bash", json: completionScript{}, serverless: true},
+	"version":       {line: "version", json: build{}, serverless: true},
+}
+
+func TestEveryCommandIsTried(t *testing.T) {
+	t.Parallel()
+	var known []string
+	eachLeaf(New(Env{}).Commands, "", func(path string, _ *cli.Command) {
+		known = append(known, path)
+		if command := everyCommand[path]; command.json == nil || command.line != path && !strings.HasPrefix(command.line, path+" ") {
+			t.Errorf("hilo %s is not in everyCommand with a command line and the type of its JSON", path)
+		}
+	})
+	for path := range everyCommand {
+		if !slices.Contains(known, path) {
+			t.Errorf("everyCommand has %q, which is no command", path)
+		}
+	}
+}
+
+// eachLeaf gives all commands that do something themselves, with the words that lead to them.
+func eachLeaf(commands []*cli.Command, above string, do func(path string, c *cli.Command)) {
+	for _, c := range commands {
+		path := strings.TrimSpace(above + " " + c.Name)
+		switch {
+		case c.Name == helpName:
+		case len(c.Subcommands) > 0:
+			eachLeaf(c.Subcommands, path, do)
+		default:
+			do(path, c)
+		}
+	}
+}
+
+// run runs the command, after those that come before it, with flags of the test's own. One that is endless is stopped
+// when it has printed something, and after a while in any case.
+func (c tried) run(t *testing.T, environment map[string]string, flags ...string) result {
+	t.Helper()
+	for line := range strings.Lines(c.before) {
+		if r := hiloWith(t, environment, append(strings.Fields(line), flags...)...); r.code != exitDone {
+			return r
+		}
+	}
+	folder := t.TempDir()
+	for name, content := range c.files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := append([]string{"hilo"}, strings.Fields(strings.ReplaceAll(c.line, "$DIR", folder))...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	var out writer = stdout.Write
+	if c.endless {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, time.Second)
+		defer stop()
+		out = func(p []byte) (int, error) { cancel(); return stdout.Write(p) }
+	}
+	code := Run(ctx, append(args, flags...), Env{
+		Stdin:     strings.NewReader(c.stdin),
+		Stdout:    out,
+		Stderr:    &stderr,
+		LookupEnv: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
+	})
+	return result{code, stdout.String(), stderr.String()}
+}

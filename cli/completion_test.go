@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// completers have a shell complete a command line after it took the script, and print a candidate a line.
+var completers = map[string]struct {
+	flags  []string
+	script string
+}{
+	// bash takes a word apart at = and : before it asks.
+	"bash": {[]string{"--norc"}, `source "$1"; shift
+COMP_WORDS=(); for word; do case $word in
+  -*=*) COMP_WORDS+=("${word%%=*}" = "${word#*=}") ;;
+  *) COMP_WORDS+=("$word") ;;
+esac; done
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _hilo; printf '%s\n' "${COMPREPLY[@]}"`},
+	// zsh completes at a terminal only, so what its completion system would be told is printed.
+	"zsh": {[]string{"-f"}, `compdef() { true }
+_describe() { local name=$argv[-1] word; for word in "${(@P)name}"; do word=${word%%:*}; [[ $word == $words[CURRENT]* ]] && print -r -- $word; done }
+compset() { words[CURRENT]=${words[CURRENT]#*=} }
+compadd() { shift; for word; do [[ $word == $words[CURRENT]* ]] && print -r -- $word; done }
+_files() { print -rl -- $words[CURRENT]*(N) }
+source "$1"; shift
+words=("$@"); CURRENT=$#; _hilo; true`},
+	"fish": {[]string{"--no-config"}, `source $argv[1]
+complete -C (string join ' ' -- $argv[2..-1]) | string replace -r '\t.*' '' | string replace -r '^-.*=' ''; true`},
+}
+
+func TestShellsComplete(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "counters.csv"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var globals []string
+	for _, flag := range globalFlags() {
+		globals = append(globals, dashed(flag.Names()[0]))
+	}
+	tests := []struct {
+		name, line string
+		want       []string
+	}{
+		{"commands", "hilo ide", []string{"identity"}},
+		{"all commands", "hilo ", names(New(Env{}).Commands)},
+		{"commands of a command", "hilo prefix s", []string{"set"}},
+		{"a command behind flags", "hilo --redis list --output json pre", []string{"prefix"}},
+		{"the flags of a command, and the global ones", "hilo prefix set --", append([]string{"--tag", "--help"}, globals...)},
+		{"the flags of the whole", "hilo --", append([]string{"--version", "--help"}, globals...)},
+		{"a flag", "hilo next orders --cou", []string{"--count"}},
+		{"a flag's values", "hilo list --output ", []string{"text", "json"}},
+		{"a flag's values behind =", "hilo list --output=j", []string{"json"}},
+		{"a flag's value that could be a command", "hilo --namespace list pre", []string{"prefix"}},
+		{"a global flag's values before the command", "hilo --log-level w", []string{"warn"}},
+		{"no values where there are many", "hilo next --count ", nil},
+		{"files", "hilo list --tls-ca co", []string{"counters.csv"}},
+		{"arguments that are a few", "hilo completion ", []string{"bash", "zsh", "fish"}},
+		{"no arguments where there are many", "hilo next o", nil},
+		{"nothing that is a flag behind --", "hilo next -- --", nil},
+	}
+	for shell, complete := range completers {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			program := shellOrSkip(t, shell)
+			script := filepath.Join(t.TempDir(), "hilo."+shell)
+			if err := os.WriteFile(script, []byte(must(t, "completion", shell)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) {
+					t.Parallel()
+					got := runShell(t, program, folder, append(append(slices.Clone(complete.flags), "-c", complete.script),
+						afterCommand(shell, append([]string{script}, strings.Split(test.line, " ")...))...)...)
+					want := slices.Sorted(slices.Values(test.want))
+					if !slices.Equal(got, want) {
+						t.Errorf("%q: %q, want %q", test.line, got, want)
+					}
+				})
+			}
+		})
+	}
+}
+
+// afterCommand are the arguments of a script behind -c: but for fish, the first of them is the shell's own name.
+func afterCommand(shell string, arguments []string) []string {
+	if shell == "fish" {
+		return arguments
+	}
+	return append([]string{shell}, arguments...)
+}
+
+func runShell(t *testing.T, program, folder string, args ...string) []string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Dir = folder
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + folder, "LC_ALL=C"}
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil || stderr.Len() > 0 {
+		t.Fatalf("%v, %s", err, &stderr)
+	}
+	return slices.Sorted(slices.Values(strings.Fields(string(output))))
+}
+
+// shellOrSkip finds a shell. One that is missing is a failure where CI says that all are there, and for bash.
+func shellOrSkip(t *testing.T, shell string) string {
+	t.Helper()
+	program, err := exec.LookPath(shell)
+	if err != nil {
+		if shell == "bash" || os.Getenv("HILO_TEST_SHELLS_REQUIRED") != "" {
+			t.Fatalf("%s is not installed, and HILO_TEST_SHELLS_REQUIRED wants it", shell)
+		}
+		t.Skipf("%s is not installed", shell)
+	}
+	return program
+}
+
+func TestCompletionAsJSON(t *testing.T) {
+	t.Parallel()
+	for _, shell := range shells {
+		got := decode[completionScript](t, must(t, "completion", shell, "--output", "json"))
+		if got.Shell != shell || got.Script != must(t, "completion", shell) {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+func TestCompletionRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	mustFail(t, exitUsage, hilo(t, "completion"), "SHELL", "bash|zsh|fish")
+	mustFail(t, exitUsage, hilo(t, "completion", "tcsh"), `"tcsh"`, "bash, zsh, fish")
+	mustFail(t, exitUsage, hilo(t, "completion", "bash", "zsh"), `"zsh" is one too many`)
+	mustFail(t, exitUsage, hilo(t, "completion", "bash", "--redis", "embedded:"), "leave out --redis")
+}
+
+func TestWordsAreQuotedForTheShell(t *testing.T) {
+	t.Parallel()
+	const word = `it's $HOME \n "x"`
+	for shell := range completers {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			program := shellOrSkip(t, shell)
+			command := exec.CommandContext(t.Context(), program, "-c", fmt.Sprintf("printf %%s %s", quoteFor(shell)(word)))
+			if got, err := command.Output(); err != nil || string(got) != word {
+				t.Errorf("%q, %v, want %q", got, err, word)
+			}
+		})
+	}
+}

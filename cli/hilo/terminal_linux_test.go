@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestTopLeavesTheTerminalAsItWas however it is ended: the screen that was there before, the cursor, and the settings.
+func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
+	t.Parallel()
+	hilo := binary(t)
+	tests := []struct {
+		name string
+		end  func(t *testing.T, terminal *os.File, process *os.Process)
+	}{
+		{"q", func(t *testing.T, terminal *os.File, _ *os.Process) { typeKey(t, terminal, "q") }},
+		{"Ctrl-C", func(t *testing.T, terminal *os.File, _ *os.Process) { typeKey(t, terminal, "\x03") }},
+		{"SIGTERM", func(t *testing.T, _ *os.File, process *os.Process) { signalTo(t, process, syscall.SIGTERM) }},
+		{"SIGINT", func(t *testing.T, _ *os.File, process *os.Process) { signalTo(t, process, os.Interrupt) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			terminal, inside := openTerminal(t)
+			before := settings(t, inside)
+			command := exec.CommandContext(t.Context(), hilo, "top", "--redis", "embedded:")
+			command.Env = append(os.Environ(), "TERM=xterm-256color")
+			command.Stdin, command.Stdout, command.Stderr = inside, inside, inside
+			command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			screen := &screen{}
+			var reading sync.WaitGroup
+			reading.Go(func() { _, _ = io.Copy(screen, terminal) })
+
+			screen.wait(t, "No counter in this namespace yet")
+			if settings(t, inside) == before {
+				t.Error("the terminal is not in raw mode: this test shows nothing")
+			}
+			test.end(t, terminal, command.Process)
+			if err := command.Wait(); err != nil {
+				t.Errorf("%v: %q", err, screen.text())
+			}
+			if after := settings(t, inside); after != before {
+				t.Errorf("settings %+v, before %+v", after, before)
+			}
+			_ = inside.Close()
+			reading.Wait() // the other side is closed: all of it was read
+			text := screen.text()
+			for _, pair := range [][2]string{{"\x1b[?1049h", "\x1b[?1049l"}, {"\x1b[?25l", "\x1b[?25h"}} {
+				if on, off := strings.LastIndex(text, pair[0]), strings.LastIndex(text, pair[1]); on < 0 || off < on {
+					t.Errorf("%q at %d, undone by %q at %d", pair[0], on, pair[1], off)
+				}
+			}
+		})
+	}
+}
+
+// screen is what was written to a terminal.
+type screen struct {
+	mu      sync.Mutex
+	written bytes.Buffer
+	waiting chan struct{} // closed at the next write
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting != nil {
+		close(s.waiting)
+		s.waiting = nil
+	}
+	return s.written.Write(p)
+}
+
+func (s *screen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.written.String()
+}
+
+// wait waits until something is on the screen.
+func (s *screen) wait(t *testing.T, text string) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		if s.waiting == nil {
+			s.waiting = make(chan struct{})
+		}
+		waiting, there := s.waiting, strings.Contains(s.written.String(), text)
+		s.mu.Unlock()
+		if there {
+			return
+		}
+		select {
+		case <-waiting:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%q does not come: %q", text, s.text())
+		}
+	}
+}
+
+// openTerminal makes a terminal of 80x24; what runs in it has the second end.
+func openTerminal(t *testing.T) (terminal, inside *os.File) {
+	t.Helper()
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	number := 0
+	control(t, terminal, func(fd int) error { return unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0) })
+	control(t, terminal, func(fd int) (err error) { number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN); return err })
+	control(t, terminal, func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
+	})
+	inside, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = inside.Close() })
+	return terminal, inside
+}
+
+func settings(t *testing.T, terminal *os.File) unix.Termios {
+	t.Helper()
+	var found unix.Termios
+	control(t, terminal, func(fd int) error {
+		got, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+		if err == nil {
+			found = *got
+		}
+		return err
+	})
+	return found
+}
+
+func control(t *testing.T, terminal *os.File, do func(fd int) error) {
+	t.Helper()
+	connection, err := terminal.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	if err := connection.Control(func(fd uintptr) { failed = do(int(fd)) }); err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+}
+
+func typeKey(t *testing.T, terminal *os.File, key string) {
+	t.Helper()
+	if _, err := terminal.WriteString(key); err != nil {
+		t.Error(err)
+	}
+}
+
+func signalTo(t *testing.T, process *os.Process, signal os.Signal) {
+	t.Helper()
+	if err := process.Signal(signal); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingWrapsOnATerminal of 80 columns: what is too long is broken between words, errors and log too. In a pipe an
+// error is one line.
+func TestNothingWrapsOnATerminal(t *testing.T) {
+	t.Parallel()
+	hilo := binary(t)
+	long := strings.Repeat("a-long-name-", 5) // of 60 characters
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"help", []string{"seed", "--help"}, "Usage:"},
+		{"a mistake", []string{"prefix", "set", "North1"}, "hilo: "},
+		{"a log line", []string{"worker", "orders", long, "--duration", "2s", "--timeout", "100ms", "--redis", "redis://127.0.0.1:1"}, " warn "},
+		{"no such counter", []string{"inspect", long, "--redis", "embedded:"}, "hilo: "},
+		{"a story", []string{"demo"}, "proof: "},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			terminal, inside := openTerminal(t)
+			command := exec.CommandContext(t.Context(), hilo, test.args...)
+			command.Env = append(os.Environ(), "TERM=xterm-256color")
+			command.Stdin, command.Stdout, command.Stderr = inside, inside, inside
+			shown := &screen{}
+			var reading sync.WaitGroup
+			reading.Go(func() { _, _ = io.Copy(shown, terminal) })
+			_ = command.Run() // some fail, as they should
+			_ = inside.Close()
+			reading.Wait()
+			if !strings.Contains(shown.text(), test.want) {
+				t.Errorf("%q is not in %s", test.want, shown.text())
+			}
+			for line := range strings.Lines(shown.text()) {
+				if line = strings.TrimRight(line, "\r\n"); utf8.RuneCountInString(line) > 80 {
+					t.Errorf("%d columns: %q", utf8.RuneCountInString(line), line)
+				}
+			}
+		})
+	}
+	command := exec.CommandContext(t.Context(), hilo, "prefix", "set", "North1")
+	var piped bytes.Buffer
+	command.Stderr = &piped
+	if err := command.Run(); err == nil || strings.Count(piped.String(), "\n") != 1 {
+		t.Errorf("in a pipe: %v, %q", err, &piped)
+	}
+}

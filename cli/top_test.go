@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestTopPrintsLines(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		must(t, "prefix", "set", "North/", "--tag", "A", "--redis", s.URL())
+		must(t, "next", "orders", "--redis", s.URL())
+		s.Client(t).HSet(t.Context(), "{Raven}/HiLo/bad", "Max", "abc")
+		got := must(t, "top", "--count", "2", "--interval", "100ms", "--redis", s.URL())
+		for _, want := range []string{"namespace Raven\n", "SERVER ", "North/…-A", "1 corrupt,", "COLLECTION  MAX", "orders        1 "} {
+			if strings.Count(got, want) != 2 {
+				t.Errorf("%q is not there twice in\n%s", want, got)
+			}
+		}
+		if s.Real() && (!strings.Contains(got, "primary") || !strings.Contains(got, strings.ReplaceAll(s.Name(), "-", " "))) {
+			t.Errorf("role and version are not in\n%s", got)
+		}
+		for line := range strings.Lines(got) {
+			if strings.Contains(line, "\x1b") || len([]rune(line)) > 81 {
+				t.Errorf("%q", line)
+			}
+		}
+	})
+}
+
+func TestTopGivesTheRate(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		must(t, "seed", "orders", "--max", "2147483600", "--redis", s.URL())
+		client := s.Client(t)
+		snapshots := 0
+		code := runTo(t.Context(), new(writer(func(p []byte) (int, error) {
+			var got snapshot
+			if err := json.Unmarshal(p, &got); err != nil {
+				t.Errorf("%q: %v", p, err)
+			}
+			snapshots++
+			c := got.Collections[0]
+			if snapshots == 1 && (c.Rate == nil || *c.Rate != 0 || c.Headroom[0].SecondsLeft != nil) {
+				t.Errorf("before: %s", p)
+			}
+			if snapshots == 2 && (c.Rate == nil || *c.Rate <= 0 || c.Headroom[0].SecondsLeft == nil) {
+				t.Errorf("after: %s", p)
+			}
+			client.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Max", 10) // as a range is given
+			client.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Ranges", 1)
+			return len(p), nil
+		})), new(writer), "top", "--output", "json", "--count", "2", "--interval", "100ms", "--redis", s.URL())
+		if code != exitDone || snapshots != 2 {
+			t.Errorf("exit %d after %d snapshots", code, snapshots)
+		}
+	})
+}
+
+func TestTopWatchesWhatIsThereBesideWhatIsAway(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		dead := redistest.StartMini(t)
+		dead.Kill()
+		must(t, "next", "orders", "--redis", s.URL())
+		got := decode[snapshot](t, must(t, "top", "--output", "json", "--interval", "100ms",
+			"--redis", "north="+s.URL(), "--redis", "south="+dead.URL()))
+		north, south := got.Servers[0], got.Servers[1]
+		if !north.Up || south.Up || !strings.Contains(south.Fault, "no Redis answers at "+dead.Addr()) || len(got.Collections) != 1 {
+			t.Errorf("%+v", got)
+		}
+		if len(got.Events) != 1 || !got.Events[0].Trouble || got.Events[0].Text != "south is down: connection refused" {
+			t.Errorf("%+v", got.Events)
+		}
+		r := hilo(t, "top", "--count", "1", "--interval", "100ms", "--redis", dead.URL())
+		if r.code != exitUnavailable || !strings.Contains(r.stdout, "down for ") || !strings.HasPrefix(r.stderr, "hilo: no Redis answers at ") {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestTopFollowsAServerThatComesBack, as the live view does.
+func TestTopFollowsAServerThatComesBack(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		one, err := parseTarget(s.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		watched := top{globals: globals{Namespace: "Raven", Timeout: time.Second}, targets: []target{one}, Interval: leastInterval}
+		all, closeAll, err := watched.lookers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeAll()
+		ctx, cancel := context.WithCancel(t.Context())
+		looks, done := make(chan look), make(chan struct{})
+		go func() {
+			defer close(done)
+			all[0].watch(ctx, func(l look) {
+				select {
+				case looks <- l:
+				case <-ctx.Done():
+				}
+			})
+		}()
+		until := func(up bool) {
+			for l := range looks {
+				if (l.down == "") == up {
+					return
+				}
+			}
+		}
+		until(true)
+		s.Kill()
+		until(false)
+		s.Restart()
+		until(true)
+		cancel()
+		<-done
+	})
+}
+
+// TestTopReadsThousandsOfCounters, each once, and rests after that.
+func TestTopReadsThousandsOfCounters(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		const n = 5000
+		pipe := s.Client(t).Pipeline()
+		for i := range n {
+			pipe.HSet(t.Context(), fmt.Sprintf("{Raven}/HiLo/c%d", i), "Max", i)
+		}
+		if _, err := pipe.Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		one, err := parseTarget(s.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		watched := top{globals: globals{Namespace: "Raven", Timeout: 10 * time.Second}, targets: []target{one}, Interval: time.Millisecond}
+		all, closeAll, err := watched.lookers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeAll()
+		got := all[0].look(t.Context())
+		if got.down != "" || len(got.counters) != n || got.pause < 4*got.took {
+			t.Errorf("%d counters in %s, then %s of rest; %s", len(got.counters), got.took, got.pause, got.down)
+		}
+	})
+}
+
+func TestTopRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, line string
+		says       []string
+	}{
+		{"an argument", "top orders", []string{`"orders" is one too many`}},
+		{"an interval that is none", "top --interval x", []string{`--interval is "x"`, "100ms"}},
+		{"an interval that is too short", "top --interval 1ms", []string{`--interval is "1ms"`, "at least 100ms"}},
+		{"a key that is none", "top --sort size", []string{`--sort is "size"`, "rate, name, max, ranges, epoch, left"}},
+		{"a count of none", "top --count 0", []string{"--count is 0", "1 or more"}},
+		{"several servers without names", "top --redis redis://h --redis redis://i", []string{"north=redis://"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			mustFail(t, exitUsage, hilo(t, strings.Fields(test.line)...), test.says...)
+		})
+	}
+}
+
+func TestTopEndsWhenItIsToldTo(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]int{"top": exitDone, "top --count 9": exitFailed} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var stderr strings.Builder
+		out := writer(func(p []byte) (int, error) { cancel(); return len(p), nil })
+		complain := writer(stderr.Write)
+		code := runTo(ctx, &out, &complain, append(strings.Fields(line), "--interval", "100ms", "--redis", "embedded:")...)
+		if code != want || want == exitDone && stderr.Len() > 0 {
+			t.Errorf("%s: exit %d, %q", line, code, stderr.String())
+		}
+		cancel()
+	}
+}

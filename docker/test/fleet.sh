@@ -1,0 +1,141 @@
+# shellcheck shell=bash
+# A project of the compose files: bringing it up, looking into it, and taking it down.
+
+# begin NAME FILE... begins a project of the compose files; passwords are made up, and known to us for looking.
+begin() {
+  project=hilo-test-$1-$$
+  local file
+  files=()
+  for file in "${@:2}"; do
+    files+=(--file "docker/$file")
+  done
+  tls=()
+  logs=$work/$project
+  mkdir "$logs"
+  REDISCLI_AUTH=$(head --bytes 16 /dev/urandom | od --address-radix n --format x1 | tr --delete ' \n')
+  export REDISCLI_AUTH HILO_OPERATOR_PASSWORD=$REDISCLI_AUTH
+  export HILO_OUTPUT=json # of the reports of workers
+  export HILO_PROMETHEUS_PORT=0 HILO_GRAFANA_PORT=0
+}
+
+compose() { timeout 150 "${compose_tool[@]}" --project-name "$project" "${files[@]}" "$@"; }
+
+# up ARGUMENTS... is compose up.
+up() {
+  compose up --detach "$@" >"$work/up.log" 2>&1 || {
+    tail --lines 40 "$work/up.log" >&2
+    fail "compose up $* in $project"
+  }
+}
+
+# scale N makes it so many workers, and touches nothing else.
+scale() { up --no-deps --no-recreate --scale "worker=$1" worker; }
+
+# run SERVICE ARGUMENTS... runs a container of the profile "tools", or one more worker.
+run() { compose run --rm --no-deps -T "$@"; }
+
+# mine prints filters for the containers of the project, and of the service $1 of it.
+mine() {
+  printf -- '--filter\nlabel=com.docker.compose.project=%s\n' "$project"
+  [[ ! ${1:-} ]] || printf -- '--filter\nlabel=com.docker.compose.service=%s\n--filter\nlabel=com.docker.compose.oneoff=False\n' "$1"
+}
+
+containers() {
+  local filters
+  mapfile -t filters < <(mine "${1:-}")
+  docker ps --all --quiet "${filters[@]}"
+}
+
+count() { containers "$1" | wc --lines; }
+
+# container prints the one container of a service.
+container() { containers "$1" | grep . || fail "there is no container of $1"; }
+
+# healthy SERVICE N: so many containers of a service are.
+healthy() {
+  local filters
+  mapfile -t filters < <(mine "$1")
+  [[ $(docker ps --quiet --filter health=healthy "${filters[@]}" | wc --lines) == "$2" ]]
+}
+
+# all_well: every container is healthy, or has done its job.
+all_well() {
+  local filters ill
+  mapfile -t filters < <(mine)
+  ill=$(docker ps --all --format '{{.Names}} {{.Status}}' "${filters[@]}" | grep --invert-match --extended-regexp '\(healthy\)|Exited \(0\)' || true)
+  [[ ! $ill ]]
+}
+
+# bring_up N brings up all with so many workers, from nothing, within a minute.
+bring_up() {
+  local began=$SECONDS
+  up --scale "worker=$1"
+  within 60 'all is healthy' all_well
+  ((SECONDS - began < 60)) || fail "from nothing to healthy took $((SECONDS - began)) s, want less than 60"
+  say "from nothing to healthy: $((SECONDS - began)) s of 60, $(count worker) workers"
+}
+
+# redis SERVICE ARGUMENTS... asks a Redis as the operator.
+redis() {
+  local id
+  id=$(container "$1")
+  docker exec --env REDISCLI_AUTH "$id" redis-cli ${tls[@]+"${tls[@]}"} --user operator --no-auth-warning "${@:2}"
+}
+
+# counter SERVICE FIELD COLLECTION prints what stands in a counter, 0 if it cannot be had.
+counter() {
+  local value
+  value=$(redis "$1" hget "{Raven}/HiLo/${3:-orders}" "$2" 2>/dev/null) || true
+  [[ $value =~ ^[0-9]+$ ]] || value=0
+  echo "$value"
+}
+
+stored() { redis documents dbsize; }
+
+# goes_on WHEN: the workers store documents.
+goes_on() {
+  local before
+  before=$(stored)
+  within 20 "workers go on $1" more_than $((before + 100)) stored
+}
+
+# hardened: no container may write its root or is of root, but the one for which compose.yaml gives the reason.
+hardened() {
+  local id service user root caps options
+  for id in $(containers); do # of those that run, the processes too
+    read -r service user root caps options < <(docker inspect --format '{{index .Config.Labels "com.docker.compose.service"}} {{.Config.User}}'$' '\
+'{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}}' "$id")
+    [[ $root == true ]] || fail "$service may write its root"
+    [[ $caps == '[ALL]' && $options == '[no-new-privileges:true]' ]] || fail "$service: capabilities $caps, options $options"
+    [[ $user =~ ^[1-9][0-9]*:[0-9]+$ || $service == passwords ]] || fail "$service runs as $user"
+    ! docker top "$id" -eo uid,pid 2>/dev/null | grep --quiet '^ *0 ' || fail "$service has a process of root"
+  done
+  say "$(containers | wc --lines) containers: read-only roots, no capabilities, none of root but the one-shot that makes the passwords"
+}
+
+# doctor ARGUMENTS... examines the servers as an operator, and wants nothing found.
+doctor() {
+  run hilo doctor "$@" >"$work/doctor" 2>"$work/doctor.err" || fail "hilo doctor: $(cat "$work/doctor" "$work/doctor.err")"
+  equal "$(tail --lines 1 "$work/doctor")" '0 faults, 0 warnings, 0 unknown' || fail "hilo doctor: $(cat "$work/doctor")"
+  say "hilo doctor looked at $(grep --count '^ok' "$work/doctor") things and found no fault"
+}
+
+# take_down takes all of the project away, and fails if anything stays.
+take_down() {
+  compose --profile watch --profile tools down --volumes --remove-orphans --timeout 5 >"$work/down.log" 2>&1 || cat "$work/down.log" >&2
+  local of=label=com.docker.compose.project=$project left
+  left=$(docker ps --all --quiet --filter "$of" && docker volume ls --quiet --filter "$of" && docker network ls --quiet --filter "$of")
+  project=
+  [[ ! $left ]] || fail "compose down left $left"
+  say 'compose down --volumes left no container, no volume and no network'
+}
+
+# show_project shows what a failure may have come from.
+show_project() {
+  local id
+  docker ps --all --filter "label=com.docker.compose.project=$project" --format '{{.Names}}: {{.Status}}'
+  for id in $(containers); do
+    printf '\n== %s\n' "$(docker inspect --format '{{.Name}}' "$id")"
+    docker logs --tail 8 "$id" 2>&1
+  done
+} >&2

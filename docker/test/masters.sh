@@ -1,0 +1,115 @@
+# shellcheck shell=bash
+# Two masters, north and south: each is lost and comes back while the fleet works and changes its size.
+
+part_masters() {
+  begin masters compose.yaml
+  bring_up 5
+  hardened
+  roots_are_read_only
+  doctor --redis north=redis://operator@north:6379 --redis south=redis://operator@south:6379
+  goes_on 'after the start'
+  ranges_come_back
+  lose_both_masters
+  bring_both_back
+  watch_the_fleet
+  rolling_restart
+  nothing_twice
+  which_prefixes
+  a_duplicate_would_show
+  take_down
+}
+
+# roots_are_read_only tries what hardened reads from the settings.
+roots_are_read_only() {
+  ! docker exec "$(container north)" sh -c 'echo >/here' 2>/dev/null || fail 'a file could be written to the root of north'
+  say 'north cannot write to its root'
+}
+
+# ranges_come_back stops the fleet while both masters serve: what it held is in the counters again, to the last number
+# that nobody was given a range after.
+ranges_come_back() {
+  local before
+  before=$(container_ids_of_workers)
+  stop_workers
+  local sums taken
+  sums=$(reports)
+  say "$sums"
+  jq --exit-status '.returned > 0' <<<"$sums" >/dev/null || fail 'no worker returned anything'
+  taken=$(($(counter north Max orders) - 1000 + $(counter north Max users) - 250 +
+    $(counter south Max orders) - 4000 + $(counter south Max users) - 9000))
+  check "ranges came back: the counters rose by $taken, by what was issued and could not be returned" \
+    equal "$taken" "$(jq '.reserved - .returned' <<<"$sums")"
+  # shellcheck disable=SC2086 # one word for each
+  docker start $before >/dev/null
+  within 60 'the fleet is back' healthy worker 5
+}
+
+container_ids_of_workers() { containers worker | paste --serial --delimiters ' '; }
+
+lose_both_masters() {
+  docker kill "$(container north)" >/dev/null
+  say 'north is killed'
+  within 40 'south serves' more_than 0 counter south Ranges
+  goes_on 'without north'
+
+  docker network disconnect "${project}_default" "$(container south)"
+  say 'south is cut off'
+  goes_on 'without any master, from what is in hand'
+  scale 7
+  say 'two more workers start while no master serves'
+}
+
+bring_both_back() {
+  docker network connect --alias south "${project}_default" "$(container south)"
+  docker start "$(container north)" >/dev/null
+  say 'north and south are back'
+  within 60 'all 7 workers are healthy' healthy worker 7
+  within 60 'north gives ranges again, above a gap' more_than 0 counter north Epoch
+  scale_down 3
+  within 10 '3 workers are left' equal_count 3
+  goes_on 'as a fleet of 3'
+}
+
+equal_count() { [[ $(count worker) == "$1" ]]; }
+
+# rolling_restart restarts one worker after the other, and says what became of the numbers that they held.
+rolling_restart() {
+  local id before after
+  keep_reports
+  before=$(reports)
+  for id in $(containers worker); do
+    docker restart --time 30 "$id" >/dev/null
+    within 30 'a worker is restarted and healthy' healthy_container "$id"
+  done
+  keep_reports
+  after=$(reports)
+  equal "$(jq .shifts <<<"$after")" $(($(jq .shifts <<<"$before") + 3)) || fail 'not every worker gave a report'
+  say "rolling restart: $(jq --null-input --raw-output --argjson was "$before" --argjson is "$after" \
+    '"\($is.unstored - $was.unstored) ids lost, \($is.returned - $was.returned) numbers returned, \($is.notReturned - $was.notReturned) could not be and are gaps"')"
+  equal "$(jq .unstored <<<"$after")" 0 || fail 'ids were lost'
+  goes_on 'after the rolling restart'
+}
+
+healthy_container() { [[ $(docker inspect --format '{{.State.Health.Status}}' "$1") == healthy ]]; }
+
+# which_prefixes: both masters gave, and each above what was seeded.
+which_prefixes() {
+  local given
+  given=$(cat "$logs"/*.out | jq --slurp --compact-output '[.[].prefixes[]] | group_by(.prefix) | map({(.[0].prefix): (map(.ids) | add)}) | add')
+  say "ids by prefix: $given"
+  jq --exit-status 'keys == ["NorthServer/", "SouthServer/"]' <<<"$given" >/dev/null || fail 'want ids of both masters'
+  equal "$(redis documents exists orders/NorthServer/1000 orders/NorthServer/1001 orders/SouthServer/4000)" 1 ||
+    fail 'want orders/NorthServer/1001 to be the first id of north, above the seed'
+}
+
+# a_duplicate_would_show sets a counter back by hand, which nothing can hold against, and wants it to be found.
+a_duplicate_would_show() {
+  local code=0 before
+  before=$(stored)
+  run hilo seed orders --max 1000 --force >/dev/null 2>&1
+  run -e HILO_WORKER_COLLECTIONS=orders -e HILO_WORKER_COUNT=40 -e HILO_WORKER_RATE=max worker >"$work/twice" 2>&1 || code=$?
+  equal "$code" 5 || fail 'a worker that was given ids of others is to end with exit code 5'
+  grep --quiet 'DUPLICATE ID' "$work/twice" || fail 'a duplicate is to be in the log'
+  equal "$(stored)" "$before" || fail 'a duplicate is to leave fewer documents than ids'
+  say 'the control: with a counter set back by force 40 of 40 ids are found to be given twice'
+}

@@ -1,0 +1,79 @@
+package scripts_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// A slot moves between two primaries, each with a replica, while ranges are
+// taken: the script and what confirms it go to the node that has the keys, also
+// to one that a node only points at. What a script asks for while its keys are
+// at two nodes is refused by both, TRYAGAIN.
+func TestDurableFollowsASlotThatMoves(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			cluster := redistest.StartCluster(t, b, 2, 1)
+			client := cluster.Client(t)
+			durable := scripts.Durable(client, scripts.Durability{Replicas: 1, Timeout: 5 * time.Second})
+			// With all its keys there, a script can be served at each end of the move.
+			client.HSet(t.Context(), keys.Server, "ServerPrefix", "N/")
+			client.HSet(t.Context(), keys.Other, "Value", "1")
+			n, last := 0, int64(0)
+			next := func() error {
+				n++
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				got, err := scripts.Next(ctx, durable, keys, request("token"+strconv.Itoa(n)))
+				if err == nil && got.Low <= last { // it jumps: another node is another origin
+					t.Errorf("range %d..%d after %d", got.Low, got.High, last)
+				}
+				if err == nil {
+					last = got.High
+				}
+				return err
+			}
+			if err := next(); err != nil {
+				t.Fatal(err)
+			}
+			slot := cluster.Slot(keys.Counter)
+			from, to := cluster.Nodes[0], cluster.Nodes[1]
+			if slot >= 8192 {
+				from, to = to, from
+			}
+			steps := []bool{true, false, false, true, true} // served: before, with one key moved, two, all, and at the new owner
+			step := 0
+			cluster.Move(slot, from, to, func() {
+				err := next()
+				if served := err == nil; step < len(steps) && served != steps[step] || !served && !redis.IsTryAgainError(err) {
+					t.Errorf("step %d: %v", step, err)
+				}
+				step++
+			})
+			if err := next(); err != nil || step != len(steps) {
+				t.Errorf("after %d steps: %v", step, err)
+			}
+
+			// What confirms is a replica of the new owner, and of no other node.
+			replica := cluster.Nodes[2]
+			if to == cluster.Nodes[1] {
+				replica = cluster.Nodes[3]
+			}
+			replica.Pause()
+			durable = scripts.Durable(client, scripts.Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
+			if err := next(); !errors.Is(err, scripts.ErrNotDurable) {
+				t.Errorf("with its replica stopped: %v", err)
+			}
+			replica.Resume()
+		})
+	}
+}

@@ -1,0 +1,214 @@
+package scripts_test
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// arena is what the scripts are fuzzed on: miniredis and, where there is one, a
+// real server, which have to agree.
+type arena []*redis.Client
+
+func newArena(f *testing.F) arena {
+	f.Helper()
+	a := arena{redistest.StartMini(f).Client(f)}
+	if binaries := redistest.Binaries(f); len(binaries) > 0 {
+		a = append(a, redistest.Start(f, binaries[len(binaries)-1]).Client(f))
+	}
+	return a
+}
+
+// outcome is what a script left and said, but for what two servers cannot agree
+// on: replication ids and the time.
+type outcome struct {
+	reply []any
+	err   string
+	state map[string]string
+}
+
+// call runs a verb on one server that is in a given state, and checks what holds
+// whatever the state and the arguments are.
+func call(t *testing.T, client *redis.Client, v scripts.Verb, key string, args []string, state map[string]string) outcome {
+	t.Helper()
+	ctx := t.Context()
+	if err := client.FlushDB(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(state) > 0 {
+		if err := client.HSet(ctx, key, state).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := client.HGetAll(ctx, key).Val()
+	var rest []any
+	for _, arg := range args[:v.Args] {
+		rest = append(rest, arg)
+	}
+	all := []string{key, keys.Server, "{Raven}/other"}
+	value, err := v.Script.Run(ctx, client, all[:v.Keys], rest...).Result()
+	after := client.HGetAll(ctx, key).Val()
+	for _, name := range all[1:] {
+		if client.Exists(ctx, name).Val() > 0 {
+			t.Fatalf("it wrote %s", name)
+		}
+	}
+	o := outcome{state: after}
+	if err != nil {
+		o.err = string([]rune(strings.TrimPrefix(err.Error(), "ERR "))) // miniredis writes errors as UTF-8 only
+		if !strings.HasPrefix(o.err, "HILO_") {
+			t.Fatalf("%s%q on %q failed otherwise than by its own error: %v", v.Name, args[:v.Args], state, err)
+		}
+		if !maps.Equal(before, after) {
+			t.Fatalf("%s%q failed, %v, and wrote: %q, before %q", v.Name, args[:v.Args], err, after, before)
+		}
+		return o
+	}
+	o.reply, _ = value.([]any)
+	if len(o.reply) == 0 {
+		t.Fatalf("%s%q replied %v", v.Name, args[:v.Args], value)
+	}
+	for _, item := range o.reply {
+		if _, ok := item.(string); !ok {
+			t.Fatalf("%s%q replied %q: not all of it is text", v.Name, args[:v.Args], o.reply)
+		}
+	}
+	if v.Name == "next" || v.Name == "identity" {
+		o.checkGiven(t, v, args, before)
+	}
+	return o
+}
+
+// checkGiven holds of numbers that were given: they are those asked for, above
+// all that was, and the counter stands at the last.
+func (o *outcome) checkGiven(t *testing.T, v scripts.Verb, args []string, before map[string]string) {
+	t.Helper()
+	field, wanted, limit, floor := scripts.FieldMax, args[1], args[2], args[3]
+	if v.Name == "identity" {
+		field = scripts.FieldValue
+	}
+	low, high := big10(o.reply[0]), big10(o.reply[1])
+	if low.Sign() == 0 && v.Name == "identity" && args[0] == "raise" {
+		if !maps.Equal(before, o.state) {
+			t.Fatalf("raise%q was refused and wrote: %q, before %q", args, o.state, before)
+		}
+		return
+	}
+	stood, stands := big10(before[field]), big10(o.state[field])
+	resent := v.Name == "next" && before["Lease"] == args[0] && low.Cmp(big10(before["Low"])) == 0
+	lowered := v.Name == "identity" && big10(before["Lowered"]).Cmp(big10(args[8])) > 0
+	switch {
+	case low.Sign() <= 0 || high.Cmp(low) < 0 || high.Cmp(big10(limit)) > 0 || high.BitLen() > 63:
+		t.Fatalf("%s%q on %q gave %v..%v", v.Name, args, before, low, high)
+	case stands.Cmp(high) != 0:
+		t.Fatalf("%s%q on %q gave %v..%v and stands at %v", v.Name, args, before, low, high, stands)
+	case low.Cmp(stood) <= 0 && !resent:
+		t.Fatalf("%s%q on %q gave %v..%v, not above what was given", v.Name, args, before, low, high)
+	case low.Cmp(big10(floor)) <= 0 && !lowered && args[0] != "raise":
+		t.Fatalf("%s%q on %q gave %v..%v, not above the floor", v.Name, args, before, low, high)
+	case args[0] != "raise" && new(big.Int).Sub(high, low).Cmp(big10(wanted)) >= 0:
+		t.Fatalf("%s%q on %q gave %v..%v, more than was asked for", v.Name, args, before, low, high)
+	}
+}
+
+// big10 is a decimal, 0 for none.
+func big10(text any) *big.Int {
+	n, ok := new(big.Int).SetString(fmt.Sprint(text), 10)
+	if !ok {
+		return new(big.Int)
+	}
+	return n
+}
+
+// agree demands that all servers came to the same.
+func (a arena) agree(t *testing.T, v scripts.Verb, key string, args []string, state map[string]string) {
+	t.Helper()
+	var first outcome
+	for i, client := range a {
+		o := call(t, client, v, key, args, state)
+		for _, field := range []string{"Origin", "Minute", "IssuedBefore", "Issued"} {
+			delete(o.state, field)
+		}
+		if v.Name == "next" || v.Name == "identity" {
+			for at := range o.reply { // issued, seconds, origin
+				if at >= 7 && at <= 9 {
+					o.reply[at] = ""
+				}
+			}
+		}
+		if i == 0 {
+			first = o
+		} else if fmt.Sprintf("%q", o) != fmt.Sprintf("%q", first) {
+			t.Fatalf("%s%q on %q: %q, on miniredis %q", v.Name, args[:v.Args], state, o, first)
+		}
+	}
+}
+
+// Whatever the arguments are, a script gives a range that holds or an error of
+// its own, with nothing written.
+func FuzzArguments(f *testing.F) {
+	a := newArena(f)
+	for verb := range scripts.Verbs {
+		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "", "orders", "0", "100")
+		f.Add(verb, "next", "1", "9007199254740993", "9007199254740992", "7", "5000", "1", "Orders", "3", "9007199254740991")
+		f.Add(verb, "raise", "4000", "1000", "01", "-1", "1e3", "x", "", "", "")
+		f.Add(verb, "token", "100", "90", "0", "2", "0", "1", "o\x00\xff", " 1", "100")
+		f.Add(verb, "Max", "200", "1", "orders", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "Value", "9223372036854775808", "0", "orders", "0", "0", "0", "0", "0", "9223372036854775807")
+	}
+	f.Fuzz(func(t *testing.T, verb int, a0, a1, a2, a3, a4, a5, a6, a7, a8, stands string) {
+		v := scripts.Verbs[uint(verb)%uint(len(scripts.Verbs))]
+		state := map[string]string{}
+		if stands != "" {
+			state = map[string]string{"Max": stands, "Value": stands, "Low": "1", "Lease": "token", "Ranges": "1", "Lowered": "0"}
+		}
+		a.agree(t, v, keys.Counter, []string{a0, a1, a2, a3, a4, a5, a6, a7, a8}, state)
+	})
+}
+
+// Whatever stands in a counter, no script takes it for something that it is not,
+// and none repairs it.
+func FuzzStateWrittenByHand(f *testing.F) {
+	a := newArena(f)
+	const origin = "0123456789012345678901234567890123456789"
+	for verb := range scripts.Verbs {
+		f.Add(verb, uint(0xfff), "100", "69", "token", "3", "1", origin, "29000000", "64", "32", "0", "orders", "100")
+		f.Add(verb, uint(1), "4000", "", "", "", "", "", "", "", "", "", "", "4001")
+		f.Add(verb, uint(0xfff), "9223372036854775807", "1", "t", "9223372036854775807", "9223372036854775807", origin,
+			"9223372036854775807", "9223372036854775807", "9223372036854775807", "9223372036854775807", "x", "9223372036854775807")
+		f.Add(verb, uint(0xfff), "-5", "01", "", "1.0", "+1", "zz", "1e3", " 1", "0x1f", "9223372036854775808", "\x00", "0")
+		f.Add(verb, uint(0xffe), "", "1", "token", "1", "0", "", "0", "0", "0", "1", "", "0")
+	}
+	f.Fuzz(func(t *testing.T, verb int, present uint, value, low, lease, ranges, epoch, origin, minute, issued, before, lowered, name, floor string) {
+		v := scripts.Verbs[uint(verb)%uint(len(scripts.Verbs))]
+		field := scripts.FieldMax
+		args := []string{"token", "32", "9223372036854775807", floor, "0", "0", "", "orders", "0"}
+		switch v.Name {
+		case "identity":
+			field, args[0] = scripts.FieldValue, "next"
+		case "return":
+			args = []string{lease, value, low, epoch, ranges}
+		case "seed":
+			args = []string{field, floor, "", "orders"}
+		case "import":
+			args = []string{field, floor, "orders", "1", "1"}
+		}
+		state := map[string]string{}
+		for i, pair := range [][2]string{
+			{field, value}, {"Low", low}, {"Lease", lease}, {"Ranges", ranges}, {"Epoch", epoch}, {"Origin", origin}, {"Minute", minute},
+			{"Issued", issued}, {"IssuedBefore", before}, {"Lowered", lowered}, {"Name", name},
+		} {
+			if present>>i&1 == 1 {
+				state[pair[0]] = pair[1]
+			}
+		}
+		a.agree(t, v, keys.Counter, args, state)
+	})
+}

@@ -1,0 +1,100 @@
+package redistest
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// settleTimeout is for servers to agree among themselves.
+const settleTimeout = 30 * time.Second
+
+// StartReplica starts a replica of a real server, of the same kind, and returns when it is in sync.
+func StartReplica(t testing.TB, primary *Server, args ...string) *Server {
+	t.Helper()
+	primary.mustBeReal("StartReplica")
+	replica := Start(t, primary.process.binary, args...)
+	replica.Follow(primary)
+	return replica
+}
+
+// Follow makes the server a replica of another and returns when it is in sync. It keeps that over no Restart.
+func (s *Server) Follow(primary *Server) {
+	s.t.Helper()
+	host, port, _ := net.SplitHostPort(primary.HostPort())
+	s.do("REPLICAOF", host, port)
+	s.Await("to be in sync", func(ctx context.Context) bool {
+		return s.info(ctx, "master_port") == port && s.info(ctx, "master_link_status") == "up"
+	})
+}
+
+// Promote makes a replica a primary.
+func (s *Server) Promote() {
+	s.t.Helper()
+	s.do("REPLICAOF", "NO", "ONE")
+}
+
+// ChangeReplicationID gives the server another replication id, as a restart does, and keeps its data.
+func (s *Server) ChangeReplicationID() {
+	s.t.Helper()
+	if s.Real() {
+		s.do("DEBUG", "CHANGE-REPL-ID")
+	} else {
+		s.SetReplicationID(randomReplicationID())
+	}
+}
+
+// flood is more than the sockets between a server and its replica hold.
+const flood = 48 << 20
+
+// PauseReplica pauses a replica of s so that nothing which s writes from now on reaches it, also not out of the buffers of
+// a connection when it goes on: they are filled first, with a key of that name.
+func (s *Server) PauseReplica(replica *Server, key string) {
+	s.t.Helper()
+	replica.Pause()
+	value := strings.Repeat("x", 1<<20)
+	for n := 0; n < flood; n += len(value) {
+		s.do("SET", key, value)
+	}
+}
+
+// Await returns when it is so.
+func (s *Server) Await(what string, so func(ctx context.Context) bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), settleTimeout)
+	defer cancel()
+	for !so(ctx) {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			s.t.Fatalf("waiting for %s %s: %v", s.name, what, ctx.Err())
+		}
+	}
+}
+
+// info is one value of INFO replication, "" where there is none.
+func (s *Server) info(ctx context.Context, name string) string {
+	client := s.once()
+	defer func() { _ = client.Close() }()
+	text, _ := client.Info(ctx, "replication").Result()
+	return field(text, name)
+}
+
+// do runs one command, on a connection of its own.
+func (s *Server) do(args ...any) any {
+	s.t.Helper()
+	client := s.once()
+	defer func() { _ = client.Close() }()
+	reply, err := client.Do(context.WithoutCancel(s.t.Context()), args...).Result()
+	if err != nil {
+		s.t.Fatalf("%s: %v: %v", s.name, args[0], err)
+	}
+	return reply
+}
+
+// once is a client for a few commands.
+func (s *Server) once() *redis.Client { return redis.NewClient(s.Options()) }

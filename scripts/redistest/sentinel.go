@@ -1,0 +1,84 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// MasterName is what the sentinels of StartSentinels call the primary.
+const MasterName = "main"
+
+// Sentinels watch over a primary.
+type Sentinels struct {
+	t     testing.TB
+	Nodes []*Server
+}
+
+// StartSentinels starts n sentinels that watch over a primary, more than half of which have to agree that it is down, and
+// returns when each knows of the others and of so many replicas. They take it for down after 500 ms.
+func StartSentinels(t testing.TB, primary *Server, n, replicas int) *Sentinels {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(primary.HostPort())
+	config := fmt.Sprintf("sentinel monitor %[1]s %s %s %d\nsentinel down-after-milliseconds %[1]s 500\n"+
+		"sentinel failover-timeout %[1]s 3000\n", MasterName, host, port, n/2+1)
+	s := &Sentinels{t: t}
+	for range n {
+		s.Nodes = append(s.Nodes, start(t, primary.process.binary, config, []string{"--sentinel"}))
+	}
+	for _, node := range s.Nodes {
+		node.Await("to know the others", func(ctx context.Context) bool {
+			known := node.master(ctx)
+			return known["num-other-sentinels"] == fmt.Sprint(n-1) && known["num-slaves"] == fmt.Sprint(replicas)
+		})
+	}
+	return s
+}
+
+// Addrs are the sentinels' TCP addresses.
+func (s *Sentinels) Addrs() []string { return hostPorts(s.Nodes) }
+
+// AwaitFailover returns when more than half of the sentinels name another primary than old.
+func (s *Sentinels) AwaitFailover(old *Server) {
+	s.t.Helper()
+	s.Nodes[0].Await("to name another primary", func(ctx context.Context) bool {
+		moved := 0
+		for _, node := range s.Nodes {
+			known := node.master(ctx)
+			if known["port"] != "" && net.JoinHostPort(known["ip"], known["port"]) != old.HostPort() {
+				moved++
+			}
+		}
+		return moved > len(s.Nodes)/2
+	})
+}
+
+// master is what a sentinel knows of the primary.
+func (s *Server) master(ctx context.Context) map[string]string {
+	client := redis.NewSentinelClient(s.Options())
+	defer func() { _ = client.Close() }()
+	known, _ := client.Master(ctx, MasterName).Result()
+	return known
+}
+
+func hostPorts(servers []*Server) []string {
+	var all []string
+	for _, s := range servers {
+		all = append(all, s.HostPort())
+	}
+	return all
+}
+
+// field finds a line "name:value" in what a server says of itself.
+func field(text, name string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,123 @@
+package redistest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func eachBinary(t *testing.T, test func(t *testing.T, b redistest.Binary)) {
+	t.Helper()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, b)
+		})
+	}
+}
+
+func TestAReplicaThatIsPausedMissesWhatIsWrittenFromThenOn(t *testing.T) {
+	t.Parallel()
+	eachBinary(t, func(t *testing.T, b redistest.Binary) {
+		primary := redistest.Start(t, b)
+		replica := redistest.StartReplica(t, primary)
+		before := replicationID(t.Context(), t, replica.Client(t))
+		client := primary.Client(t)
+		client.Set(t.Context(), "before", "yes", 0)
+		client.Wait(t.Context(), 1, 10*time.Second)
+		primary.PauseReplica(replica, "filler")
+		client.Set(t.Context(), "after", "yes", 0)
+		primary.Kill()
+		replica.Resume()
+		replica.Promote()
+		on := replica.Client(t)
+		if n, err := on.Exists(t.Context(), "before", "after").Result(); n != 1 || err != nil {
+			t.Errorf("the replica has %d of the two keys, %v, want the first alone", n, err)
+		}
+		if after := replicationID(t.Context(), t, on); after == before {
+			t.Error("the promotion left the replication id as it was")
+		}
+	})
+}
+
+func TestTheReplicationIDCanBeChanged(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		before := replicationID(t.Context(), t, client)
+		s.ChangeReplicationID()
+		if after := replicationID(t.Context(), t, client); after == before {
+			t.Errorf("it is %s as before", after)
+		}
+	})
+}
+
+func TestSentinelsNameAnotherPrimaryWhenTheirsIsGone(t *testing.T) {
+	t.Parallel()
+	eachBinary(t, func(t *testing.T, b redistest.Binary) {
+		primary := redistest.Start(t, b)
+		redistest.StartReplica(t, primary)
+		sentinels := redistest.StartSentinels(t, primary, 3, 1)
+		client := redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: redistest.MasterName, SentinelAddrs: sentinels.Addrs(), ContextTimeoutEnabled: true,
+		})
+		t.Cleanup(func() { _ = client.Close() })
+		if err := client.Set(t.Context(), "n", "1", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		primary.Kill()
+		sentinels.AwaitFailover(primary)
+		primary.Await("to have a successor", func(ctx context.Context) bool { return client.Incr(ctx, "n").Err() == nil })
+	})
+}
+
+func TestAClusterMovesASlotAndReplacesAPrimary(t *testing.T) {
+	t.Parallel()
+	eachBinary(t, func(t *testing.T, b redistest.Binary) {
+		cluster := redistest.StartCluster(t, b, 3, 1)
+		client := cluster.Client(t)
+		slot := cluster.Slot("n")
+		owner := int(slot) * 3 / 16384
+		steps := 0
+		if err := client.Incr(t.Context(), "n").Err(); err != nil {
+			t.Fatal(err)
+		}
+		cluster.Move(slot, cluster.Nodes[owner], cluster.Nodes[(owner+1)%3], func() { steps++ })
+		if n, err := client.Incr(t.Context(), "n").Result(); n != 2 || err != nil || steps != 3 {
+			t.Errorf("after the move in %d steps: %d, %v", steps, n, err)
+		}
+		cluster.Nodes[(owner+1)%3].Kill()
+		cluster.Nodes[0].Await("to serve again", func(ctx context.Context) bool {
+			client.ReloadState(ctx) // go-redis asks the dead one for a minute otherwise
+			return client.Incr(ctx, "n").Err() == nil
+		})
+	})
+}
+
+func TestAProxyLeadsElsewhereAndTampersWithReplies(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		proxy := redistest.NewProxy(t, s)
+		client := behind(t, proxy)
+		if err := client.Set(t.Context(), "greeting", "a long one", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		proxy.Tamper(func(reply []byte) (time.Duration, int) { return time.Millisecond, len(reply) / 2 })
+		if got, err := client.Get(t.Context(), "greeting").Result(); err == nil {
+			t.Errorf("half a reply was taken for %q", got)
+		}
+		proxy.Tamper(nil)
+		if got, err := client.Get(t.Context(), "greeting").Result(); got != "a long one" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		proxy.Redirect(redistest.StartMini(t))
+		_ = client.Ping(t.Context()) // may meet the connection that was cut
+		if n, err := client.DBSize(t.Context()).Result(); n != 0 || err != nil {
+			t.Errorf("the other server has %d keys, %v", n, err)
+		}
+	})
+}
