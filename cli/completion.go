@@ -2,6 +2,7 @@ package cli
 
 import (
 	"embed"
+	"io"
 	"slices"
 	"strings"
 	"text/template"
@@ -73,7 +74,8 @@ func (c completion) Run() error {
 	if c.JSON {
 		return c.writeJSON(completionScript{c.Shell, script})
 	}
-	return c.printf("%s", script)
+	_, err = io.WriteString(c.Stdout, script)
+	return written(err)
 }
 
 func (c completion) script() (string, error) {

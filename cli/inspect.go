@@ -144,7 +144,8 @@ func (i inspect) none(ctx context.Context, m *allocator.Admin) error {
 }
 
 func (i inspect) print(s inspected) error {
-	w := tabwriter.NewWriter(i.Stdout, 0, 0, 2, ' ', 0)
+	var lines strings.Builder
+	w := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', 0)
 	switch i.Kind {
 	case allocator.KindHiLo:
 		fmt.Fprintf(w, "collection:\t%s\n", s.Collection)
@@ -174,5 +175,6 @@ func (i inspect) print(s inspected) error {
 		}
 		fmt.Fprintln(w)
 	}
-	return written(w.Flush())
+	_ = w.Flush() // a strings.Builder takes all
+	return i.printf("%s", &lines)
 }

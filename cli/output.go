@@ -20,9 +20,9 @@ func (g globals) writeJSON(value any) error {
 	return written(encoder.Encode(value))
 }
 
-// printf writes a result as text.
+// printf writes a result as text: whole lines, broken between words on a terminal that is too narrow.
 func (g globals) printf(format string, values ...any) error {
-	_, err := fmt.Fprintf(g.Stdout, format, values...)
+	_, err := fmt.Fprintf(folded{g.Stdout, logIndent}, format, values...)
 	return written(err)
 }
 

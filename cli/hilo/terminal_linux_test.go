@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // TestTopLeavesTheTerminalAsItWas however it is ended: the screen that was there before, the cursor, and the settings.
@@ -179,6 +181,13 @@ func TestNothingWrapsOnATerminal(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
 	long := strings.Repeat("a-long-name-", 5) // of 60 characters
+	server := redistest.StartMini(t)
+	for _, name := range []string{long + "a", long + "b"} {
+		seed := exec.CommandContext(t.Context(), hilo, "seed", name, "--max", "9223372036854775806", "--redis", server.URL())
+		if output, err := seed.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+	}
 	tests := []struct {
 		name string
 		args []string
@@ -188,6 +197,10 @@ func TestNothingWrapsOnATerminal(t *testing.T) {
 		{"a mistake", []string{"prefix", "set", "North1"}, "hilo: "},
 		{"a log line", []string{"worker", "orders", long, "--duration", "2s", "--timeout", "100ms", "--redis", "redis://127.0.0.1:1"}, " warn "},
 		{"no such counter", []string{"inspect", long, "--redis", "embedded:"}, "hilo: "},
+		{"a counter that is raised", []string{"seed", long + "c", "--max", "9223372036854775806", "--redis", server.URL()}, " is"},
+		{"a counter that stays", []string{"seed", long + "b", "--max", "4", "--redis", server.URL()}, "stays"},
+		{"a counter", []string{"inspect", long + "a", "--redis", server.URL()}, "HGETALL"},
+		{"counters", []string{"list", "--redis", server.URL()}, "MAX"},
 		{"a story", []string{"demo"}, "proof: "},
 	}
 	for _, test := range tests {
