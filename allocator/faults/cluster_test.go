@@ -27,7 +27,7 @@ func TestAPrimaryOfAClusterIsKilled(t *testing.T) {
 			f.start(3, j)
 			f.awaitEach(10_000)
 			primary.PauseReplica(replica, filler)
-			pass(300 * time.Millisecond)
+			f.writesAreLost(300 * time.Millisecond)
 			primary.Kill()
 			f.running()[0].kill()
 			replica.Resume()

@@ -21,7 +21,7 @@ func TestWorkersAreKilledAndToldToEnd(t *testing.T) {
 			f.start(4, j)
 			f.awaitEach(100)
 			ends := 0
-			for began := time.Now(); time.Since(began) < duration(5*time.Second); ends++ {
+			for began := time.Now(); ends < 9 || f.goesOn(began, 5*time.Second); ends++ {
 				w := f.running()[rand.IntN(4)]
 				switch ends % 3 {
 				case 0:

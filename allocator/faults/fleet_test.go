@@ -124,6 +124,27 @@ func (f *fleet) judge() *Judge {
 // used is how many numbers all workers used so far.
 func (f *fleet) used() int64 { return f.judge().Used() }
 
+// goesOn reports whether a fault that can go on for ever is to: until its time is over, and with the bare way until it
+// shows.
+func (f *fleet) goesOn(began time.Time, short time.Duration) bool {
+	f.t.Helper()
+	enough := short
+	if *long > 0 {
+		enough = *long
+	}
+	passed := time.Since(began)
+	return passed < enough || f.bare && passed < enough+patience && f.judge().Verdict().Twice == 0
+}
+
+// writesAreLost passes the time in which a replica misses what is written: that is something with the bare way.
+func (f *fleet) writesAreLost(during time.Duration) {
+	f.t.Helper()
+	pass(during)
+	if f.bare {
+		f.awaitTotal(10_000) // more than all of them had in hand
+	}
+}
+
 const patience = time.Minute
 
 // awaitTotal returns when so many numbers more were used by all workers together.

@@ -27,14 +27,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-// duration is how long a test runs that can go on for ever.
-func duration(short time.Duration) time.Duration {
-	if *long > 0 {
-		return *long
-	}
-	return short
-}
-
 func pass(d time.Duration) { <-time.After(d) }
 
 // eachServer runs a test for each kind of real server.

@@ -43,7 +43,7 @@ func TestTwoMastersAreKilledInTurnAndSoAreTheirWorkers(t *testing.T) {
 			f.awaitEach(100)
 			masters := []*redistest.Server{north, south}
 			killed := 0
-			for began := time.Now(); time.Since(began) < duration(12*time.Second); killed++ {
+			for began := time.Now(); f.goesOn(began, 12*time.Second); killed++ {
 				s := masters[killed%2]
 				s.Kill()
 				f.running()[rand.IntN(workers)].kill()

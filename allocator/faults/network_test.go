@@ -33,7 +33,7 @@ func TestANetworkLosesDelaysAndCutsReplies(t *testing.T) {
 				return 0, len(reply)
 			})
 			cuts := 0
-			for began := time.Now(); time.Since(began) < duration(8*time.Second); cuts++ {
+			for began := time.Now(); f.goesOn(began, 8*time.Second); cuts++ {
 				proxy.Cut()
 				pass(rand.N(200 * time.Millisecond))
 				if cuts%8 == 0 {
