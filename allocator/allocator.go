@@ -116,6 +116,7 @@ func (a *Allocator) collection(name string) *Collection {
 		return c
 	}
 	c := &Collection{a: a, name: name, several: len(a.servers) > 1}
+	c.cur.Store(none)
 	if folded := prefix.Fold(name); folded != name {
 		c.counter = a.collection(folded)
 	} else {

@@ -225,7 +225,7 @@ func (c *Collection) fail(err error) {
 	}
 	c.takers = nil
 	c.land(err)
-	if s := c.cur.Load(); s != nil {
+	if s := c.cur.Load(); s != none {
 		for !s.lookAfter(1) {
 		}
 	}

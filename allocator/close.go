@@ -204,7 +204,7 @@ func (c *Collection) seal() []leftover {
 	defer c.mu.Unlock()
 	c.sealed = true
 	spans := c.spans()
-	c.cur.Store(nil)
+	c.cur.Store(none)
 	c.ahead = nil
 	used := make([]int64, len(spans))
 	for i, s := range spans {

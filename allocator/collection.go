@@ -19,7 +19,7 @@ import (
 // ErrNotSeeded, ErrMixed, ErrCorrupt. When ctx ended first the error matches
 // both ctx.Err() and one of these.
 type Collection struct {
-	cur     atomic.Pointer[span] // the range in use, nil before the first
+	cur     atomic.Pointer[span] // the range in use, none before the first
 	several bool                 // servers, so that a number alone is not unique
 	closed  bool                 // no refill begins any more; guarded by mu
 	sealed  bool                 // what was in hand is gone; guarded by mu
@@ -131,9 +131,7 @@ func (c *Collection) TryNext() (string, bool) {
 // tryTake is the hot path: one pointer, one addition, one comparison. Below the
 // mark an index is a number without more ado; otherwise checkIndex tells.
 func (c *Collection) tryTake() (s *span, i int64, ok bool) {
-	if s = c.cur.Load(); s == nil {
-		return nil, 0, false
-	}
+	s = c.cur.Load()
 	i = s.taken.Add(1)
 	return s, i, i < s.mark.Load()
 }
@@ -141,7 +139,7 @@ func (c *Collection) tryTake() (s *span, i int64, ok bool) {
 // checkIndex reports whether index i of s, at or past the mark, is a number, and
 // has the caller that took the mark itself look ahead.
 func (c *Collection) checkIndex(s *span, i int64) bool {
-	if s == nil || i > s.size {
+	if i > s.size {
 		return false
 	}
 	if i == s.mark.Load() {

@@ -67,8 +67,7 @@ func (c *Collection) refillOrAdvance() (*flight, error) {
 
 // inHand reports whether the range in use has numbers left.
 func (c *Collection) inHand() bool {
-	s := c.cur.Load()
-	return s != nil && s.left() > 0
+	return c.cur.Load().left() > 0
 }
 
 // advance puts the next range in use when the current one is used up, with mu
@@ -76,15 +75,11 @@ func (c *Collection) inHand() bool {
 func (c *Collection) advance(now time.Duration) bool {
 	for !c.inHand() {
 		s := c.cur.Load()
-		if s != nil {
-			s.park()
-		}
+		s.park()
 		if len(c.ahead) == 0 {
 			return false
 		}
-		if s != nil {
-			c.tally.used += s.size
-		}
+		c.tally.used += s.size
 		c.cur.Store(c.ahead[0])
 		c.ahead[0] = nil
 		c.ahead = c.ahead[1:]
@@ -110,7 +105,7 @@ func (c *Collection) lookAhead() {
 // remains just enough, and the next number is reason to look again.
 func (c *Collection) plan(now time.Duration) {
 	s := c.cur.Load()
-	if c.closed || s == nil {
+	if c.closed || s == none {
 		return
 	}
 	if c.flight != nil {

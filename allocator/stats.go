@@ -170,7 +170,7 @@ func (s *server) stats(now time.Duration) ServerStats {
 
 // spans is the ranges in hand, the oldest first, with mu held.
 func (c *Collection) spans() []*span {
-	if cur := c.cur.Load(); cur != nil {
+	if cur := c.cur.Load(); cur != none {
 		return append([]*span{cur}, c.ahead...)
 	}
 	return c.ahead
