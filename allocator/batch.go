@@ -60,19 +60,18 @@ func (b Batch) Strings() []string {
 	if b.n == 0 {
 		return nil
 	}
-	var buf [64]byte
-	line := b.span.appendText(buf[:0], b.low+b.n-1) // the longest
+	var buf [640]byte
+	var ends [10]bounds
+	longest := b.span.appendText(buf[:0], b.low+b.n-1)
 	var text strings.Builder
-	text.Grow(int(b.n) * len(line))
-	line = b.span.appendText(line[:0], b.low)
+	text.Grow(int(b.n) * len(longest))
 	ids := make([]string, b.n)
-	for i := range ids {
-		start := text.Len()
-		text.Write(line)
-		ids[i] = text.String()[start:]
-		if !increment(line[len(b.span.head) : len(line)-len(b.span.tail)]) { // another digit
-			line = b.span.appendText(line[:0], b.low+int64(i)+1)
+	next := texts{all: buf[:0], each: ends[:0]}
+	for i := int64(0); i < b.n; {
+		if !next.advance() {
+			next = next.of(b.span, b.low+i, b.n-i)
 		}
+		i += next.write(&text, ids[i:])
 	}
 	return ids
 }

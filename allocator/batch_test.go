@@ -50,13 +50,18 @@ func TestTakeGivesConsecutiveNumbers(t *testing.T) {
 
 func TestStringsAreThoseOfAll(t *testing.T) {
 	t.Parallel()
-	for _, low := range []int64{1, 5, 95, 990, 999_999, math.MaxInt64 - 49} {
-		b := Batch{span: &span{head: "orders/N/", tail: "-A"}, low: low, n: 50}
-		if got, want := b.Strings(), slices.Collect(b.All()); !slices.Equal(got, want) {
-			t.Errorf("from %d: %v, want %v", low, got, want)
+	short := &span{head: "orders/N/", tail: "-A"}
+	long := &span{head: strings.Repeat("c", 128) + "/" + strings.Repeat("p", 64), tail: "-ABCDEFGH"}
+	for _, s := range []*span{short, long, {head: "orders/"}} {
+		for _, low := range []int64{1, 5, 10, 95, 990, 1907, 999_999, math.MaxInt64 - 49} {
+			for _, n := range []int64{1, 9, 10, 11, 50, 1234} {
+				b := Batch{span: s, low: low, n: min(n, math.MaxInt64-low+1)}
+				if got, want := b.Strings(), slices.Collect(b.All()); !slices.Equal(got, want) {
+					t.Errorf("%d from %d: %v, want %v", n, low, got, want)
+				}
+			}
 		}
 	}
-	long := &span{head: strings.Repeat("c", 128) + "/" + strings.Repeat("p", 64), tail: "-ABCDEFGH"}
 	if got, want := long.text(math.MaxInt64), string(long.appendText(nil, math.MaxInt64)); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
