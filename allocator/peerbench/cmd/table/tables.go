@@ -47,7 +47,7 @@ func (s setting) String() string {
 // many and which therefore says ns/id.
 const nanoseconds = "ns"
 
-// limits are what issue 3 demands: subject over baseline is at most so much or,
+// limits are what the project holds itself to: subject over baseline is at most so much or,
 // for ids/s, at least. A star is the same text in both. Of callers together it
 // demands something only where it says so.
 var limits = []struct {
