@@ -24,7 +24,11 @@ func begin(t *testing.T, args ...string) *begun {
 	b := &begun{t: t, ended: make(chan struct{})}
 	var ctx context.Context
 	ctx, b.cancel = context.WithCancel(t.Context())
-	t.Cleanup(func() { b.interrupt() })
+	t.Cleanup(func() {
+		if r := b.interrupt(); t.Failed() {
+			t.Logf("exit %d, stderr %s", r.code, r.stderr)
+		}
+	})
 	go func() {
 		defer close(b.ended)
 		b.code = Run(ctx, append([]string{"hilo", "verify", "--output", "json"}, args...), Env{Stdout: &b.stdout, Stderr: &b.stderr})
