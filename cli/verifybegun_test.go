@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// idsCame is what the first line of progress has, which comes with the first identifiers.
-const idsCame = " ids/s  "
+// idsCame is what progress has once there are identifiers: until then the time left is unknown.
+const idsCame = "s left"
 
 // begun is a hilo verify that runs.
 type begun struct {
