@@ -99,8 +99,8 @@ func TestThePasswordOfAFile(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		if mini := s.Mini(); mini != nil {
-			mini.RequireUserAuth("ann", password)
+		if s.Mini() != nil {
+			s.RequireLogin("ann", password)
 		} else if err := client.ACLSetUser(t.Context(), "ann", "on", ">"+password, "~*", "+@all").Err(); err != nil {
 			t.Fatal(err)
 		}

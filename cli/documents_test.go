@@ -83,10 +83,10 @@ func TestAWorkerLeavesDocumentsThatHang(t *testing.T) {
 func TestTheDocumentsHaveAPasswordOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	s, documents := redistest.StartMini(t), redistest.StartMini(t)
-	s.Mini().RequireUserAuth("worker", "one")
-	documents.Mini().RequireUserAuth("worker", "two")
+	s.RequireLogin("worker", "one")
+	documents.RequireLogin("worker", "two")
 	s2 := redistest.StartMini(t) // with one password for both
-	s2.Mini().RequireUserAuth("worker", "one")
+	s2.RequireLogin("worker", "one")
 	one, two := writeFile(t, "one\n"), writeFile(t, "two\n")
 	login := func(s *redistest.Server) string { return "redis://worker@" + s.Addr() }
 	must(t, "worker", "orders", "--count", "3", "--rate", "max", "--redis", login(s), "--password-file", one,

@@ -176,7 +176,7 @@ func TestLoginRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else {
-			s.Mini().RequireAuth("right")
+			s.RequireLogin("default", "right")
 		}
 		with := func(login string) string { return strings.Replace(s.URL(), "redis://", "redis://"+login, 1) }
 		for _, command := range commandsOnAServer() {

@@ -15,9 +15,9 @@ const password = "S3cr3t/of@Ann"
 func TestPasswordsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	right := redistest.StartMini(t)
-	right.Mini().RequireUserAuth("ann", password)
+	right.RequireLogin("ann", password)
 	other := redistest.StartMini(t)
-	other.Mini().RequireUserAuth("ann", "another")
+	other.RequireLogin("ann", "another")
 	dead := redistest.StartMini(t)
 	dead.Kill()
 

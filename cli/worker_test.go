@@ -266,7 +266,7 @@ func TestMistakesAboutAWorker(t *testing.T) {
 func TestAWorkerShowsNoPassword(t *testing.T) {
 	t.Parallel()
 	s, dead := redistest.StartMini(t), redistest.StartMini(t)
-	s.Mini().RequireUserAuth("ann", password)
+	s.RequireLogin("ann", password)
 	dead.Kill()
 	const login = "redis://ann:S3cr3t%2Fof%40Ann@"
 	for _, url := range []string{login + s.Addr(), login + dead.Addr(), "redis://ann:" + password + "@h"} {

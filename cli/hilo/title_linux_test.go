@@ -16,7 +16,7 @@ func TestThePasswordIsNotInTheTitle(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
 	server := redistest.StartMini(t)
-	server.Mini().RequireUserAuth("ann", "S3cr3t")
+	server.RequireLogin("ann", "S3cr3t")
 	login := strings.Replace(server.URL(), "redis://", "redis://ann:S3cr3t@", 1)
 	tests := []struct {
 		name string

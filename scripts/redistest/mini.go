@@ -95,6 +95,16 @@ func (m *mini) current() *miniredis.Miniredis {
 	return m.redis
 }
 
+// requireLogin passes the password on under mu, which each command takes: miniredis reads it without a lock of its own.
+// It is not called under mu, which a script takes while it holds miniredis's lock.
+func (m *mini) requireLogin(user, password string) {
+	redis := m.current()
+	redis.RequireUserAuth(user, password)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.redis = redis
+}
+
 func (m *mini) setReplicationID(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -108,6 +108,14 @@ func (s *Server) Mini() *miniredis.Miniredis {
 	return s.mini.current()
 }
 
+// RequireLogin has miniredis refuse all who do not log in so, until the next Restart. It is for use before anybody does:
+// the race detector has nothing against it then, where it minds Miniredis.RequireUserAuth.
+func (s *Server) RequireLogin(user, password string) {
+	s.t.Helper()
+	s.mustBeMini("RequireLogin")
+	s.mini.requireLogin(user, password)
+}
+
 // SetReplicationID changes what miniredis answers as master_replid, until the next Restart.
 func (s *Server) SetReplicationID(id string) {
 	s.t.Helper()
