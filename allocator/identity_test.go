@@ -79,7 +79,7 @@ func TestNextFreeIdentityGivesTheKnownAnswers(t *testing.T) {
 func TestNextFreeIdentityGivesEachCallerAnother(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a, b := mustNew(t, s.Client(t), Options{}), mustNew(t, s.Client(t), Options{})
+		a, b := patient(t, s), patient(t, s)
 		taken := takenBy(t, "1..5000,6000..7000")
 		numbers := fleet(t, 16, 20, func(i int) (int64, error) {
 			if i%4 == 3 { // beside those that do not search
@@ -160,7 +160,7 @@ func TestTakenKeysAsksForTheKeyOfADocument(t *testing.T) {
 func TestIdentitiesAreDenseAcrossClients(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a, b := mustNew(t, s.Client(t), Options{}), mustNew(t, s.Client(t), Options{})
+		a, b := patient(t, s), patient(t, s)
 		numbers := fleet(t, 1000, 1, func(i int) (int64, error) {
 			return []*Allocator{a, b}[i%2].NextIdentity(t.Context(), "companies|")
 		})
