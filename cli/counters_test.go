@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -275,10 +276,13 @@ func TestInspectOfNothing(t *testing.T) {
 func TestHeadroomOfACounterThatIsPast(t *testing.T) {
 	t.Parallel()
 	got := headrooms(1<<53 - 1)
-	if got[0].Left != 0 || got[0].Used != 100 || got[1].Left != 0 || percent(got[1].Used) != "100.00%" {
+	if got[0].Left != 0 || got[0].Used != 100 || got[1].Left != 0 || got[1].percent() != "100.00%" || got[2].percent() != "0.10%" {
 		t.Errorf("%+v", got)
 	}
-	if got := headrooms(0); percent(got[0].Used) != "0.00%" {
+	if got := headrooms(math.MaxInt64 - 1); got[2].Left != 1 || got[2].percent() != "more than 99.99%" {
+		t.Errorf("%+v", got)
+	}
+	if got := headrooms(0); got[0].percent() != "0.00%" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -103,9 +103,13 @@ func brief(number float64) string {
 	return strconv.FormatFloat(number, 'f', 2, 64)
 }
 
-func percent(used float64) string {
-	if used > 0 && used < 0.01 {
+// percent is Used, which is 0 or 100 only where that is exact.
+func (h headroom) percent() string {
+	switch {
+	case h.Used > 0 && h.Used < 0.01:
 		return "less than 0.01%"
+	case h.Left > 0 && h.Used > 99.99:
+		return "more than 99.99%"
 	}
-	return fmt.Sprintf("%.2f%%", used)
+	return fmt.Sprintf("%.2f%%", h.Used)
 }

@@ -169,7 +169,7 @@ func (i inspect) print(s inspected) error {
 		fmt.Fprintf(w, "rate:\t%s a second, over %s\n", brief(*s.Rate), i.RateOver)
 	}
 	for _, h := range s.Headroom {
-		fmt.Fprintf(w, "to %s:\t%d left, %s used", h.Bound, h.Left, percent(h.Used))
+		fmt.Fprintf(w, "to %s:\t%d left, %s used", h.Bound, h.Left, h.percent())
 		if h.SecondsLeft != nil {
 			fmt.Fprintf(w, ", %s", h.timeLeft())
 		}
