@@ -210,24 +210,31 @@ func TestWithAllMastersDownItIsUnavailable(t *testing.T) {
 	})
 }
 
+// fakeMasters are two for a bubble, and an allocator that holds next to nothing ahead.
+func fakeMasters(t *testing.T) (a *Allocator, north, south *fakeServer) {
+	t.Helper()
+	opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	north, south = &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
+	a = newAllocator(opts,
+		&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
+		&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	return a, north, south
+}
+
 // In a bubble, where time is exact: a master that hangs is left within one
 // refill, asked again ever more seldom, and preferred again when it is back.
 func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		north, south := &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
-		a := newAllocator(opts,
-			&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
-			&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
-		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		a, north, _ := fakeMasters(t)
 		c := mustCollection(t, a, "orders")
 		north.set(func() { north.hangs = true })
 		start := time.Now()
-		if id, err := c.Next(t.Context()); err != nil || id != "orders/S/1" || time.Since(start) != opts.RefillTimeout {
+		if id, err := c.Next(t.Context()); err != nil || id != "orders/S/1" || time.Since(start) != a.opts.RefillTimeout {
 			t.Errorf("%s, %v after %v", id, err, time.Since(start))
 		}
 		for time.Since(start) < 5*time.Minute {
@@ -259,15 +266,7 @@ func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
 func TestOneMasterUpIsEnoughHoweverLongItWasAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		north, south := &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
-		a := newAllocator(opts,
-			&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
-			&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
-		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		a, north, south := fakeMasters(t)
 		c := mustCollection(t, a, "orders")
 		north.set(func() { north.hangs = true })
 		for start := time.Now(); time.Since(start) < 5*time.Minute || a.Stats().Servers[0].RetryIn < 10*time.Second; {
@@ -296,7 +295,7 @@ func TestOneMasterUpIsEnoughHoweverLongItWasAway(t *testing.T) {
 				break
 			}
 		}
-		if took := time.Since(start); took > longestBackoff+2*2*opts.RefillTimeout {
+		if took := time.Since(start); took > longestBackoff+2*2*a.opts.RefillTimeout {
 			t.Errorf("it took %v to find the one that is back", took)
 		}
 	})
