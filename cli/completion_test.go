@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // completers have a shell complete a command line after it took the script, and print a candidate a line.
@@ -119,7 +121,7 @@ func shellOrSkip(t *testing.T, shell string) string {
 		if shell == "bash" || os.Getenv("HILO_TEST_SHELLS_REQUIRED") != "" {
 			t.Fatalf("%s is not installed, and HILO_TEST_SHELLS_REQUIRED wants it", shell)
 		}
-		t.Skipf("%s is not installed", shell)
+		redistest.Missing(t, shell)
 	}
 	return program
 }

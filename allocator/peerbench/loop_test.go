@@ -29,13 +29,7 @@ func shareMany(b *testing.B, size int, work func(n int)) {
 		}
 	}
 	b.Run("alone", func(b *testing.B) { run(b, 1) })
-	b.Run("together", func(b *testing.B) {
-		goroutines := runtime.GOMAXPROCS(0)
-		if goroutines == 1 {
-			b.SkipNow()
-		}
-		run(b, goroutines)
-	})
+	b.Run("together", func(b *testing.B) { run(b, runtime.GOMAXPROCS(0)) }) // with one processor, alone once more
 }
 
 // shareAmong measures work(b.N), split over some goroutines.

@@ -25,7 +25,7 @@ func binary(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "hilo")
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no such signals and pipes here")
+		redistest.Missing(t, "signals and pipes as Unix has them")
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", name, ".")
 	if output, err := build.CombinedOutput(); err != nil {

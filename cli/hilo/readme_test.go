@@ -16,10 +16,7 @@ func TestWhatTheReadmeShowsOfComingFromElsewhereRuns(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "jq", "sqlite3", "redis-cli"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("HILO_TEST_SERVERS_REQUIRED") != "" {
-				t.Fatalf("%v: .ci/run installs it", err)
-			}
-			t.Skipf("%v", err)
+			redistest.Missing(t, tool)
 		}
 	}
 	hilo := binary(t)

@@ -58,6 +58,16 @@ var discover = sync.OnceValues(func() ([]Binary, error) {
 	return binaries, nil
 })
 
+// Missing ends a test for want of what this machine does not have: it is skipped, and where HILO_TEST_SERVERS_REQUIRED is
+// 1 it fails, so that CI skips nothing.
+func Missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv(requiredEnv) == "1" {
+		t.Fatalf("%s=1, and missing: %s", requiredEnv, what)
+	}
+	t.Skipf("missing: %s", what)
+}
+
 // identify asks each executable what it is, and drops those of a kind and version that came before.
 func identify(paths []string) ([]Binary, error) {
 	var binaries []Binary

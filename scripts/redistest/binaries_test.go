@@ -3,6 +3,7 @@ package redistest
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,33 @@ func TestServerThatCannotBeUsedIsAnError(t *testing.T) {
 				t.Errorf("the error is %v, want one with %q and the path", err, test.want)
 			}
 		})
+	}
+}
+
+// ended is a test that tells how it was ended.
+type ended struct {
+	testing.TB
+	how string
+}
+
+func (*ended) Helper()                 {}
+func (e *ended) Skipf(string, ...any)  { e.how += "skipped" }
+func (e *ended) Fatalf(string, ...any) { e.how += "failed "; runtime.Goexit() }
+
+//nolint:paralleltest // it sets the environment
+func TestWhatIsMissingIsAFailureWhereServersAreRequired(t *testing.T) {
+	for required, want := range map[string]string{"": "skipped", "1": "failed "} {
+		t.Setenv(requiredEnv, required)
+		e := new(ended)
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			Missing(e, "fish")
+		}()
+		<-over
+		if e.how != want {
+			t.Errorf("with %s=%q it %s, want %s", requiredEnv, required, e.how, want)
+		}
 	}
 }
 
