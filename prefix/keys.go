@@ -1,6 +1,10 @@
 package prefix
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Keys names the Redis keys of one namespace. The namespace stands in braces,
 // which puts all of them into one slot of a Redis Cluster:
@@ -8,7 +12,7 @@ import "strings"
 //	{Raven}/HiLo/orders           the counter of a collection
 //	{Raven}/Identities/companies  an identity
 //	{Raven}/ServerSide            the counter of all server-side identifiers
-//	{Raven}/ServerPrefixForHilo   the server's prefix and tag
+//	{Raven}/ServerPrefixForHilo   the server's prefix and tag, and whether it is the home of identities
 //
 // Names are folded, so that "Orders" and "orders" share a counter.
 type Keys struct {
@@ -48,7 +52,49 @@ func (k Keys) ServerSide() string { return k.serverSide }
 // Server is the key of the server's own prefix and tag, see [Server].
 func (k Keys) Server() string { return k.server }
 
-// Fold is name without letter case, as it stands in keys: every character in
-// its lower case, whatever its neighbours and the locale. A folded name may be
-// some bytes longer than the name.
-func Fold(name string) string { return strings.ToLower(name) }
+// Fold is name without letter case, as it stands in keys: two names have the same
+// fold exactly when [strings.EqualFold] holds of them, whatever the locale. Each
+// character becomes its lower case. One that has several, as "Σ" has "σ" and "ς",
+// becomes the one that its upper case leads to, "σ". A folded name may be some
+// bytes longer than the name.
+func Fold(name string) string {
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf {
+			return strings.Map(foldRune, name)
+		}
+	}
+	return strings.ToLower(name)
+}
+
+// foldRune is the one character that stands for all that differ from r in letter
+// case only: those that unicode.SimpleFold leads through, which is what EqualFold
+// goes by. unicode.ToLower alone is not: it makes "i" of "İ", which EqualFold
+// tells apart, and leaves "ς" beside "σ".
+func foldRune(r rune) rune {
+	least, lower := r, rune(unicode.MaxRune+1)
+	for at := unicode.SimpleFold(r); ; at = unicode.SimpleFold(at) {
+		least = min(least, at)
+		if to := unicode.ToLower(at); to != at && sameButCase(to, r) {
+			lower = min(lower, to)
+		}
+		if at == r {
+			break
+		}
+	}
+	if lower <= unicode.MaxRune {
+		return lower
+	}
+	return least
+}
+
+// sameButCase reports whether SimpleFold leads from a to b.
+func sameButCase(a, b rune) bool {
+	for at := unicode.SimpleFold(a); ; at = unicode.SimpleFold(at) {
+		if at == b {
+			return true
+		}
+		if at == a {
+			return false
+		}
+	}
+}

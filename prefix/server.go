@@ -6,12 +6,17 @@ import (
 	"unicode"
 )
 
-// Server is what one server adds to an identifier, so that two servers that
-// know nothing of each other can never give the same text. Either part may be
-// empty.
+// Server is what one server says of itself. Prefix and tag are added to each
+// identifier, so that two servers that know nothing of each other can never give
+// the same text. Either may be empty.
 type Server struct {
 	ServerPrefix string // before the number: "NorthServer/"
 	NodeTag      string // behind the number, after "-": "A"
+
+	// Identities says that this server is the home of identities, which have
+	// neither prefix nor tag and so come from one server only. A server with neither
+	// is the only one, and need not say so.
+	Identities bool
 }
 
 // Validate reports why s cannot be part of an identifier; nil if it can.
@@ -38,7 +43,13 @@ func (s Server) Validate() error {
 }
 
 // IsZero reports whether s adds nothing to an identifier.
-func (s Server) IsZero() bool { return s == Server{} }
+func (s Server) IsZero() bool { return s.ServerPrefix == "" && s.NodeTag == "" }
+
+// SameAs reports whether s and other add the same to an identifier, letter case
+// aside, so that their identifiers could be equal.
+func (s Server) SameAs(other Server) bool {
+	return strings.EqualFold(s.ServerPrefix, other.ServerPrefix) && strings.EqualFold(s.NodeTag, other.NodeTag)
+}
 
 // cutTag cuts "-" and a node tag off the end of text, where they follow a
 // digit. It does not mind how long the tag is: Validate does.

@@ -2,8 +2,8 @@
 --
 -- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that it
 -- is stored and sent as. It is compared by length, then as text; sums are made of doubles where both
--- are short, and else of two halves, high * 10^9 + low, which stay far below 2^53. '%d' writes a
--- double because tostring() turns to exponents on Redis.
+-- are short, and else of two halves, high * 10^9 + low, which stay far below 2^53. '%.0f' writes a whole
+-- double: tostring() turns to exponents on Redis, and '%d' is a C long, which ends at 2^31 on a server of 32 bits.
 
 local find, sub, format = string.find, string.sub, string.format
 
@@ -11,8 +11,7 @@ local LARGEST = '9223372036854775807'
 
 -- Whether this is a canonical decimal between 0 and 2^63-1.
 local function decimal(text)
-  return text == '0' or (text and find(text, '^[1-9]%d*$') and
-    (#text < #LARGEST or (#text == #LARGEST and text <= LARGEST)))
+  return text == '0' or text and find(text, '^[1-9]%d*$') and (#text < 19 or #text == 19 and text <= LARGEST)
 end
 
 local function above(a, b)
@@ -27,16 +26,17 @@ end
 
 -- a + sign * b, which must not be below 0.
 local function sum(a, b, sign)
-  if #a < 16 and #b < 16 then return format('%d', a + sign * b) end
+  if #a < 16 and #b < 16 then return format('%.0f', a + sign * b) end
   local high = (tonumber(sub(a, 1, -10)) or 0) + sign * (tonumber(sub(b, 1, -10)) or 0)
   local low = tonumber(sub(a, -9)) + sign * tonumber(sub(b, -9))
   if low >= 1000000000 then high, low = high + 1, low - 1000000000 end
   if low < 0 then high, low = high - 1, low + 1000000000 end
-  if high == 0 then return format('%d', low) end
-  return format('%d%09d', high, low)
+  if high == 0 then return format('%.0f', low) end
+  return format('%.0f%09.0f', high, low)
 end
 
+-- Most of what there is to add is short, and '%d' takes half the time of '%.0f'.
 local function plus(a, b)
-  if #a < 16 and #b < 16 then return format('%d', a + b) end -- as sum does; most of what there is to add
+  if #a < 10 and #b < 10 then return format('%d', a + b) end -- below 2^31
   return sum(a, b, 1)
 end

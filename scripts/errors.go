@@ -11,13 +11,24 @@ var (
 	// ErrCorrupt is stored state that no script of hilo writes: a value that is
 	// not a canonical decimal, an unusable prefix, a key of another type.
 	ErrCorrupt = errors.New("corrupt state")
-	// ErrExhausted is a counter that stands at the limit.
+	// ErrExhausted is a counter that stands at the limit, or so near that a jump has
+	// no room; the text says which.
 	ErrExhausted = errors.New("exhausted")
 	// ErrNotSeeded is a missing counter where a seeded one is required.
 	ErrNotSeeded = errors.New("not seeded")
 	// ErrMixed is a name used for both a collection and an identity on a server
 	// without prefix and tag.
 	ErrMixed = errors.New("collection and identity mixed")
+	// ErrPrefixMissing is a server with neither prefix nor tag where one is required.
+	ErrPrefixMissing = errors.New("server prefix missing")
+	// ErrElsewhere is an identity that was asked for on a server with a prefix or
+	// tag that does not say that it is the home of identities.
+	ErrElsewhere = errors.New("identities are elsewhere")
+	// ErrUnguarded is a counter with an Origin that the client cannot compare with
+	// the server's replication id, because it may not ask INFO.
+	ErrUnguarded = errors.New("not guarded against lost writes")
+	// ErrChanged is a forced seed that found another state than it expected.
+	ErrChanged = errors.New("changed meanwhile")
 	// ErrReply is a reply that the script cannot have given.
 	ErrReply = errors.New("unexpected reply")
 )
@@ -30,6 +41,9 @@ var tags = []struct {
 	{"HILO_EXHAUSTED ", ErrExhausted},
 	{"HILO_NOTSEEDED ", ErrNotSeeded},
 	{"HILO_MIXED ", ErrMixed},
+	{"HILO_NOPREFIX ", ErrPrefixMissing},
+	{"HILO_ELSEWHERE ", ErrElsewhere},
+	{"HILO_UNGUARDED ", ErrUnguarded},
 	{"HILO_ARGUMENT ", errors.New("bug: a script was called with a bad argument")},
 }
 
@@ -48,7 +62,7 @@ func tagged(err error) error {
 // same request again makes no sense. After any other error nobody knows whether
 // it ran.
 func Answered(err error) bool {
-	if errors.Is(err, ErrReply) {
+	if errors.Is(err, ErrReply) || errors.Is(err, ErrChanged) {
 		return true
 	}
 	for _, t := range tags {

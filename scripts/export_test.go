@@ -12,9 +12,10 @@ type Verb struct {
 
 // Verbs are all scripts.
 var Verbs = []Verb{
-	{"next", next, 3, 8},
+	{"next", next, 3, 10},
 	{"return", giveBack, 1, 5},
-	{"seed", seed, 3, 4},
-	{"identity", identity, 3, 9},
-	{"import", importing, 3, 5},
+	{"seed", seed, 3, 7},
+	{"identity", identity, 3, 13},
+	{"describe", describe, 3, 0},
+	{"import", importing, 3, 6},
 }

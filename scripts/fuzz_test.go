@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -20,15 +21,22 @@ type arena []*redis.Client
 
 func newArena(f *testing.F) arena {
 	f.Helper()
-	a := arena{redistest.StartMini(f).Client(f)}
+	mini := redistest.StartMini(f)
+	a := arena{mini.Client(f)}
 	if binaries := redistest.Binaries(f); len(binaries) > 0 {
-		a = append(a, redistest.Start(f, binaries[len(binaries)-1]).Client(f))
+		client := redistest.Start(f, binaries[len(binaries)-1]).Client(f)
+		server, err := scripts.Describe(f.Context(), client, keys.Server)
+		if err != nil {
+			f.Fatal(err)
+		}
+		mini.SetReplicationID(server.Origin) // it has a say in where a jump lands
+		a = append(a, client)
 	}
 	return a
 }
 
 // outcome is what a script left and said, but for what two servers cannot agree
-// on: replication ids and the time.
+// on: the time, and the replication ids that a state was made with.
 type outcome struct {
 	reply []any
 	err   string
@@ -100,11 +108,16 @@ func blank(r rune) rune {
 func (o *outcome) checkGiven(t *testing.T, v scripts.Verb, args []string, before map[string]string) {
 	t.Helper()
 	field, wanted, limit, floor := scripts.FieldMax, args[1], args[2], args[3]
+	lowered, raise := false, false
 	if v.Name == "identity" {
 		field = scripts.FieldValue
+		lowered, raise = big10(before["Lowered"]).Cmp(big10(args[10])) > 0, args[11] != "0"
 	}
-	low, high := big10(o.reply[0]), big10(o.reply[1])
-	if low.Sign() == 0 && v.Name == "identity" && args[0] == "raise" {
+	if o.reply[0] != args[0] {
+		t.Fatalf("%s%q replied the token %q", v.Name, args, o.reply[0])
+	}
+	low, high := big10(o.reply[1]), big10(o.reply[2])
+	if low.Sign() == 0 && raise {
 		if !maps.Equal(before, o.state) {
 			t.Fatalf("raise%q was refused and wrote: %q, before %q", args, o.state, before)
 		}
@@ -112,7 +125,6 @@ func (o *outcome) checkGiven(t *testing.T, v scripts.Verb, args []string, before
 	}
 	stood, stands := big10(before[field]), big10(o.state[field])
 	resent := v.Name == "next" && before["Lease"] == args[0] && low.Cmp(big10(before["Low"])) == 0
-	lowered := v.Name == "identity" && big10(before["Lowered"]).Cmp(big10(args[8])) > 0
 	switch {
 	case low.Sign() <= 0 || high.Cmp(low) < 0 || high.Cmp(big10(limit)) > 0 || high.BitLen() > 63:
 		t.Fatalf("%s%q on %q gave %v..%v", v.Name, args, before, low, high)
@@ -120,9 +132,9 @@ func (o *outcome) checkGiven(t *testing.T, v scripts.Verb, args []string, before
 		t.Fatalf("%s%q on %q gave %v..%v and stands at %v", v.Name, args, before, low, high, stands)
 	case low.Cmp(stood) <= 0 && !resent:
 		t.Fatalf("%s%q on %q gave %v..%v, not above what was given", v.Name, args, before, low, high)
-	case low.Cmp(big10(floor)) <= 0 && !lowered && args[0] != "raise":
+	case low.Cmp(big10(floor)) <= 0 && !lowered && !raise:
 		t.Fatalf("%s%q on %q gave %v..%v, not above the floor", v.Name, args, before, low, high)
-	case args[0] != "raise" && new(big.Int).Sub(high, low).Cmp(big10(wanted)) >= 0:
+	case !raise && new(big.Int).Sub(high, low).Cmp(big10(wanted)) >= 0:
 		t.Fatalf("%s%q on %q gave %v..%v, more than was asked for", v.Name, args, before, low, high)
 	}
 }
@@ -147,10 +159,13 @@ func (a arena) agree(t *testing.T, v scripts.Verb, key string, args []string, st
 		}
 		if v.Name == "next" || v.Name == "identity" {
 			for at := range o.reply { // issued, seconds, origin
-				if at >= 7 && at <= 9 {
+				if at >= 8 && at <= 10 {
 					o.reply[at] = ""
 				}
 			}
+		}
+		if v.Name == "describe" && len(o.reply) > 0 {
+			o.reply[3] = "" // origin
 		}
 		if i == 0 {
 			first = o
@@ -165,20 +180,24 @@ func (a arena) agree(t *testing.T, v scripts.Verb, key string, args []string, st
 func FuzzArguments(f *testing.F) {
 	a := newArena(f)
 	for verb := range scripts.Verbs {
-		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "", "orders", "0", "100")
-		f.Add(verb, "next", "1", "9007199254740993", "9007199254740992", "7", "5000", "1", "Orders", "3", "9007199254740991")
-		f.Add(verb, "raise", "4000", "1000", "01", "-1", "1e3", "x", "", "", "")
-		f.Add(verb, "token", "100", "90", "0", "2", "0", "1", "o\x00\xff", " 1", "100")
-		f.Add(verb, "Max", "200", "1", "orders", "0", "0", "0", "0", "0", "100")
-		f.Add(verb, "Value", "9223372036854775808", "0", "orders", "0", "0", "0", "0", "0", "9223372036854775807")
+		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "token", "32", "9223372036854775807", "101", "7", "0", "5000", "orders", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "next", "1", "9007199254740993", "9007199254740992", "7", "5000", "1", "Orders", "3", "0", "0", "0", "0", "9007199254740991")
+		f.Add(verb, "next", "1", "9223372036854775807", "9", "7", "9007199254740993", "1", "Orders", "3", "0", "0", "0", "0", "2")
+		f.Add(verb, "raise", "1", "5000", "01", "-1", "1e3", "x", "", "", "", "", "", "", "")
+		f.Add(verb, "raise", "1", "5000", "0", "0", "0", "0", "orders", "0", "0", "0", "4000", "0", "100")
+		f.Add(verb, "token", "100", "90", "0", "2", "0", "1", "o\x00\xff", " 1", "1", "1", "-1", "1", "100")
+		f.Add(verb, "Max", "200", "orders", "1", "100", "1", "", "0", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "Max", "200", "orders", "1", "99", "1", "0", "0", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "Value", "9223372036854775808", "orders", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "9223372036854775807")
 	}
-	f.Fuzz(func(t *testing.T, verb int, a0, a1, a2, a3, a4, a5, a6, a7, a8, stands string) {
+	f.Fuzz(func(t *testing.T, verb int, a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, stands string) {
 		v := scripts.Verbs[uint(verb)%uint(len(scripts.Verbs))]
 		state := map[string]string{}
 		if stands != "" {
 			state = map[string]string{"Max": stands, "Value": stands, "Low": "1", "Lease": "token", "Ranges": "1", "Lowered": "0"}
 		}
-		a.agree(t, v, keys.Counter, []string{a0, a1, a2, a3, a4, a5, a6, a7, a8}, state)
+		a.agree(t, v, keys.Counter, []string{a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12}, state)
 	})
 }
 
@@ -188,31 +207,31 @@ func FuzzStateWrittenByHand(f *testing.F) {
 	a := newArena(f)
 	const origin = "0123456789012345678901234567890123456789"
 	for verb := range scripts.Verbs {
-		f.Add(verb, uint(0xfff), "100", "69", "token", "3", "1", origin, "29000000", "64", "32", "0", "orders", "100")
-		f.Add(verb, uint(1), "4000", "", "", "", "", "", "", "", "", "", "", "4001")
-		f.Add(verb, uint(0xfff), "9223372036854775807", "1", "t", "9223372036854775807", "9223372036854775807", origin,
-			"9223372036854775807", "9223372036854775807", "9223372036854775807", "9223372036854775807", "x", "9223372036854775807")
-		f.Add(verb, uint(0xfff), "-5", "01", "", "1.0", "+1", "zz", "1e3", " 1", "0x1f", "9223372036854775808", "\x00", "0")
-		f.Add(verb, uint(0xffe), "", "1", "token", "1", "0", "", "0", "0", "0", "1", "", "0")
+		f.Add(verb, uint(0x1fff), "100", "69", "token", "3", "1", origin, "29000000", "64", "32", "0", "orders", "100", "100")
+		f.Add(verb, uint(1), "4000", "", "", "", "", "", "", "", "", "", "", "", "4001")
+		f.Add(verb, uint(0x1fff), "9223372036854775807", "1", "t", "9223372036854775807", "9223372036854775807", origin,
+			"9223372036854775807", "9223372036854775807", "9223372036854775807", "9223372036854775807", "x", "9223372036854775807", "9223372036854775807")
+		f.Add(verb, uint(0x1fff), "-5", "01", "", "1.0", "+1", "zz", "1e3", " 1", "0x1f", "9223372036854775808", "\x00", "01", "0")
+		f.Add(verb, uint(0xffe), "", "1", "token", "1", "0", "", "0", "0", "0", "1", "", "5", "0")
 	}
-	f.Fuzz(func(t *testing.T, verb int, present uint, value, low, lease, ranges, epoch, origin, minute, issued, before, lowered, name, floor string) {
+	f.Fuzz(func(t *testing.T, verb int, present uint, value, low, lease, ranges, epoch, origin, minute, issued, before, lowered, name, bare, floor string) {
 		v := scripts.Verbs[uint(verb)%uint(len(scripts.Verbs))]
 		field := scripts.FieldMax
-		args := []string{"token", "32", "9223372036854775807", floor, "0", "0", "", "orders", "0"}
+		args := []string{"token", "32", "9223372036854775807", floor, "0", "0", "0", "orders", "0", "0", "0", "0", "0"}
 		switch v.Name {
 		case "identity":
-			field, args[0] = scripts.FieldValue, "next"
+			field = scripts.FieldValue
 		case "return":
 			args = []string{lease, value, low, epoch, ranges}
 		case "seed":
-			args = []string{field, floor, "", "orders"}
+			args = []string{field, floor, "orders", strconv.FormatUint(uint64(present>>12&1), 10), value, ranges, lowered}
 		case "import":
-			args = []string{field, floor, "orders", "1", "1"}
+			args = []string{field, floor, "orders", "1", "1", before}
 		}
 		state := map[string]string{}
 		for i, pair := range [][2]string{
 			{field, value}, {"Low", low}, {"Lease", lease}, {"Ranges", ranges}, {"Epoch", epoch}, {"Origin", origin}, {"Minute", minute},
-			{"Issued", issued}, {"IssuedBefore", before}, {"Lowered", lowered}, {"Name", name},
+			{"Issued", issued}, {"IssuedBefore", before}, {"Lowered", lowered}, {"Name", name}, {"Bare", bare},
 		} {
 			if present>>i&1 == 1 {
 				state[pair[0]] = pair[1]

@@ -9,9 +9,10 @@ if issue then
     redis.call('HSET', key, 'Minute', minute, 'IssuedBefore', lesser(issued_before, LARGEST))
   end
   if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', ARGV[8]) end
-  if replication ~= origin and replication ~= '' then redis.call('HSET', key, 'Origin', replication) end
+  if replication ~= origin then redis.call('HSET', key, 'Origin', replication) end
   if evidence ~= '' then redis.call('HSET', key, 'Epoch', epoch) end
   redis.call('HSET', key, field, high, 'Issued', issued, unpack(more))
 end
-return {low, high, epoch, prefix, tag, jump, evidence, lesser(plus(issued, issued_before), LARGEST),
-  format('%d', seconds), replication, ranges, last}
+local lately = issued_before == '0' and issued or lesser(plus(issued, issued_before), LARGEST)
+return {token, low, high, epoch, prefix, tag, jump, evidence, lately,
+  format('%d', seconds), replication, ranges, last} -- seconds are far below 2^31

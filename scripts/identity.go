@@ -11,34 +11,45 @@ import (
 //go:embed identity.lua
 var identityLua string
 
-var identity = loadGiving(FieldValue, "Lowered", identityLua)
+var identity = loadGiving(FieldValue, "Lowered", smallestIdentityGap, homeLua, identityLua)
 
 // FieldValue is the field that counts in an identity.
 const FieldValue = "Value"
 
+// smallestIdentityGap is smallestGap of identities, which are taken one by one.
+const smallestIdentityGap = 1024
+
 // IdentityRequest asks for values of an identity or of the server-side counter.
 type IdentityRequest struct {
+	Token         string // unique to this request
 	Name          string // as the caller spells it
 	Count         int64  // consecutive values asked for, 1 or more; unused where Raise is set
 	Raise         int64  // take this very value, if none as great was given before; 0: the next ones
 	Limit         int64  // greatest value ever to be issued
 	Floor         int64  // greatest value given to this client, 0: none
+	Epoch         int64  // greatest epoch of the identity that this client saw, 0: none
 	Lowered       int64  // how often the identity had been lowered by force when Floor was given
-	GuardGap      int64  // jump on evidence of lost writes, 0: computed by the script
+	GuardGap      int64  // least jump on evidence of lost writes, 0: computed by the script
 	LeastGap      int64  // least jump that the client knows to be needed
 	RequireSeeded bool   // a missing identity is ErrNotSeeded
+	RequirePrefix bool   // a server with neither prefix nor tag is ErrPrefixMissing
+	Anywhere      bool   // a server that is not the home of identities gives them too, and is not ErrElsewhere
 }
 
-// Identity takes values. Where Raise is refused the Range is without Low. A
-// request that is sent twice takes other values the second time, and a Raise
-// none: what the first one took is a gap.
+// Identity takes values. Where Raise is refused, because that value or a greater
+// one was given before, Low is 0 and the error nil. A request that is sent twice
+// takes other values the second time, and a Raise none: what the first one took is
+// a gap. With ErrNotDurable the values are given too, and must not be used.
+//
+// Errors: as Next's, and ErrElsewhere.
 func Identity(ctx context.Context, client redis.Scripter, keys Keys, r IdentityRequest) (Range, error) {
-	verb, wanted := "next", r.Count
+	count := r.Count
 	if r.Raise > 0 {
-		verb, wanted = "raise", r.Raise
+		count = 1
 	}
-	got, lowered, err := take(ctx, client, identity, keys,
-		verb, wanted, r.Limit, r.Floor, r.GuardGap, r.LeastGap, flag(r.RequireSeeded), r.Name, r.Lowered)
+	got, lowered, err := taken(identity.Run(ctx, client, []string{keys.Counter, keys.Server, keys.Other},
+		r.Token, count, r.Limit, r.Floor, r.Epoch, r.GuardGap, r.LeastGap, r.Name, flag(r.RequireSeeded), flag(r.RequirePrefix),
+		r.Lowered, r.Raise, flag(r.Anywhere)), r.Token)
 	if err != nil {
 		return got, err
 	}

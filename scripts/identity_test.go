@@ -14,7 +14,7 @@ import (
 var identityKeys = scripts.Keys{Counter: keys.Other, Server: keys.Server, Other: keys.Counter}
 
 func identityRequest(count int64) scripts.IdentityRequest {
-	return scripts.IdentityRequest{Name: "Orders", Count: count, Limit: 1<<63 - 1}
+	return scripts.IdentityRequest{Token: "token", Name: "Orders", Count: count, Limit: 1<<63 - 1}
 }
 
 func mustIdentity(t *testing.T, client *redis.Client, r scripts.IdentityRequest) scripts.Range {
@@ -24,6 +24,15 @@ func mustIdentity(t *testing.T, client *redis.Client, r scripts.IdentityRequest)
 		t.Fatalf("identity: %v", err)
 	}
 	return got
+}
+
+func seedIdentity(t *testing.T, client *redis.Client, value int64, force bool) (int64, error) {
+	t.Helper()
+	r := scripts.SeedRequest{Field: scripts.FieldValue, Name: "orders", Value: value, Force: force}
+	if force {
+		r.Expected = mustStand(t, client, identityKeys.Counter, scripts.FieldValue)
+	}
+	return scripts.Seed(t.Context(), client, identityKeys, r)
 }
 
 func TestIdentityGivesTheKnownAnswers(t *testing.T) {
@@ -42,8 +51,7 @@ func TestIdentityGivesTheKnownAnswers(t *testing.T) {
 			if row.Op == "next" {
 				got = mustIdentity(t, client, identityRequest(1)).Low
 			} else {
-				got, err = scripts.Seed(t.Context(), client, identityKeys,
-					scripts.SeedRequest{Field: scripts.FieldValue, Name: "orders", Value: row.Value, Force: row.Force})
+				got, err = seedIdentity(t, client, row.Value, row.Force)
 			}
 			if err != nil || got != row.Want {
 				t.Errorf("step %d, %s: %d, %v, want %d", i, row.Op, got, err, row.Want)
@@ -94,16 +102,17 @@ func TestIdentityIsGuarded(t *testing.T) {
 			t.Errorf("after lost writes it raised: %+v", got)
 		}
 		got := mustIdentity(t, client, identityRequest(1))
-		if got.Low != 5+1024+1 || got.Evidence != scripts.EvidenceOrigin || got.Epoch != 1 {
-			t.Errorf("after lost writes: %+v", got)
+		base := jumped(t, client, 5, identityGap, "token")
+		if got.Low != base+1 || got.Evidence != scripts.EvidenceOrigin || got.Epoch != 1 {
+			t.Errorf("after lost writes: %+v, want %d", got, base+1)
 		}
-		if got := mustIdentity(t, client, identityRequest(1)); got.Low != 5+1024+2 {
+		if got := mustIdentity(t, client, identityRequest(1)); got.Low != base+2 {
 			t.Errorf("once more: %+v", got)
 		}
 		client.Del(t.Context(), identityKeys.Counter)
 		r := identityRequest(1)
 		r.Floor, r.LeastGap = 2000, 5000
-		if got := mustIdentity(t, client, r); got.Low != 7001 || got.Evidence != scripts.EvidenceMissing {
+		if got := mustIdentity(t, client, r); got.Low != jumped(t, client, 2000, 5000, "token")+1 || got.Evidence != scripts.EvidenceMissing {
 			t.Errorf("gone: %+v", got)
 		}
 	})
@@ -117,8 +126,7 @@ func TestIdentityTellsAForcedSeedFromALoss(t *testing.T) {
 		client := s.Client(t)
 		seed := func(value int64, force bool) {
 			t.Helper()
-			if _, err := scripts.Seed(t.Context(), client, identityKeys,
-				scripts.SeedRequest{Field: scripts.FieldValue, Name: "orders", Value: value, Force: force}); err != nil {
+			if _, err := seedIdentity(t, client, value, force); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -131,7 +139,7 @@ func TestIdentityTellsAForcedSeedFromALoss(t *testing.T) {
 			t.Errorf("after a forced seed: %+v", got)
 		}
 		r.Floor, r.Lowered = 1991, 1
-		if got := mustIdentity(t, client, r); got.Low != 1991+1024+1 || got.Evidence != scripts.EvidenceFloor {
+		if got := mustIdentity(t, client, r); got.Low != jumped(t, client, 1991, identityGap, "token")+1 || got.Evidence != scripts.EvidenceFloor {
 			t.Errorf("a floor since then: %+v", got)
 		}
 		// Somebody else's jump is no forced seed: the floor holds.
@@ -161,6 +169,19 @@ func TestIdentityRefusesBeforeItWrites(t *testing.T) {
 		{"a name that is a collection", func(t *testing.T, client *redis.Client) {
 			client.HSet(t.Context(), identityKeys.Other, "Max", "5")
 		}, one, scripts.ErrMixed},
+		{"a value that somebody removed", func(t *testing.T, client *redis.Client) {
+			mustIdentity(t, client, one)
+			client.HDel(t.Context(), identityKeys.Counter, "Value")
+		}, one, scripts.ErrCorrupt},
+		{"no value beside a lowered one", func(t *testing.T, client *redis.Client) {
+			client.HSet(t.Context(), identityKeys.Counter, "Lowered", "1")
+		}, one, scripts.ErrCorrupt},
+		{"no value beside an epoch", func(t *testing.T, client *redis.Client) {
+			client.HSet(t.Context(), identityKeys.Counter, "Epoch", "1")
+		}, one, scripts.ErrCorrupt},
+		{"no value beside an origin", func(t *testing.T, client *redis.Client) {
+			client.HSet(t.Context(), identityKeys.Counter, "Origin", "0123456789012345678901234567890123456789")
+		}, one, scripts.ErrCorrupt},
 		{"more than are left", func(*testing.T, *redis.Client) {}, cut, scripts.ErrExhausted},
 		{"a raise past the limit", func(*testing.T, *redis.Client) {}, raised, scripts.ErrExhausted},
 		{"none where one is required", func(*testing.T, *redis.Client) {}, seeded, scripts.ErrNotSeeded},
@@ -187,7 +208,7 @@ func TestIdentityAndCollectionMayShareANameBesideAPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		client.HSet(t.Context(), keys.Server, "ServerPrefix", "NorthServer/")
+		client.HSet(t.Context(), keys.Server, "ServerPrefix", "NorthServer/", "Identities", "here")
 		wantRange(t, mustNext(t, client, request("one")), 1, 32)
 		if got := mustIdentity(t, client, identityRequest(1)); got.Low != 1 {
 			t.Error(fmt.Sprint(got))

@@ -20,6 +20,7 @@ type ImportRequest struct {
 	Value  int64
 	Epoch  int64
 	Ranges int64
+	Bare   int64 // greatest number given without prefix and tag, 0: none
 }
 
 // Imported is the outcome of one ImportRequest.
@@ -38,7 +39,7 @@ func ImportAll(ctx context.Context, client redis.UniversalClient, requests []Imp
 	for i, r := range requests {
 		calls[i] = call{
 			[]string{r.Keys.Counter, r.Keys.Server, r.Keys.Other},
-			[]any{r.Field, r.Value, r.Name, r.Epoch, r.Ranges},
+			[]any{r.Field, r.Value, r.Name, r.Epoch, r.Ranges, r.Bare},
 		}
 	}
 	results := make([]Imported, len(requests))

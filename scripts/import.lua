@@ -9,22 +9,23 @@
 -- ARGV[3] -> the name as the caller spells it
 -- ARGV[4] -> epoch to raise it to
 -- ARGV[5] -> ranges, how many to raise the count of ranges to
+-- ARGV[6] -> greatest number given without prefix and tag, to raise Bare to; 0: none, as always of an identity
 --
 -- Output: {value that stands now, value that stood before, '' where there was none}
 -- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
 --
--- Lease and Origin as in seed.lua. Another server's Origin is not taken over: this server's
+-- Lease, Origin and Bare as in seed.lua. Another server's Origin is not taken over: this server's
 -- replication id is another one, which would read as lost writes.
 -- Sent twice: the second time raises nothing more.
 
-local field, wanted, name, epoch, ranges = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local field, wanted, name, epoch, ranges, given_bare = unpack(ARGV, 1, 6)
 
-if not (decimal(wanted) and decimal(epoch) and decimal(ranges)) or (field ~= 'Max' and field ~= 'Value') then
-  return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and value, epoch and ranges as decimals from 0 to ' .. LARGEST)
+if not (decimal(wanted) and decimal(epoch) and decimal(ranges) and decimal(given_bare)) or (field ~= 'Max' and field ~= 'Value') then
+  return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and value, epoch, ranges and bare as decimals from 0 to ' .. LARGEST)
 end
 
-local names = {field, 'Epoch', 'Ranges'}
-local state, err = fields(key, field, 'Epoch', 'Ranges', 'Name')
+local names = {field, 'Epoch', 'Ranges', 'Bare'}
+local state, err = fields(key, field, 'Epoch', 'Ranges', 'Bare', 'Name', 'Origin')
 if err then return err end
 for i, part in ipairs(names) do
   if state[i] and not decimal(state[i]) then
@@ -34,14 +35,18 @@ end
 
 local stands = state[1] or '0'
 if above(wanted, stands) then stands = wanted end
-local write = {'HSET', key, field, stands, 'Name', state[4] or name}
-if above(epoch, state[2] or '0') then
-  write[#write + 1] = 'Epoch'
-  write[#write + 1] = epoch
+if bare and field == 'Max' and above(stands, given_bare) then given_bare = stands end
+local write = {'HSET', key, field, stands, 'Name', state[5] or name}
+for i, value in ipairs({stands, epoch, ranges, given_bare}) do
+  if i > 1 and above(value, state[i] or '0') then
+    write[#write + 1] = names[i]
+    write[#write + 1] = value
+  end
 end
-if above(ranges, state[3] or '0') then
-  write[#write + 1] = 'Ranges'
-  write[#write + 1] = ranges
+local replication = replication_id()
+if not state[6] and replication ~= '' then
+  write[#write + 1] = 'Origin'
+  write[#write + 1] = replication
 end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 redis.call(unpack(write))

@@ -93,7 +93,7 @@ func (m *machine) covered() int64 {
 	if m.gap > 0 {
 		return m.gap
 	}
-	return 1024
+	return rangeGap
 }
 
 // greatest is the greatest number that anybody has, or that w has.

@@ -1,40 +1,42 @@
 -- next.lua: takes the next range of a collection.
 --
--- KEYS[1] -> {ns}/HiLo/<collection>        the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo      the server's prefix and node tag
--- KEYS[3] -> {ns}/Identities/<collection>  the identity of the same name, only looked for
--- ARGV[1] -> token of this request, unique; the same again when the same request is sent again
--- ARGV[2] -> capacity, how many numbers are asked for, 1 or more
--- ARGV[3] -> limit, the greatest number ever to be issued
--- ARGV[4] -> floor, the greatest number this client was given and did not return; 0: none
--- ARGV[5] -> guard gap; 0: computed here
--- ARGV[6] -> least gap that the client knows to be needed; used where the gap is computed
--- ARGV[7] -> '1': a missing counter is an error
--- ARGV[8] -> the collection as the caller spells it
+-- KEYS[1]  -> {ns}/HiLo/<collection>        the counter
+-- KEYS[2]  -> {ns}/ServerPrefixForHilo      the server's prefix and node tag
+-- KEYS[3]  -> {ns}/Identities/<collection>  the identity of the same name, only looked for
+-- ARGV[1]  -> token of this request, unique; the same again when the same request is sent again
+-- ARGV[2]  -> capacity, how many numbers are asked for, 1 or more
+-- ARGV[3]  -> limit, the greatest number ever to be issued
+-- ARGV[4]  -> floor, the greatest number this client was given and did not return; 0: none
+-- ARGV[5]  -> the greatest epoch that this client saw of the counter; 0: none
+-- ARGV[6]  -> guard gap; 0: computed here
+-- ARGV[7]  -> least gap that the client knows to be needed; used where the gap is computed
+-- ARGV[8]  -> the collection as the caller spells it
+-- ARGV[9]  -> '1': a missing counter is an error
+-- ARGV[10] -> '1': a server with neither prefix nor tag gives nothing
 --
--- Output: {low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges, before}, all text:
+-- Output: {token, low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges, before}, all text:
+--   token     of the request, so that no reply is taken for another's
 --   jump      how far Max was moved on evidence of lost writes, 0 without
---   evidence  '', 'floor' (Max is below the floor), 'origin' (another replication id), 'missing'
+--   evidence  '', 'floor' (Max is below the floor), 'epoch' (Epoch is below the one seen), 'origin' (another
+--             replication id), 'missing' (the counter is gone)
 --   issued    numbers issued in this minute and the one before, of the server's clock
 --   seconds   how many seconds those tallies cover, 1 or more
 --   origin    replication id of this server, '' where INFO is not permitted
 --   ranges    how many ranges were given with this one, to know it by in a return
 --   before    the lease that this one follows: the newest until then, '' where it was returned, a seed
 --             came in between, or this is a resend
--- Errors: HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_MIXED, HILO_ARGUMENT; nothing is written.
+-- Errors: HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED, HILO_ARGUMENT;
+-- nothing is written.
 --
 -- Sent twice: while the token is still the newest lease the same range is replied and the counter
 -- stays as it is. Nobody else can hold it: it was computed once, for this token, and the reply to that
 -- was lost. Later, or with another token, it is a new request.
 
-local token = ARGV[1]
-if token == '' then return redis.error_reply('HILO_ARGUMENT next wants a token') end
-
 local low, high, issue, more, last
 
 -- A resend, unless Max was moved by hand meanwhile, so that the range is not what was replied, or the
 -- server was restarted or promoted, so that others may have been given it since.
-if lease == token and evidence == '' and not missing and above(own_value, floor) and
+if lease == token and evidence == '' and above(own_value, floor) and
     lesser(sum(plus(own_value, wanted), '1', -1), limit) == max then
   redis.call('HSET', key, 'Lease', token) -- for a WAIT behind it, which speaks for this connection's writes
   low, high, last = own_value, max, ''
@@ -46,6 +48,10 @@ else
     end
     high, issue = limit, sum(limit, base, -1)
   end
-  ranges = lesser(plus(ranges, '1'), LARGEST)
-  more = {'Low', low, 'Lease', token, 'Ranges', ranges}
+  if ranges ~= LARGEST then ranges = plus(ranges, '1') end
+  if bare and above(high, bare_max) then -- the identity of this name goes on above it
+    more = {'Low', low, 'Lease', token, 'Ranges', ranges, 'Bare', high}
+  else
+    more = {'Low', low, 'Lease', token, 'Ranges', ranges}
+  end
 end

@@ -15,12 +15,12 @@ func TestNextsGapDoesNotShrinkWithTheOutage(t *testing.T) {
 	start := time.Date(2030, 1, 1, 12, 0, 30, 0, time.UTC)
 	s.Mini().SetTime(start)
 	r := request("before")
-	r.Capacity = 5000
+	r.Capacity = 50_000
 	mustNext(t, client, r)
 	s.SetReplicationID("0123456789012345678901234567890123456789")
 	s.Mini().SetTime(start.Add(time.Hour))
-	if got := mustNext(t, client, request("after")); got.Jump != 10_000 {
-		t.Errorf("an hour later the jump is %d, want twice what was issued before it", got.Jump)
+	if got, want := mustNext(t, client, request("after")), jumped(t, client, 50_000, 100_000, "after"); got.Jump != want-50_000 {
+		t.Errorf("an hour later the jump is %d, want %d, past twice what was issued before it", got.Jump, want-50_000)
 	}
 }
 
@@ -34,19 +34,22 @@ func TestNextJumpsOnEvidenceOfLostWrites(t *testing.T) {
 		guard    int64
 		least    int64
 		capacity int64
-		low      int64
-		jump     int64
+		base     int64 // that the jump starts at
+		gap      int64 // and how far it goes at least, 0: no jump
 		evidence scripts.Evidence
 	}{
-		{"a counter by hand is none", []any{"Max", "4000"}, 0, 0, 0, 32, 4001, 0, ""},
-		{"the floor at Max is none", []any{"Max", "4000"}, 4000, 0, 0, 32, 4001, 0, ""},
-		{"Max below the floor", []any{"Max", "4000"}, 4001, 0, 0, 32, 4001 + 1024 + 1, 1025, scripts.EvidenceFloor},
-		{"another origin", []any{"Max", "4000", "Origin", restarted}, 0, 0, 0, 32, 4000 + 1024 + 1, 1024, scripts.EvidenceOrigin},
-		{"no counter where there was one", nil, 4000, 0, 0, 32, 4000 + 1024 + 1, 5024, scripts.EvidenceMissing},
-		{"twice the capacity", []any{"Max", "4000"}, 4001, 0, 0, 1000, 4001 + 2000 + 1, 2001, scripts.EvidenceFloor},
-		{"what the client knows", []any{"Max", "4000"}, 4001, 0, 5000, 1000, 4001 + 5000 + 1, 5001, scripts.EvidenceFloor},
-		{"a fixed gap", []any{"Max", "4000"}, 4001, 7, 5000, 1000, 4001 + 7 + 1, 8, scripts.EvidenceFloor},
-		{"past 2^53", []any{"Max", "9007199254740993"}, 9007199254740995, 0, 0, 1, 9007199254740995 + 1024 + 1, 1026, scripts.EvidenceFloor},
+		{"a counter by hand is none", []any{"Max", "4000"}, 0, 0, 0, 32, 4000, 0, ""},
+		{"the floor at Max is none", []any{"Max", "4000"}, 4000, 0, 0, 32, 4000, 0, ""},
+		{"Max below the floor", []any{"Max", "4000"}, 4001, 0, 0, 32, 4001, rangeGap, scripts.EvidenceFloor},
+		{"another origin", []any{"Max", "4000", "Origin", restarted}, 0, 0, 0, 32, 4000, rangeGap, scripts.EvidenceOrigin},
+		{"another origin, above the floor", []any{"Max", "4000", "Origin", restarted}, 3000, 0, 0, 32, 4000, rangeGap, scripts.EvidenceOrigin},
+		{"no counter where there was one", nil, 4000, 0, 0, 32, 4000, rangeGap, scripts.EvidenceMissing},
+		{"twice the capacity", []any{"Max", "4000"}, 4001, 0, 0, 50_000, 4001, 100_000, scripts.EvidenceFloor},
+		{"what the client knows", []any{"Max", "4000"}, 4001, 0, 500_000, 50_000, 4001, 500_000, scripts.EvidenceFloor},
+		{"twice what was issued lately", []any{"Max", "4000", "Minute", "1", "Issued", "70000", "IssuedBefore", "20000"}, 4001, 0, 0, 32, 4001, 180_000, scripts.EvidenceFloor},
+		{"a fixed gap", []any{"Max", "4000"}, 4001, 7, 500_000, 1000, 4001, 7, scripts.EvidenceFloor},
+		{"past 2^53", []any{"Max", "9007199254740993"}, 9007199254740995, 0, 0, 1, 9007199254740995, rangeGap, scripts.EvidenceFloor},
+		{"a gap past 2^53", []any{"Max", "4000"}, 4001, 9007199254740993, 0, 1, 4001, 9007199254740993, scripts.EvidenceFloor},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -59,9 +62,17 @@ func TestNextJumpsOnEvidenceOfLostWrites(t *testing.T) {
 				r := request("one")
 				r.Floor, r.GuardGap, r.LeastGap, r.Capacity = test.floor, test.guard, test.least, test.capacity
 				got := mustNext(t, client, r)
-				wantRange(t, got, test.low, test.low+test.capacity-1)
-				if got.Jump != test.jump || got.Evidence != test.evidence {
-					t.Errorf("jump %d for %q, want %d for %q", got.Jump, got.Evidence, test.jump, test.evidence)
+				base, jump := test.base, int64(0)
+				if test.gap > 0 {
+					base = jumped(t, client, test.base, test.gap, "one")
+					jump = base
+					if test.state != nil {
+						jump -= number(t, test.state[1].(string))
+					}
+				}
+				wantRange(t, got, base+1, base+test.capacity)
+				if got.Jump != jump || got.Evidence != test.evidence {
+					t.Errorf("jump %d for %q, want %d for %q", got.Jump, got.Evidence, jump, test.evidence)
 				}
 				wantEpoch := int64(0)
 				if test.evidence != "" {
@@ -86,29 +97,13 @@ func TestNextJumpsOnceAfterARestartOfTheServer(t *testing.T) {
 		s.Restart() // comes back empty; the state as of some time before is put back
 		set(t, client, state)
 		got := mustNext(t, client, request("two"))
-		wantRange(t, got, 32+1024+1, 32+1024+32)
+		base := jumped(t, client, 32, rangeGap, "two")
+		wantRange(t, got, base+1, base+32)
 		if got.Evidence != scripts.EvidenceOrigin || got.Epoch != 1 {
 			t.Errorf("reply is %+v", got)
 		}
 		wantRange(t, mustNext(t, client, request("three")), got.High+1, got.High+32)
 	})
-}
-
-func TestNextDoesWithoutInfo(t *testing.T) {
-	t.Parallel()
-	s := redistest.StartMini(t)
-	s.Hook(func(cmd string, _ []string) string {
-		if cmd == "INFO" {
-			return "NOPERM this user has no permissions to run the 'info' command"
-		}
-		return ""
-	})
-	client := s.Client(t)
-	set(t, client, "Max", "5", "Origin", "0123456789012345678901234567890123456789")
-	if got := mustNext(t, client, request("one")); got.Low != 6 || got.Jump != 0 {
-		t.Errorf("got %+v", got)
-	}
-	wantStored(t, client, "Origin", "0123456789012345678901234567890123456789")
 }
 
 func TestNextTalliesByTheServersMinute(t *testing.T) {
@@ -126,8 +121,10 @@ func TestNextTalliesByTheServersMinute(t *testing.T) {
 		{"the next minute counts both", 60 * time.Second, 30, 90},
 		{"the one after drops the first", 120 * time.Second, 20, 90},
 		{"a long pause drops all", time.Hour, 10, 30},
-		{"a clock set back keeps all", 30 * time.Minute, 20, 90},
-		{"and goes on from there", 30*time.Minute + time.Second, 30, 91},
+		{"the next one", time.Hour + time.Minute, 20, 90},
+		{"a clock set back keeps both", 30 * time.Minute, 30, 90},
+		{"and goes on from there", 30*time.Minute + time.Second, 40, 91},
+		{"at the beginning of a minute", 2*time.Hour + 30*time.Second, 10, 1},
 	}
 	for i, step := range steps {
 		s.Mini().SetTime(start.Add(step.at))
@@ -140,15 +137,17 @@ func TestNextTalliesByTheServersMinute(t *testing.T) {
 	}
 	r := request("lost")
 	r.Floor = 1000
-	if got := mustNext(t, client, r); got.Jump != 1000-70+1024 {
-		t.Errorf("the gap is not the least one: jump %d", got.Jump)
+	if got, want := mustNext(t, client, r), jumped(t, client, 1000, rangeGap, "lost"); got.Jump != want-90 {
+		t.Errorf("the gap is not the least one: jump %d, want %d", got.Jump, want-90)
 	}
-	for i := range 60 { // 60 * 32 lately make a gap above 1024
-		mustNext(t, client, request("many"+string(rune('a'+i))))
+	r.Floor = 0
+	for i := range 60 { // 60,000 lately make a gap above the least one
+		r.Token, r.Capacity = "many"+string(rune('a'+i)), 1000
+		mustNext(t, client, r)
 	}
 	before := mustNext(t, client, request("last"))
-	r.Token, r.Floor = "lost again", before.High+1
-	if got := mustNext(t, client, r); got.Jump != 1+2*before.Issued {
-		t.Errorf("jump %d, want %d, twice what was issued lately", got.Jump, 1+2*before.Issued)
+	r.Token, r.Floor, r.Capacity = "lost again", before.High+1, 32
+	if got, want := mustNext(t, client, r), jumped(t, client, r.Floor, 2*before.Issued, r.Token); got.Jump != want-before.High {
+		t.Errorf("jump %d, want %d, past twice what was issued lately", got.Jump, want-before.High)
 	}
 }

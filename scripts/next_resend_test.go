@@ -54,7 +54,8 @@ func TestNextResentToARestartedServerGetsAnotherRange(t *testing.T) {
 		state := stored(t, client)
 		s.Restart() // others may have been given the range meanwhile, by a server that is gone again
 		set(t, client, state)
-		wantRange(t, mustNext(t, client, request("token")), 32+1024+1, 32+1024+32)
+		base := jumped(t, client, 32, rangeGap, "token")
+		wantRange(t, mustNext(t, client, request("token")), base+1, base+32)
 	})
 }
 

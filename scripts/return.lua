@@ -14,6 +14,7 @@
 -- one that comes late: any range given since then, even to a late copy of the range's own request,
 -- was counted, any seed cleared the lease, and a server that may have lost writes shows another
 -- replication id. Max alone would not do: somebody else can have brought it back to the same value.
+-- Bare stays: the same numbers may have been given bare once and, since a seed by force, with a prefix.
 
 local key, token, range_end, last, epoch, ranges = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

@@ -2,10 +2,17 @@
 // with one typed function each. A script reads and checks first and writes
 // last, in one go, so a script that fails has written nothing.
 //
-// The functions take the key names and plain values; they know nothing of
-// identifiers. They are safe for concurrent use, and say of themselves whether
-// a request may be sent twice, which go-redis does on its own after a lost
-// connection.
+// The functions take the names of keys and plain values; they know nothing of
+// identifiers. Numbers are 0 to 2^63-1, and a text in a reply that is no such
+// number is ErrReply. The functions are safe for concurrent use, and say of
+// themselves whether a request may be sent twice, which go-redis does on its own
+// after a lost connection.
+//
+// An error is one of this package's sentinels, each with a text that names key,
+// value and rule, or what the client library says. A refusal has written nothing
+// ([Answered]); after any other error nobody knows whether the script ran.
+//
+// The header of each script names its KEYS, ARGV, reply and errors.
 package scripts
 
 import (
@@ -19,6 +26,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+//go:generate go test -run TestTheProtocolIsCurrent -update .
+
 // What the verbs share. They are no verbs of their own: each is put in front of
 // those that need it, or behind.
 var (
@@ -28,6 +37,8 @@ var (
 	stateLua string
 	//go:embed server.lua
 	serverLua string
+	//go:embed home.lua
+	homeLua string
 	//go:embed counter.lua
 	counterLua string
 	//go:embed give.lua
@@ -40,9 +51,11 @@ func load(parts ...string) *redis.Script {
 }
 
 // loadGiving is load for a verb that gives out numbers: field is the one that
-// counts, own one that only this kind of counter has.
-func loadGiving(field, own, verb string) *redis.Script {
-	return load(serverLua, fmt.Sprintf("local field, own = '%s', '%s'", field, own), counterLua, verb, giveLua)
+// counts, own one that only this kind of counter has, smallest how far it jumps
+// at least.
+func loadGiving(field, own string, smallest int, verb ...string) *redis.Script {
+	kind := fmt.Sprintf("local field, own, smallest_gap = '%s', '%s', '%d'", field, own, smallest)
+	return load(serverLua, kind, counterLua, strings.Join(verb, "\n"), giveLua)
 }
 
 // run calls a script and checks that the reply is a flat array of n strings.
@@ -52,7 +65,8 @@ func run(ctx context.Context, client redis.Scripter, script *redis.Script, n int
 
 func decode(cmd *redis.Cmd, n int) ([]string, error) {
 	value, err := cmd.Result()
-	if err != nil && !errors.Is(err, ErrNotDurable) { // that one comes beside the reply
+	// With ErrNotDurable there is a reply too: the script ran, and its write was not confirmed.
+	if err != nil && !errors.Is(err, ErrNotDurable) {
 		return nil, tagged(err)
 	}
 	items, ok := value.([]any)

@@ -1,41 +1,59 @@
 -- seed.lua: raises a counter to a value.
 --
--- KEYS[1] -> {ns}/HiLo/<collection> or {ns}/Identities/<name>  the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo                          the server's prefix and node tag
--- KEYS[3] -> the key of the same name and the other kind, only looked for
+-- KEYS[1] -> {ns}/HiLo/<collection>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
+-- KEYS[2] -> {ns}/ServerPrefixForHilo                                           the server's prefix and node tag
+-- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is none
 -- ARGV[1] -> the field that counts: 'Max' or 'Value'
 -- ARGV[2] -> value to raise it to
--- ARGV[3] -> '1': set it, also where that lowers it
--- ARGV[4] -> the name as the caller spells it
+-- ARGV[3] -> the name as the caller spells it
+-- ARGV[4] -> '1': set it, also where that lowers it, if what stands is what the next three say
+-- ARGV[5] -> expected in the field that counts, '' for none; unused without force, as are the next two
+-- ARGV[6] -> expected in Ranges, '' for none
+-- ARGV[7] -> expected in Lowered, '' for none
 --
--- Output: {value that stands now, value that stood before, '' where there was none}
+-- Output: {value that stands now, value that stood before, '' where there was none; '1', or '0' where another
+-- value than the one wanted by force stands, because something else was there than expected}
 -- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
 --
 -- The lease goes even where nothing is raised: a range still out must not bring the counter below
--- the seed when it is returned. Origin stays: a seed proves nothing about lost writes.
--- An identity that is lowered by force counts that in Lowered, so that clients that were given more
--- see that it is meant and no lost write.
--- Sent twice: the second time changes nothing more, unless forced and a range was taken in between.
+-- the seed when it is returned. An Origin stays: a seed proves nothing about lost writes. Where there is
+-- none it is written, so that a loss right after the seed shows.
+-- Each lowering by force is counted in Lowered, by which clients that were given more of an identity see that
+-- it is meant and no lost write.
+-- Sent twice: the second time changes nothing more. By force it finds what it wanted, or, when somebody was
+-- given numbers or set the counter in between, not what it expected: a value that comes again has counted Ranges
+-- or Lowered up.
 
-local field, wanted, force, name = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4]
+local field, wanted, name, force = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
 
 if not decimal(wanted) or (field ~= 'Max' and field ~= 'Value') then
   return redis.error_reply('HILO_ARGUMENT seed wants Max or Value, and a decimal from 0 to ' .. LARGEST)
 end
 
-local state, err = fields(key, field, 'Name', 'Lowered')
+local state, err = fields(key, field, 'Ranges', 'Lowered', 'Name', 'Origin', 'Bare')
 if err then return err end
-local stood, lowered = state[1] or '0', state[3] or '0'
-if not decimal(stood) then return refusal('CORRUPT', key, 'field ' .. field .. ' holds', stood, DECIMAL) end
-if not decimal(lowered) then return refusal('CORRUPT', key, 'field Lowered holds', lowered, DECIMAL) end
+for i, part in pairs({field, [3] = 'Lowered', [6] = 'Bare'}) do
+  if state[i] and not decimal(state[i]) then return refusal('CORRUPT', key, 'field ' .. part .. ' holds', state[i], DECIMAL) end
+end
+local stood = state[1] or ''
+if force and stood ~= wanted and
+    (stood ~= ARGV[5] or (state[2] or '') ~= ARGV[6] or (state[3] or '') ~= ARGV[7]) then
+  return {stood, stood, '0'}
+end
 
 local stands = stood
-if force or not state[1] or above(wanted, stood) then stands = wanted end
-local write = {'HSET', key, field, stands, 'Name', state[2] or name}
-if field == 'Value' and above(stood, stands) then
-  write[#write + 1] = 'Lowered'
-  write[#write + 1] = lesser(plus(lowered, '1'), LARGEST)
+if force or stood == '' or above(wanted, stood) then stands = wanted end
+local write = {'HSET', key, field, stands, 'Name', state[4] or name}
+local function set(part, value)
+  write[#write + 1] = part
+  write[#write + 1] = value
 end
+if stood ~= '' and above(stood, stands) then
+  set('Lowered', lesser(plus(state[3] or '0', '1'), LARGEST))
+end
+local replication = replication_id()
+if not state[5] and replication ~= '' then set('Origin', replication) end
+if bare and field == 'Max' and above(stands, state[6] or '0') then set('Bare', stands) end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 redis.call(unpack(write))
-return {stands, state[1] or ''}
+return {stands, stood, '1'}

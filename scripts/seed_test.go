@@ -13,11 +13,24 @@ import (
 func mustSeed(t *testing.T, client *redis.Client, r scripts.SeedRequest) int64 {
 	t.Helper()
 	r.Field, r.Name = scripts.FieldMax, "Orders"
+	if r.Force && r.Expected == (scripts.Standing{}) {
+		r.Expected = mustStand(t, client, keys.Counter, r.Field)
+	}
 	stands, err := scripts.Seed(t.Context(), client, keys, r)
 	if err != nil {
 		t.Fatalf("seed: %v", err)
 	}
 	return stands
+}
+
+// mustStand reads what a forced seed is to expect.
+func mustStand(t *testing.T, client *redis.Client, counter, field string) scripts.Standing {
+	t.Helper()
+	expected, err := scripts.Stands(t.Context(), client, counter, field)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return expected
 }
 
 func TestSeedRaisesAndLowersOnlyByForce(t *testing.T) {
@@ -67,8 +80,8 @@ func TestSeedLeavesTheEvidenceOfLostWrites(t *testing.T) {
 		s.Restart()
 		set(t, client, state)
 		mustSeed(t, client, scripts.SeedRequest{Value: 100})
-		if got := mustNext(t, client, request("two")); got.Low != 100+1024+1 {
-			t.Errorf("after a seed the range begins at %d", got.Low)
+		if got, want := mustNext(t, client, request("two")), jumped(t, client, 100, rangeGap, "two")+1; got.Low != want {
+			t.Errorf("after a seed the range begins at %d, want %d", got.Low, want)
 		}
 	})
 }

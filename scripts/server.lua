@@ -1,11 +1,11 @@
--- server.lua: what the server adds to each identifier, read at the start of every script that gives
--- out or seeds. It ends the script with an error where that is unusable, or a name is used both ways.
+-- server.lua: what the server says of itself, read at the start of every script that gives out or seeds.
+-- It ends the script with an error where that is unusable, or a name is used both ways.
 --
 -- KEYS[1] -> the counter
 -- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix and node tag
 -- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is none
 --
--- Leaves key, prefix and tag.
+-- Leaves key, prefix, tag, and bare: whether identifiers have neither prefix nor tag.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
 
@@ -22,10 +22,11 @@ end
 if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
   return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
 end
+local bare = prefix == '' and tag == ''
 
 -- An identity and a number without prefix and tag would be the same text, so where the server adds
 -- nothing, a name is either a collection or an identity.
-if prefix == '' and tag == '' and other_key ~= server_key and redis.call('EXISTS', other_key) == 1 then
+if bare and other_key ~= server_key and redis.call('EXISTS', other_key) == 1 then
   return refusal('MIXED', key, 'may not be used while the key of the same name and the other kind exists:', other_key,
     'without a server prefix or node tag both give the same identifiers')
 end

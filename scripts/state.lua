@@ -1,6 +1,6 @@
 -- state.lua: reading what is stored, put in front of every script after decimal.lua.
 
-local DECIMAL = 'must be a decimal from 0 to ' .. LARGEST .. ' without sign or leading zeros'
+local DECIMAL = 'must be a decimal from 0 to 9223372036854775807 without sign or leading zeros'
 
 -- An error with its tag about a key, and maybe about a value found there and the rule that it breaks.
 local function refusal(tag, key, text, value, rule)

@@ -24,7 +24,7 @@ const (
 // become the server, since it is what gets killed, paused and resumed.
 type Binary struct {
 	Path string
-	Name string // kind and version, "redis-7.0.15"
+	Name string // kind and version, "redis-7.0.15"; "redis-7.0.15-32bit" for a program of 32 bits
 }
 
 // Binaries are the real servers of this machine, one of each kind and version: those in PATH first, then those that
@@ -86,7 +86,7 @@ func identify(paths []string) ([]Binary, error) {
 	return binaries, nil
 }
 
-var versionLine = regexp.MustCompile(`^(Redis|Valkey) server v=(\S+)`)
+var versionLine = regexp.MustCompile(`^(Redis|Valkey) server v=(\S+)(.* bits=32\b)?`)
 
 func serverName(path string) (string, error) {
 	if !filepath.IsAbs(path) {
@@ -102,7 +102,11 @@ func serverName(path string) (string, error) {
 	if version == nil {
 		return "", fmt.Errorf("test server %q is neither Redis nor Valkey: --version says %q", path, output)
 	}
-	return strings.ToLower(string(version[1])) + "-" + string(version[2]), nil
+	name := strings.ToLower(string(version[1])) + "-" + string(version[2])
+	if len(version[3]) > 0 { // where a C long, and with it '%d' in Lua, ends at 2^31
+		name += "-32bit"
+	}
+	return name, nil
 }
 
 // complete says which of the servers that every change is tested on are not among the binaries.

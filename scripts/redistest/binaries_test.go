@@ -14,12 +14,13 @@ func TestServersAreNamedByKindAndVersion(t *testing.T) {
 	redis := script(t, `echo "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64 build=1"`)
 	again := script(t, `echo "Redis server v=7.0.15 sha=12345678:0 malloc=libc bits=64 build=2"`)
 	valkey := script(t, `echo "Valkey server v=8.1.1 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=3"`)
+	small := script(t, `echo "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=32 build=4"`)
 
-	got, err := identify([]string{redis, "", again, valkey})
+	got, err := identify([]string{redis, "", again, valkey, small})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Binary{{redis, "redis-7.0.15"}, {valkey, "valkey-8.1.1"}}
+	want := []Binary{{redis, "redis-7.0.15"}, {valkey, "valkey-8.1.1"}, {small, "redis-7.0.15-32bit"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
 	}

@@ -5,8 +5,13 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the kernel kill cmd's process when this one dies without cleaning up: a panic, a timeout of go test, a
+// dieWithParent has the kernel end cmd's process when this one dies without cleaning up: a panic, a timeout of go test, a
 // kill -9. The signal comes when the thread that started the process ends, so that thread must stay.
 func dieWithParent(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	if cmd.SysProcAttr.Pdeathsig == 0 {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -61,9 +60,9 @@ type process struct {
 	dir, tcp string
 	config   string // text of a file for its configuration, "": none
 	args     []string
-	busPort  string        // of a node of a cluster
-	cmd      *exec.Cmd     // the newest process
-	gone     chan struct{} // closed when it has ended; nil before the first
+	busPort  string          // of a node of a cluster
+	cmd      *exec.Cmd       // the newest process
+	gone     <-chan struct{} // closed when it has ended; nil before the first
 }
 
 func (p *process) socket() string     { return filepath.Join(p.dir, "redis.sock") }
@@ -99,22 +98,8 @@ func (p *process) start() error {
 
 	cmd := exec.Command(p.binary.Path, p.arguments()...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
-	dieWithParent(cmd)
-
-	started, gone := make(chan error), make(chan struct{})
-	go func() {
-		defer close(gone)
-		// What the kernel takes for the parent is the thread that forked, not the process (see dieWithParent). The
-		// lock keeps that thread alive, and out of other hands, for as long as the server runs.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	gone, err := StartChild(cmd)
+	if err != nil {
 		return err
 	}
 	p.cmd, p.gone = cmd, gone

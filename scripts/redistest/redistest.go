@@ -10,9 +10,16 @@
 //		})
 //	}
 //
-// Real servers are the redis-server and valkey-server in PATH and the executables that HILO_TEST_SERVERS names (absolute
-// paths, colon-separated). Without any of them the tests run on miniredis alone; with HILO_TEST_SERVERS_REQUIRED=1 a
-// missing one is a failure.
+// # Variables
+//
+// Real servers are the redis-server and valkey-server in PATH. Without any of them the tests run on miniredis alone.
+//
+//   - HILO_TEST_SERVERS names more executables, as absolute paths with colons between them.
+//   - HILO_TEST_SERVERS_REQUIRED=1 makes it a failure when Redis 7, Redis 8 or Valkey 8 is not among them, or anything
+//     else is missing that a test would be skipped for, such as psql or jq: see [Missing].
+//   - HILO_TEST_SHELLS_REQUIRED=1 makes it a failure when bash, zsh or fish is missing, in which completions are tried.
+//
+// On a Debian 12 `.ci/servers` makes all three servers, and prints what HILO_TEST_SERVERS is to be.
 //
 // Every server is started empty on addresses of its own and is gone, with its directory, when the test ends. Its methods
 // that can fail end the test, so Kill, Restart, Pause and Resume belong on the test's own goroutine.

@@ -1,0 +1,70 @@
+package scripts_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// Arguments that no client of ours sends. The scripts refuse them by themselves, as others may speak to them too.
+func TestArgumentsThatAreNoneAreRefused(t *testing.T) {
+	t.Parallel()
+	decimals := []string{"", "-1", "x", "01", "1.5", "9223372036854775808", "10000000000000000000"}
+	other := func(texts ...string) []string { return texts }
+	verbs := []struct {
+		verb string
+		args []string
+		bad  map[int][]string // by place
+	}{
+		{"next", []string{"t", "32", "1000", "0", "0", "0", "0", "orders", "0", "0"}, map[int][]string{
+			0: other(""), 1: append(decimals, "0"), 2: decimals, 3: decimals, 4: decimals, 5: decimals, 6: decimals,
+		}},
+		{"identity", []string{"t", "1", "1000", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0"}, map[int][]string{
+			0: other(""), 1: append(decimals, "0"), 10: decimals, 11: decimals,
+		}},
+		{"return", []string{"t", "32", "0", "0", "1"}, map[int][]string{0: other(""), 1: decimals, 2: decimals}},
+		{"seed", []string{"Max", "5", "orders", "0", "", "", ""}, map[int][]string{0: other("", "max", "Low"), 1: decimals}},
+		{"import", []string{"Max", "5", "orders", "0", "0", "0"}, map[int][]string{
+			0: other("", "max", "Low"), 1: decimals, 3: decimals, 4: decimals, 5: decimals,
+		}},
+	}
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		for _, v := range verbs {
+			source, err := os.ReadFile("protocol/" + v.verb + ".lua")
+			if err != nil {
+				t.Fatal(err)
+			}
+			script := redis.NewScript(string(source))
+			run := func(args []string) error {
+				values := make([]any, len(args))
+				for i, arg := range args {
+					values[i] = arg
+				}
+				keys := []string{"{Raven}/HiLo/" + v.verb, "{Raven}/ServerPrefixForHilo", "{Raven}/Identities/" + v.verb}
+				return script.Run(t.Context(), client, keys, values...).Err()
+			}
+			for at, texts := range v.bad {
+				for _, text := range texts {
+					args := slices.Clone(v.args)
+					args[at] = text
+					if err := run(args); err == nil || !strings.HasPrefix(err.Error(), "HILO_ARGUMENT") {
+						t.Errorf("%s with %q: %v", v.verb, args, err)
+					}
+				}
+			}
+			if keys := client.Keys(t.Context(), "*").Val(); len(keys) > 0 {
+				t.Fatalf("%s wrote %q", v.verb, keys)
+			}
+			if err := run(v.args); err != nil {
+				t.Errorf("%s with %q: %v", v.verb, v.args, err)
+			}
+			client.FlushAll(t.Context())
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package scripts_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func say(t *testing.T, client *redis.Client, pairs ...any) {
+	t.Helper()
+	client.Del(t.Context(), keys.Server)
+	if len(pairs) == 0 {
+		return
+	}
+	if err := client.HSet(t.Context(), keys.Server, pairs...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a collection gave without prefix and tag is the text of an identity. With
+// a prefix set later, the identity of the name goes on above it.
+func TestIdentityGoesOnAboveWhatACollectionGaveBare(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		prepare func(t *testing.T, client *redis.Client)
+		first   int64 // value of the identity
+	}{
+		{"ranges", func(t *testing.T, client *redis.Client) {
+			mustNext(t, client, request("one"))
+			mustNext(t, client, request("two"))
+		}, 65},
+		{"ranges without a tag, and with one since", func(t *testing.T, client *redis.Client) {
+			mustNext(t, client, request("one"))
+			say(t, client, "NodeTag", "A")
+			mustNext(t, client, request("two"))
+		}, 33},
+		{"a range of which most came back", func(t *testing.T, client *redis.Client) {
+			got := mustNext(t, client, request("one"))
+			say(t, client, "NodeTag", "A")
+			wantReturned(t, client, back(got, "one", 5), true)
+		}, 33},
+		{"a seed", func(t *testing.T, client *redis.Client) { mustSeed(t, client, scripts.SeedRequest{Value: 4000}) }, 4001},
+		{"a seed below", func(t *testing.T, client *redis.Client) {
+			mustSeed(t, client, scripts.SeedRequest{Value: 4000})
+			mustSeed(t, client, scripts.SeedRequest{Value: 3000})
+		}, 4001},
+		{"a seed by force below", func(t *testing.T, client *redis.Client) {
+			mustSeed(t, client, scripts.SeedRequest{Value: 4000})
+			mustSeed(t, client, scripts.SeedRequest{Value: 3000, Force: true})
+		}, 4001},
+		{"an import", func(t *testing.T, client *redis.Client) { importOne(t, client, scripts.ImportRequest{Value: 4000}) }, 4001},
+		{"an import of what was bare elsewhere", func(t *testing.T, client *redis.Client) {
+			say(t, client, "ServerPrefix", "NorthServer/")
+			importOne(t, client, scripts.ImportRequest{Value: 4000, Bare: 70})
+			importOne(t, client, scripts.ImportRequest{Value: 4000, Bare: 60})
+		}, 71},
+		{"a state of before, gone on from", func(t *testing.T, client *redis.Client) {
+			set(t, client, "Max", "4000", "Ranges", "125", "Low", "3969", "Lease", "x")
+			mustNext(t, client, request("one"))
+		}, 4033},
+		{"numbers with a prefix only", func(t *testing.T, client *redis.Client) {
+			say(t, client, "ServerPrefix", "NorthServer/")
+			mustNext(t, client, request("one"))
+			mustSeed(t, client, scripts.SeedRequest{Value: 4000})
+			importOne(t, client, scripts.ImportRequest{Value: 5000})
+		}, 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				test.prepare(t, client)
+				say(t, client, "ServerPrefix", "NorthServer/", "Identities", "here")
+				r := identityRequest(0)
+				if test.first > 1 { // what is bare is not to be had by its value either
+					r.Raise = test.first - 1
+					if got := mustIdentity(t, client, r); got.Low != 0 {
+						t.Errorf("it gave the very value %d: %+v", r.Raise, got)
+					}
+				}
+				got := mustIdentity(t, client, identityRequest(2))
+				wantRange(t, got, test.first, test.first+1)
+				if got.Jump != 0 || got.Evidence != "" {
+					t.Errorf("%+v", got)
+				}
+				wantRange(t, mustIdentity(t, client, identityRequest(1)), test.first+2, test.first+2)
+			})
+		})
+	}
+}
+
+// A range that comes back says nothing of who was given the same numbers bare.
+func TestReturnLeavesWhatWasGivenBare(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		mustNext(t, client, request("bare"))
+		say(t, client, "ServerPrefix", "NorthServer/", "Identities", "here")
+		mustSeed(t, client, scripts.SeedRequest{Force: true}) // with the prefix its numbers are new texts from 1 on
+		got := mustNext(t, client, request("prefixed"))
+		wantRange(t, got, 1, 32)
+		wantReturned(t, client, back(got, "prefixed", 5), true)
+		if got := mustIdentity(t, client, identityRequest(1)); got.Low != 33 {
+			t.Errorf("identity %d, and 1..32 were given bare", got.Low)
+		}
+	})
+}
+
+// Nor does a counter that is brought down: what it gave above is there.
+func TestACounterThatIsLoweredKeepsWhatWasGivenBare(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		wantRange(t, mustNext(t, client, request("high")), 1, 32)
+		mustSeed(t, client, scripts.SeedRequest{Value: 5, Force: true})
+		r := request("low")
+		r.Capacity = 10
+		wantRange(t, mustNext(t, client, r), 6, 15)
+		if bare := client.HGet(t.Context(), keys.Counter, "Bare").Val(); bare != "32" {
+			t.Errorf("Bare is %q", bare)
+		}
+	})
+}
+
+func TestIdentityRefusesABareThatIsNoNumber(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		say(t, client, "NodeTag", "A", "Identities", "here")
+		set(t, client, "Max", "5", "Bare", "-1")
+		if _, err := scripts.Identity(t.Context(), client, identityKeys, identityRequest(1)); !errors.Is(err, scripts.ErrCorrupt) {
+			t.Error(err)
+		}
+		if client.Exists(t.Context(), identityKeys.Counter).Val() != 0 {
+			t.Error("something was written")
+		}
+	})
+}
+
+// An identity gives what its name's collection gave bare to nobody, up to the limit too.
+func TestIdentityEndsAtTheLimitAboveWhatIsBare(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		set(t, client, "Max", "100", "Bare", "100")
+		say(t, client, "NodeTag", "A", "Identities", "here")
+		r := identityRequest(1)
+		r.Limit = 100
+		if _, err := scripts.Identity(t.Context(), client, identityKeys, r); !errors.Is(err, scripts.ErrExhausted) {
+			t.Error(err)
+		}
+	})
+}

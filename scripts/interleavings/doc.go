@@ -1,0 +1,8 @@
+// Package interleavings holds no code but a test: it walks every interleaving of
+// small cases, on the scripts as they are, and shows that no number is given twice;
+// and for each layer of the protection it finds the shortest sequence that gives one
+// twice without it.
+//
+//	go test ./scripts/interleavings -v            # half a minute
+//	go test ./scripts/interleavings -v -deeper 1  # many minutes and gigabytes
+package interleavings

@@ -1,0 +1,131 @@
+package interleavings
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+var deeper = flag.Int("deeper", 0, "how many steps farther than by default the interleavings are walked")
+
+func TestNoInterleavingGivesANumberTwice(t *testing.T) {
+	t.Parallel()
+	for _, s := range []scope{
+		{name: "two clients, all that may happen", clients: 2, depth: 6},
+		{name: "three clients, one server", clients: 3, verbs: only(doNext, doAgain, doReturn, doArrive, doForced, doSnapshot, doBack, doLose), depth: 5},
+		{name: "two servers go on from one state", clients: 2, verbs: only(doNext, doAgain, doSnapshot, doPromote, doRestart), depth: 7},
+		{name: "losses that no replication id tells", clients: 2, verbs: only(doNext, doAgain, doReturn, doSnapshot, doQuietBack, doLose), depth: 7},
+		{name: "late requests and returns", clients: 2, verbs: only(doNext, doAgain, doReturn, doArrive), depth: 7},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.depth += *deeper - lessDeep
+			m := newModel(allLayers)
+			seen := search(m, s)
+			t.Logf("to a depth of %d: %v, %d runs of the scripts", s.depth, seen, len(m.served))
+			if seen.found != nil {
+				words, _ := told(m, seen.found)
+				t.Errorf("a number is given twice:%s", words)
+			}
+		})
+	}
+}
+
+// layers is what protects, or what is left of it: what a client sends of a request,
+// and the script as it is run.
+type layers struct {
+	sent func(r scripts.NextRequest) scripts.NextRequest
+	lua  func(source string) string
+}
+
+var allLayers = layers{
+	sent: func(r scripts.NextRequest) scripts.NextRequest { return r },
+	lua:  func(source string) string { return source },
+}
+
+// sending is all layers but what change takes out of a request.
+func sending(change func(r *scripts.NextRequest)) layers {
+	return layers{func(r scripts.NextRequest) scripts.NextRequest { change(&r); return r }, allLayers.lua}
+}
+
+// running is all layers but a part of the Lua.
+func running(part, instead string) layers {
+	return layers{allLayers.sent, func(source string) string { return strings.ReplaceAll(source, part, instead) }}
+}
+
+// without is each layer taken out, and a case that shows what it is for.
+var without = []struct {
+	layer  string
+	layers layers
+	scope  scope
+}{
+	{
+		"the token of a request", sending(func(r *scripts.NextRequest) { r.Token = "one for all" }),
+		scope{clients: 3, depth: 3},
+	},
+	{
+		"the fence of the return", running(`lease ~= token or above(last, range_end) or
+    (state[4] or '0') ~= epoch or (state[5] or '0') ~= ranges or origin ~= replication_id()`, `above(last, range_end)`),
+		scope{clients: 3, verbs: only(doNext, doReturn, doArrive), depth: 5},
+	},
+	{
+		"the count of ranges in the return", running(`(state[5] or '0') ~= ranges`, `false`),
+		scope{clients: 3, verbs: only(doNext, doArrive), depth: 4, begin: []step{
+			{verb: doNext}, {verb: doNext, fate: late}, {verb: doAgain}, {verb: doReturn, fate: twice},
+		}},
+	},
+	{
+		"the floor", sending(func(r *scripts.NextRequest) { r.Floor = 0 }),
+		scope{clients: 2, depth: 4},
+	},
+	{
+		"the epoch", sending(func(r *scripts.NextRequest) { r.Epoch = 0 }),
+		scope{clients: 2, verbs: only(doNext, doReturn, doLose), depth: 7},
+	},
+	{
+		"the guard", running(`elseif replication ~= origin and origin ~= '' then`, `elseif false then`),
+		scope{clients: 2, depth: 5},
+	},
+	{
+		"what a forced seed expects", running(`if force and stood ~= wanted and`, `if false and`),
+		scope{clients: 2, depth: 5},
+	},
+	{
+		"the spread of jumps", running(`place(redis.sha1hex(token .. replication), places)`, `'0'`),
+		scope{clients: 2, verbs: only(doNext, doSnapshot, doPromote, doRestart), depth: 6},
+	},
+	{
+		"the server's say in the spread", running(`token .. replication`, `token`),
+		scope{clients: 2, verbs: only(doNext, doAgain), depth: 4, begin: []step{
+			{verb: doNext}, {verb: doSnapshot}, {verb: doRestart}, {verb: doPromote, node: 1},
+		}},
+	},
+}
+
+// Each layer is needed: without it there is a sequence that gives a number twice,
+// of which this is the shortest. With all layers the same steps do not, on real
+// servers as in the model. Where only the spread leads apart, as between two servers
+// that go on from one state, the words show where to.
+func TestEachLayerIsNeeded(t *testing.T) {
+	t.Parallel()
+	for _, test := range without {
+		t.Run(test.layer, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(test.layers)
+			seen := search(m, test.scope)
+			if seen.found == nil {
+				t.Fatalf("without it no number is given twice: %v", seen)
+			}
+			fault, _ := told(m, seen.found)
+			apart, twice := told(newModel(allLayers), seen.found)
+			if twice != 0 {
+				t.Errorf("with all layers %d is given twice:%s", twice, apart)
+			}
+			t.Logf("without it, after %v:%s\nand with it:%s", seen, fault, apart)
+			replay(t, seen.found, test.layers, true)
+			replay(t, seen.found, allLayers, false)
+		})
+	}
+}

@@ -1,0 +1,170 @@
+package interleavings
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// inProcess is a server that runs the scripts as they are, in the interpreter that
+// miniredis uses too, over a map, and knows only the commands that they call. It is
+// a thousand times as fast as a server, and no server: that it does as they do is
+// held by replaying what was found on them.
+//
+// mutate changes the source of a script before it is run.
+type inProcess struct {
+	redis.Scripter // for what nobody calls here
+
+	mutate        func(source string) string
+	replicationID string
+	state         map[string]map[string]string // the hashes by key
+
+	lua     *lua.LState
+	scripts map[string]*lua.FunctionProto // by SHA1
+}
+
+func newInProcess(mutate func(source string) string) *inProcess {
+	p := &inProcess{
+		mutate: mutate, scripts: map[string]*lua.FunctionProto{}, state: map[string]map[string]string{},
+		lua: lua.NewState(),
+	}
+	table := p.lua.NewTable()
+	p.lua.SetFuncs(table, map[string]lua.LGFunction{
+		"call": p.call, "pcall": p.call, // no command fails here
+		"sha1hex": func(l *lua.LState) int {
+			sum := sha1.Sum([]byte(l.CheckString(1)))
+			l.Push(lua.LString(hex.EncodeToString(sum[:])))
+			return 1
+		},
+		"error_reply": func(l *lua.LState) int {
+			reply := l.NewTable()
+			reply.RawSetString("err", lua.LString(l.CheckString(1)))
+			l.Push(reply)
+			return 1
+		},
+	})
+	p.lua.SetGlobal("redis", table)
+	return p
+}
+
+// replied is an error of a server.
+type replied string
+
+func (r replied) Error() string { return string(r) }
+
+// RedisError makes it one that go-redis knows.
+func (replied) RedisError() {}
+
+// EvalSha runs a script that was run before.
+func (p *inProcess) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	cmd := redis.NewCmd(ctx)
+	proto, ok := p.scripts[sha]
+	if !ok {
+		cmd.SetErr(replied("NOSCRIPT No matching script"))
+		return cmd
+	}
+	return p.run(cmd, proto, keys, args)
+}
+
+// Eval runs a script that was not run before.
+func (p *inProcess) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+	chunk, err := parse.Parse(strings.NewReader(p.mutate(source)), "script")
+	if err != nil {
+		panic(fmt.Sprint("bug: ", err))
+	}
+	proto, err := lua.Compile(chunk, "script")
+	if err != nil {
+		panic(fmt.Sprint("bug: ", err))
+	}
+	p.scripts[redis.NewScript(source).Hash()] = proto
+	return p.run(redis.NewCmd(ctx), proto, keys, args)
+}
+
+func (p *inProcess) run(cmd *redis.Cmd, proto *lua.FunctionProto, keys []string, args []any) *redis.Cmd {
+	l := p.lua
+	for name, texts := range map[string][]string{"KEYS": keys, "ARGV": texts(args)} {
+		table := l.CreateTable(len(texts), 0)
+		for _, text := range texts {
+			table.Append(lua.LString(text))
+		}
+		l.SetGlobal(name, table)
+	}
+	l.Push(l.NewFunctionFromProto(proto))
+	if err := l.PCall(0, 1, nil); err != nil {
+		cmd.SetErr(err)
+		return cmd
+	}
+	reply := l.CheckTable(-1)
+	l.Pop(1)
+	if text, ok := reply.RawGetString("err").(lua.LString); ok {
+		cmd.SetErr(replied(text))
+		return cmd
+	}
+	items := make([]any, reply.Len())
+	for i := range items {
+		items[i] = reply.RawGetInt(i + 1).String()
+	}
+	cmd.SetVal(items)
+	return cmd
+}
+
+// texts is what go-redis sends of arguments.
+func texts(args []any) []string {
+	out := make([]string, len(args))
+	for i, arg := range args {
+		out[i] = fmt.Sprint(arg)
+	}
+	return out
+}
+
+// call is redis.call.
+func (p *inProcess) call(l *lua.LState) int {
+	args := make([]string, l.GetTop())
+	for i := range args {
+		args[i] = l.Get(i + 1).String()
+	}
+	switch command, rest := args[0], args[1:]; command {
+	case "HMGET":
+		hash, reply := p.state[rest[0]], l.NewTable()
+		for _, field := range rest[1:] {
+			if value, ok := hash[field]; ok {
+				reply.Append(lua.LString(value))
+			} else {
+				reply.Append(lua.LFalse)
+			}
+		}
+		l.Push(reply)
+	case "HSET":
+		if p.state[rest[0]] == nil {
+			p.state[rest[0]] = map[string]string{}
+		}
+		for i := 1; i < len(rest); i += 2 {
+			p.state[rest[0]][rest[i]] = rest[i+1]
+		}
+		l.Push(lua.LNumber(0))
+	case "HDEL":
+		maps.DeleteFunc(p.state[rest[0]], func(field, _ string) bool {
+			return strings.Contains(" "+strings.Join(rest[1:], " ")+" ", " "+field+" ")
+		})
+		l.Push(lua.LNumber(0))
+	case "EXISTS":
+		l.Push(lua.LNumber(min(1, len(p.state[rest[0]]))))
+	case "TIME":
+		reply := l.NewTable()
+		reply.Append(lua.LString("1893456030"))
+		reply.Append(lua.LString("0"))
+		l.Push(reply)
+	case "INFO":
+		l.Push(lua.LString("# Replication\r\nrole:master\r\nmaster_replid:" + p.replicationID + "\r\n"))
+	default:
+		panic("bug: no script calls " + command)
+	}
+	return 1
+}

@@ -1,0 +1,297 @@
+package interleavings
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// Ranges of one or two numbers show everything; the gap is one that no few of them
+// fill.
+const (
+	modelGap    = 1000
+	modelSeed   = 9 // what a seed raises to
+	modelForced = 5 // what a seed by force sets
+	modelLives  = 5
+)
+
+// capacities that the clients ask for. They differ, so that a counter can come back
+// to the very number it stood at.
+var capacities = [3]int64{2, 1, 2}
+
+type verb int8
+
+const (
+	doNext verb = iota + 1
+	doAgain
+	doReturn
+	doArrive
+	doEnd
+	doSeed
+	doForced
+	doSnapshot
+	doRestart
+	doBack
+	doQuietBack
+	doPromote
+	doLose
+)
+
+type fate int8
+
+const (
+	answered fate = iota // the server runs it, the client has the reply
+	lost                 // the server runs it, the reply is lost
+	late                 // the client gives up waiting, the server sees it later, or never
+	twice                // the server runs it, the reply is lost, and a copy is on its way
+)
+
+var fates = [...]string{"", ", and the reply is lost", ", which is late", ", the reply is lost, and a copy is late"}
+
+// step is one thing that happens, to one client or node.
+type step struct {
+	verb   verb
+	client int8
+	node   int8
+	fate   fate
+	which  int8 // how many numbers were used of what is returned; which message arrives
+}
+
+// model is what the worlds of one search share.
+type model struct {
+	layers  layers
+	server  *inProcess
+	ids     [modelLives]string // replication ids
+	states  interned[counter]
+	nexts   interned[scripts.NextRequest]
+	returns interned[scripts.ReturnRequest]
+	seeds   interned[scripts.SeedRequest]
+	spans   interned[span]
+	sets    interned[numbers]
+	leaps   interned[string]
+	served  map[service]served
+
+	tell    func(format string, args ...any) // what happens, or nil
+	players players                          // real servers that have to agree, or nil
+}
+
+// players do what the model does, and check that it comes to the same.
+type players interface {
+	rise(n int8, c counter) (replicationID string) // another life of a node, with a state
+	put(n int8, c counter)                         // a state, in the same life
+	serve(n int8, request any, s served, c counter)
+}
+
+// service is one run of a script.
+type service struct {
+	verb    verb
+	life    int8
+	state   int32
+	request int32
+}
+
+// served is what it came to.
+type served struct {
+	state int32
+	got   scripts.Range // of next
+	ok    bool          // of the others: it did something
+}
+
+func newModel(l layers) *model {
+	m := &model{layers: l, server: newInProcess(l.lua), served: map[service]served{}}
+	for life := range m.ids {
+		m.ids[life] = fmt.Sprintf("%040x", life+1)
+	}
+	m.states.id(counter{}) // 0, as in a new world
+	m.sets.id("")
+	m.leaps.id("")
+	return m
+}
+
+func (m *model) sayf(format string, args ...any) {
+	if m.tell != nil {
+		m.tell(format, args...)
+	}
+}
+
+// serve has a node run a script.
+func (m *model) serve(w *world, n int8, verb verb, request int32) served {
+	nd := &w.nodes[n]
+	key := service{verb, nd.life, nd.state, request}
+	s, ok := m.served[key]
+	if !ok {
+		s = m.run(key)
+		m.served[key] = s
+	}
+	nd.state = s.state
+	if m.players != nil {
+		var r any
+		switch verb {
+		case doNext:
+			r = m.nexts.values[request]
+		case doReturn:
+			r = m.returns.values[request]
+		default:
+			r = m.seeds.values[request]
+		}
+		m.players.serve(n, r, s, m.states.values[s.state])
+	}
+	return s
+}
+
+func (m *model) run(key service) (s served) {
+	ctx := context.Background()
+	m.server.replicationID = m.ids[key.life]
+	m.server.state = map[string]map[string]string{keys.Counter: m.states.values[key.state].fields()}
+	var err error
+	switch key.verb {
+	case doNext:
+		s.got, err = scripts.Next(ctx, m.server, keys, m.layers.sent(m.nexts.values[key.request]))
+	case doReturn:
+		s.ok, err = scripts.Return(ctx, m.server, m.returns.values[key.request])
+	default:
+		_, err = scripts.Seed(ctx, m.server, keys, m.seeds.values[key.request])
+		s.ok = err == nil
+		if scripts.Answered(err) {
+			err = nil
+		}
+	}
+	if err != nil {
+		panic(fmt.Sprintf("bug: %v at %+v", err, m.states.values[key.state]))
+	}
+	s.state = m.states.id(counterOf(m.server.state[keys.Counter]))
+	return s
+}
+
+// greatest is the greatest number that anybody has.
+func (m *model) greatest(w *world) int32 { return m.sets.values[w.taken].greatest() }
+
+// covered is the rule of what the promise covers; whatever else happens, no number
+// is given twice. It is asked before a step is taken.
+//
+// Not covered is:
+//
+//   - a counter that goes back to before what was given, without another replication id
+//     or without an Origin to compare it with (a key removed, a state put back by
+//     hand, a server that comes back empty), where who asks first knows no number
+//     and no epoch that shows it. A client that has the collection in hand does,
+//     and RequireSeeded where the counter is missing;
+//   - a counter that is lost so again before a request that jumped is sent again:
+//     in the same life of the server its token leads to the same place;
+//   - a seed by force below what somebody has, the first time it acts; or, where a
+//     copy is still on its way, again after what showed that it acted is lost.
+//
+// What is beyond one gap is covered by the spread alone, which is likely and no
+// proof; the few places that these searches jump to do not meet.
+func (m *model) covered(w *world, n int8, verb verb, request int32) bool {
+	nd := &w.nodes[n]
+	state := m.states.values[nd.state]
+	switch verb {
+	case doNext:
+		r := m.nexts.values[request]
+		knows := r.Floor > int64(decimalOf(state.max)) || r.Epoch > int64(decimalOf(state.epoch)) || state.origin != "" && state.origin != m.ids[nd.life]
+		if knows && strings.Contains(m.leaps.values[w.jumps], m.leap(w, n, request)) {
+			return false
+		}
+		return !nd.lost || knows
+	case doForced:
+		return modelForced >= m.greatest(w)
+	case doArrive: // a copy of it
+		return !w.forgot || modelForced >= m.greatest(w)
+	default:
+		return true
+	}
+}
+
+// untold reports whether a node that got another state, maybe with another life,
+// went back to before something was given, and no replication id tells.
+func (m *model) untold(w *world, n int8, anotherLife bool) bool {
+	state := m.states.values[w.nodes[n].state]
+	back := decimalOf(state.max) < w.given || state.lease != "" // whose range others may have been given since
+	if state.origin == "" {
+		return back || anotherLife || w.nodes[1-n].up
+	}
+	return back && !anotherLife
+}
+
+// leap is a request that jumps in a life of a server, as it is written in a world.
+func (m *model) leap(w *world, n int8, request int32) string {
+	return fmt.Sprintf("%s in life %d;", m.nexts.values[request].Token, w.nodes[n].life)
+}
+
+// next has a node serve a request for a range.
+func (m *model) next(w *world, n int8, request int32) (got scripts.Range, covered bool) {
+	if !m.covered(w, n, doNext, request) {
+		return got, false
+	}
+	got = m.serve(w, n, doNext, request).got
+	w.given = max(w.given, int32(got.High))
+	if got.Evidence != "" {
+		w.jumps = m.leaps.id(m.leaps.values[w.jumps] + m.leap(w, n, request))
+	}
+	if got.Evidence != "" {
+		w.nodes[n].lost = false
+	}
+	return got, true
+}
+
+// deliver gives a client its range; it tells which number was somebody's already.
+func (m *model) deliver(w *world, c *peer, token string, got scripts.Range) (twice int32) {
+	low, high := int32(got.Low), int32(got.High)
+	if c.held[1] != none {
+		c.below = m.spans.values[c.held[1]].high
+	}
+	c.held[1] = c.held[0]
+	c.held[0] = m.spans.id(span{token, got.Before, low, high, int32(got.Epoch), int32(got.Ranges)})
+	c.pending, c.floor, c.epoch = none, high, max(c.epoch, int32(got.Epoch))
+	taken, twice := m.sets.values[w.taken].with(low, high)
+	w.taken = m.sets.id(taken)
+	return twice
+}
+
+// back is what a client returns that used some numbers of its newest range, and its
+// floor when they are taken back. Without any it returns of the range before too,
+// where nobody came in between, all but one.
+func (m *model) back(c *peer, used int8) (r scripts.ReturnRequest, floor int32) {
+	newest := m.spans.values[c.held[0]]
+	last, floor := newest.low-1+int32(used), newest.low-1+int32(used)
+	if used == 0 {
+		floor = c.below
+		if c.held[1] != none {
+			older := m.spans.values[c.held[1]]
+			floor = older.high
+			if newest.before == older.token && older.high == last && older.epoch == newest.epoch {
+				last, floor = older.low, older.low
+			}
+		}
+	}
+	return scripts.ReturnRequest{
+		Counter: keys.Counter, Token: newest.token, End: int64(newest.high), Last: int64(last), Epoch: int64(newest.epoch), Ranges: int64(newest.ranges),
+	}, floor
+}
+
+func request(c *peer, client int8) scripts.NextRequest {
+	c.sent++
+	return scripts.NextRequest{
+		Token: fmt.Sprintf("request %d of client %d", c.sent, client), Name: "orders", Capacity: capacities[client], Limit: math.MaxInt64,
+		GuardGap: modelGap,
+	}
+}
+
+// rise gives a node another life.
+func (m *model) rise(w *world, n int8, state int32) bool {
+	if int(w.lives) == len(m.ids) {
+		return false
+	}
+	w.nodes[n] = node{up: true, life: w.lives, state: state}
+	w.lives++
+	c := m.states.values[state]
+	if m.players != nil {
+		m.ids[w.nodes[n].life] = m.players.rise(n, c)
+	}
+	w.nodes[n].lost = m.untold(w, n, true)
+	return true
+}

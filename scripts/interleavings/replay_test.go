@@ -1,0 +1,172 @@
+package interleavings
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// replay takes the steps of a sequence on servers, two of each kind, and in the
+// model with their replication ids, and demands the same of both at each step.
+func replay(t *testing.T, sequence []step, l layers, twice bool) {
+	t.Helper()
+	check := func(t *testing.T, servers [2]*redistest.Server) {
+		t.Helper()
+		m := newModel(l)
+		m.players = newCast(t, m, servers)
+		if words, number := told(m, sequence); twice != (number != 0) {
+			t.Errorf("a number is given twice: %v:%s", number != 0, words)
+		}
+	}
+	kind := map[bool]string{true: "fault", false: "mended"}[twice]
+	t.Run(kind+" on miniredis", func(t *testing.T) {
+		t.Parallel()
+		check(t, [2]*redistest.Server{redistest.StartMini(t), redistest.StartMini(t)})
+	})
+	for _, b := range redistest.Binaries(t) {
+		t.Run(kind+" on "+b.Name, func(t *testing.T) {
+			t.Parallel()
+			check(t, [2]*redistest.Server{redistest.Start(t, b), redistest.Start(t, b)})
+		})
+	}
+}
+
+// Whatever happens, the model and the servers come to the same.
+func TestTheModelDoesAsServersDo(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2)) // the same sequences each time
+	var sequences [][]step
+	for range 40 {
+		m, w := newModel(allLayers), newWorld()
+		var sequence []step
+		for len(sequence) < 15 {
+			all := steps(scope{clients: 3}, &w)
+			after, next := w, all[random.IntN(len(all))]
+			if m.take(&after, next).possible {
+				w, sequence = after, append(sequence, next)
+			}
+		}
+		sequences = append(sequences, sequence)
+	}
+	check := func(t *testing.T, servers [2]*redistest.Server) {
+		t.Helper()
+		for _, sequence := range sequences {
+			m := newModel(allLayers)
+			m.players = newCast(t, m, servers)
+			if words, number := told(m, sequence); number != 0 || t.Failed() {
+				t.Fatalf("%d is given twice, or not the same:%s", number, words)
+			}
+		}
+	}
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		check(t, [2]*redistest.Server{redistest.StartMini(t), redistest.StartMini(t)})
+	})
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			check(t, [2]*redistest.Server{redistest.Start(t, b), redistest.Start(t, b)})
+		})
+	}
+}
+
+// cast is servers that play the nodes of a model.
+type cast struct {
+	t       *testing.T
+	layers  layers
+	servers [2]*redistest.Server
+	clients [2]changed
+}
+
+func newCast(t *testing.T, m *model, servers [2]*redistest.Server) *cast {
+	t.Helper()
+	c := &cast{t: t, layers: m.layers, servers: servers}
+	for n, s := range servers {
+		c.clients[n] = changed{s.Client(t), m.layers.lua, map[string]*redis.Script{}}
+	}
+	m.ids[0] = c.rise(0, counter{})
+	return c
+}
+
+func (c *cast) rise(n int8, state counter) string {
+	c.put(n, state)
+	c.servers[n].ChangeReplicationID()
+	server, err := scripts.Describe(c.t.Context(), c.clients[n].Client, keys.Server)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return server.Origin
+}
+
+func (c *cast) put(n int8, state counter) {
+	client := c.clients[n].Client
+	if err := client.Del(c.t.Context(), keys.Counter).Err(); err != nil {
+		c.t.Fatal(err)
+	}
+	if fields := state.fields(); len(fields) > 0 {
+		if err := client.HSet(c.t.Context(), keys.Counter, fields).Err(); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *cast) serve(n int8, request any, want served, state counter) {
+	ctx, client := c.t.Context(), c.clients[n]
+	var got served
+	var err error
+	switch r := request.(type) {
+	case scripts.NextRequest:
+		got.got, err = scripts.Next(ctx, client, keys, c.layers.sent(r))
+	case scripts.ReturnRequest:
+		got.ok, err = scripts.Return(ctx, client, r)
+	case scripts.SeedRequest:
+		_, err = scripts.Seed(ctx, client, keys, r)
+		got.ok = err == nil
+	}
+	if err != nil && !errors.Is(err, scripts.ErrChanged) {
+		c.t.Fatal(err)
+	}
+	for _, r := range []*scripts.Range{&got.got, &want.got} { // of the clock
+		r.Issued, r.Seconds = 0, 0
+	}
+	if want.state = 0; got != want {
+		c.t.Errorf("node %d came to %+v, the model to %+v", n+1, got, want)
+	}
+	fields, err := client.HGetAll(ctx, keys.Counter).Result()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if stands := counterOf(fields); stands != state {
+		c.t.Errorf("on node %d stands %+v, in the model %+v", n+1, stands, state)
+	}
+}
+
+// changed is a client that runs each script as change makes it.
+type changed struct {
+	*redis.Client
+
+	change  func(source string) string
+	scripts map[string]*redis.Script
+}
+
+// EvalSha runs what a script was changed to.
+func (c changed) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	if script := c.scripts[sha]; script != nil {
+		return script.Run(ctx, c.Client, keys, args...)
+	}
+	cmd := redis.NewCmd(ctx)
+	cmd.SetErr(replied("NOSCRIPT No matching script"))
+	return cmd
+}
+
+// Eval changes a script and runs it.
+func (c changed) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+	c.scripts[redis.NewScript(source).Hash()] = redis.NewScript(c.change(source))
+	return c.EvalSha(ctx, redis.NewScript(source).Hash(), keys, args...)
+}

@@ -1,0 +1,59 @@
+package scripts_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// The least gaps that the scripts compute by themselves.
+const (
+	rangeGap    = 65536
+	identityGap = 1024
+)
+
+// jumped is the number that a jump of a counter without a limit leads to: past base
+// by the gap, and from there to the place that the token picks, with the server's
+// replication id, of 64 gaps, or of a thousandth of what is left. It is worked out
+// here anew, from what the contract says.
+func jumped(t *testing.T, client *redis.Client, base, gap int64, token string) int64 {
+	t.Helper()
+	const limit = math.MaxInt64
+	server, err := scripts.Describe(t.Context(), client, keys.Server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := base + gap
+	if far < base || far >= limit {
+		t.Fatalf("no gap of %d fits between %d and %d", gap, base, limit)
+	}
+	places := (limit - far) / 1000
+	if gap <= places/64 {
+		places = 64 * gap
+	}
+	return far + place(t, token+server.Origin, places)
+}
+
+// place is one of the numbers from 0 to places-1, as a text picks it.
+func place(t *testing.T, text string, places int64) int64 {
+	t.Helper()
+	sum := sha1.Sum([]byte(text))
+	digits := hex.EncodeToString(sum[:])
+	part := func(from int) float64 {
+		n, err := strconv.ParseInt(digits[from:from+12], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(n) / (1 << 48)
+	}
+	if places < 1e15 {
+		return int64(math.Floor(part(0) * float64(places)))
+	}
+	return int64(math.Floor(part(0)*float64(places/1e9)))*1e9 + int64(math.Floor(part(12)*1e9))
+}

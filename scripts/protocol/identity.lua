@@ -1,0 +1,328 @@
+-- decimal.lua: exact arithmetic over all of int64, put in front of every script.
+--
+-- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that it
+-- is stored and sent as. It is compared by length, then as text; sums are made of doubles where both
+-- are short, and else of two halves, high * 10^9 + low, which stay far below 2^53. '%.0f' writes a whole
+-- double: tostring() turns to exponents on Redis, and '%d' is a C long, which ends at 2^31 on a server of 32 bits.
+
+local find, sub, format = string.find, string.sub, string.format
+
+local LARGEST = '9223372036854775807'
+
+-- Whether this is a canonical decimal between 0 and 2^63-1.
+local function decimal(text)
+  return text == '0' or text and find(text, '^[1-9]%d*$') and (#text < 19 or #text == 19 and text <= LARGEST)
+end
+
+local function above(a, b)
+  if #a ~= #b then return #a > #b end
+  return a > b
+end
+
+local function lesser(a, b)
+  if above(a, b) then return b end
+  return a
+end
+
+-- a + sign * b, which must not be below 0.
+local function sum(a, b, sign)
+  if #a < 16 and #b < 16 then return format('%.0f', a + sign * b) end
+  local high = (tonumber(sub(a, 1, -10)) or 0) + sign * (tonumber(sub(b, 1, -10)) or 0)
+  local low = tonumber(sub(a, -9)) + sign * tonumber(sub(b, -9))
+  if low >= 1000000000 then high, low = high + 1, low - 1000000000 end
+  if low < 0 then high, low = high - 1, low + 1000000000 end
+  if high == 0 then return format('%.0f', low) end
+  return format('%.0f%09.0f', high, low)
+end
+
+-- Most of what there is to add is short, and '%d' takes half the time of '%.0f'.
+local function plus(a, b)
+  if #a < 10 and #b < 10 then return format('%d', a + b) end -- below 2^31
+  return sum(a, b, 1)
+end
+-- state.lua: reading what is stored, put in front of every script after decimal.lua.
+
+local DECIMAL = 'must be a decimal from 0 to 9223372036854775807 without sign or leading zeros'
+
+-- An error with its tag about a key, and maybe about a value found there and the rule that it breaks.
+local function refusal(tag, key, text, value, rule)
+  local function printable(part) return (string.gsub(sub(part, 1, 40), '%c', '?')) end
+  text = 'HILO_' .. tag .. ' key ' .. printable(key) .. ' ' .. text
+  if value then text = text .. ' "' .. printable(value) .. '": ' .. rule end
+  return redis.error_reply(text)
+end
+
+-- Fields of a hash, in the order asked for: text, or false for an absent one. Or an error to return as it is.
+local function fields(key, ...)
+  local read = redis.pcall('HMGET', key, ...)
+  if read.err then
+    if find(read.err, 'WRONGTYPE', 1, true) then return nil, refusal('CORRUPT', key, 'is not a hash') end
+    return nil, read
+  end
+  return read
+end
+
+-- The replication id of this server: it changes when a server restarts and when a replica is
+-- promoted. '' where INFO is not permitted.
+local function replication_id()
+  local info = redis.pcall('INFO', 'replication')
+  if type(info) ~= 'string' then return '' end
+  local _, label = find(info, 'master_replid:', 1, true) -- a pattern would take seven times as long
+  return label and string.match(info, '^%x+', label + 1) or ''
+end
+-- server.lua: what the server says of itself, read at the start of every script that gives out or seeds.
+-- It ends the script with an error where that is unusable, or a name is used both ways.
+--
+-- KEYS[1] -> the counter
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix and node tag
+-- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is none
+--
+-- Leaves key, prefix, tag, and bare: whether identifiers have neither prefix nor tag.
+
+local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
+
+local server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag')
+if server_err then return server_err end
+
+-- The whole rule, with Unicode, is checked by the client; this much keeps an unusable prefix from
+-- costing a range.
+local prefix, tag = server[1] or '', server[2] or ''
+if prefix ~= '' and (#prefix > 64 or not find(prefix, '^[^|{}%s%c]*[^|{}%s%c%d]$')) then
+  return refusal('CORRUPT', server_key, 'field ServerPrefix holds', prefix,
+    'must be 0 to 64 bytes without "|", braces, white space or controls, and not end in a digit')
+end
+if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
+  return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
+end
+local bare = prefix == '' and tag == ''
+
+-- An identity and a number without prefix and tag would be the same text, so where the server adds
+-- nothing, a name is either a collection or an identity.
+if bare and other_key ~= server_key and redis.call('EXISTS', other_key) == 1 then
+  return refusal('MIXED', key, 'may not be used while the key of the same name and the other kind exists:', other_key,
+    'without a server prefix or node tag both give the same identifiers')
+end
+
+local field, own, smallest_gap = 'Value', 'Lowered', '1024'
+-- counter.lua: the counter that numbers are given from, read after server.lua in next and identity, with
+-- its tallies and the guard against lost writes. Nothing is written here. It is no function, and keeps
+-- its results in locals, because the script starts anew with each call: making closures that share
+-- these locals would take a tenth of the server's time.
+--
+-- ARGV[1]  -> token of this request, unique; the same again when the same request is sent again
+-- ARGV[2]  -> how many numbers are asked for, 1 or more
+-- ARGV[3]  -> limit, the greatest number ever to be issued
+-- ARGV[4]  -> floor, the greatest number this client was given and did not return; 0: none
+-- ARGV[5]  -> the greatest epoch that this client saw of the counter; 0: none
+-- ARGV[6]  -> guard gap; 0: computed here
+-- ARGV[7]  -> least gap that the client knows to be needed; used where the gap is computed
+-- ARGV[8]  -> the name as the caller spells it
+-- ARGV[9]  -> '1': a missing counter is an error
+-- ARGV[10] -> '1': a server with neither prefix nor tag gives nothing
+-- ARGV[11] -> of an identity: how often it had been lowered by force when the floor was given
+--
+-- Takes field, the one that counts, own, the one that only this kind of counter has, and smallest_gap.
+-- Leaves what the verb and give.lua use: token, wanted, limit, floor, max, own_value, ranges, epoch, lease,
+-- bare_max, the tallies, and of the guard base, the number to go on from, evidence and jump.
+
+local token, wanted, limit, floor, seen, guard_gap, least_gap = unpack(ARGV, 1, 7)
+if not (decimal(wanted) and decimal(limit) and decimal(floor) and decimal(seen) and decimal(guard_gap) and
+    decimal(least_gap)) or wanted == '0' or token == '' then
+  return redis.error_reply('HILO_ARGUMENT a token, a count of 1 or more, and limit, floor, epoch and gaps as decimals are wanted')
+end
+if bare and ARGV[10] == '1' then
+  return refusal('NOPREFIX', server_key, 'has neither ServerPrefix nor NodeTag, and one is required')
+end
+
+local read, err = fields(key, field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Lease', 'Origin')
+if err then return err end
+local missing = not read[1]
+for i = 1, 8 do
+  local value = read[i]
+  if not value then
+    read[i] = '0'
+  elseif missing then
+    return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were given out; seed it above all that was issued')
+  elseif not decimal(value) then
+    local names = {field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare'}
+    return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', value, DECIMAL)
+  end
+end
+local max, own_value, ranges, epoch, minute, issued, issued_before, bare_max = unpack(read, 1, 8)
+local lease, origin, replication = read[9] or '', read[10] or '', replication_id()
+if missing and (lease ~= '' or origin ~= '') then
+  return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were given out; seed it above all that was issued')
+end
+if missing and ARGV[9] == '1' then
+  return refusal('NOTSEEDED', key, 'does not exist and RequireSeeded is set; seed it above all that was issued')
+end
+
+-- Who cannot see whether the server was restarted would walk past the guard that the others rely on.
+if origin ~= '' and replication == '' then
+  return refusal('UNGUARDED', key, 'has an Origin, and this user may not ask INFO to compare it with; permit +info, ' ..
+    'or remove the field Origin where the server permits INFO to nobody')
+end
+
+-- The tallies, brought to this minute of the server's clock. One that went back keeps both, so that the
+-- gap errs to the large side.
+local now = redis.call('TIME')[1]
+local seconds = now - 60 * minute
+local another_minute = seconds < 0 or seconds >= 60
+if another_minute then
+  minute = format('%.0f', math.floor(now / 60))
+  if seconds < 0 then
+    issued_before = plus(issued_before, issued)
+  elseif seconds < 120 then
+    issued_before = issued
+  else
+    issued_before = '0'
+  end
+  issued = '0'
+  seconds = now % 60
+end
+if seconds < 1 then seconds = 1 end
+if issued_before ~= '0' then seconds = seconds + 60 end
+
+-- The guard. Replication and persistence can lose the newest writes, so a counter can go back. The floor
+-- and the epoch show it to a client that lived through it, another replication id to everybody: the server
+-- was restarted or promoted since it gave the last numbers.
+if ARGV[11] and above(own_value, ARGV[11]) then floor = '0' end
+local base, evidence, jump = max, '', '0'
+if above(floor, max) then
+  evidence = missing and 'missing' or 'floor'
+elseif above(seen, epoch) then
+  evidence = 'epoch'
+elseif replication ~= origin and origin ~= '' then
+  evidence = 'origin'
+end
+
+-- The jump, where writes may be lost: first past everything that can have been given, by the gap. The
+-- tallies that count for that are those stored, however long ago: an outage issues nothing, and must not
+-- make them forgotten. From there on to a place that the token picks, because two servers, or two lives
+-- of one, may go on from the same state, and would meet in the same place. The replication id has a say in
+-- it, since one request may be sent to both: the reply of the first was lost.
+if evidence ~= '' then
+  -- A place from 0 to size - 1, evenly by a hash in hex. Of a large size the last nine digits are picked by
+  -- themselves, so that no double passes 2^53.
+  local function place(hash, size)
+    local function part(from) -- of 1, by 48 bits; tonumber takes no more than 32 everywhere
+      return (tonumber(sub(hash, from, from + 5), 16) * 2 ^ 24 + tonumber(sub(hash, from + 6, from + 11), 16)) / 2 ^ 48
+    end
+    if #size < 16 then return format('%.0f', math.floor(part(1) * (tonumber(size) or 0))) end
+    local high = format('%.0f', math.floor(part(1) * sub(size, 1, -10)))
+    local low = format('%09.0f', math.floor(part(13) * 1000000000))
+    return string.match(high .. low, '^0*(%d+)$') -- without leading zeros
+  end
+
+  local gap = guard_gap
+  if gap == '0' then
+    local lately = plus(read[6], read[7])
+    for _, least in ipairs({smallest_gap, plus(wanted, wanted), plus(lately, lately), least_gap}) do
+      if above(least, gap) then gap = least end
+    end
+  end
+  if above(floor, max) then base = floor end
+  local far = plus(base, gap)
+  if not above(limit, far) then
+    return refusal('EXHAUSTED', key, 'stands at ' .. max .. ', writes may have been lost (' .. evidence .. '), and up to the limit ' ..
+      limit .. ' there is no room for a gap of ' .. gap .. ' above ' .. base .. '; a smaller one is set by GuardGap')
+  end
+  local places = gap
+  for _ = 1, 6 do places = plus(places, places) end
+  places = lesser(places, sub(sum(limit, far, -1), 1, -4)) -- a thousandth of what is left
+  base = plus(far, place(redis.sha1hex(token .. replication), places))
+  jump = sum(base, max, -1)
+  if above(seen, epoch) then epoch = seen end
+  epoch = lesser(plus(epoch, '1'), LARGEST)
+end
+
+-- home.lua: whether the server says that it is the home of identities; put after server.lua where that is asked. It is
+-- read by itself, because a field more in server.lua would cost each range 2 % of the server's time.
+
+-- Whether it is, or nothing and an error to return as it is.
+local function is_home()
+  local home = redis.call('HMGET', server_key, 'Identities')[1]
+  if home and home ~= 'here' then
+    return nil, refusal('CORRUPT', server_key, 'field Identities holds', home, 'must be here, or absent')
+  end
+  return home == 'here'
+end
+
+-- identity.lua: takes the next values of an identity, or of the counter of server-side identifiers.
+--
+-- KEYS[1]  -> {ns}/Identities/<name> or {ns}/ServerSide  the identity
+-- KEYS[2]  -> {ns}/ServerPrefixForHilo                   the server's prefix and node tag, and whether it is the home
+-- KEYS[3]  -> {ns}/HiLo/<name>                           the counter of the same name, only read; KEYS[2] again
+--                                                        where there is none, as for server-side identifiers
+-- ARGV[1]  -> token of this request, unique
+-- ARGV[2]  -> how many consecutive values, 1 or more
+-- ARGV[3]  -> limit, the greatest value ever to be issued
+-- ARGV[4]  -> floor, the greatest value this client was given; 0: none
+-- ARGV[5]  -> the greatest epoch that this client saw of the identity; 0: none
+-- ARGV[6]  -> guard gap; 0: computed here
+-- ARGV[7]  -> least gap that the client knows to be needed; used where the gap is computed
+-- ARGV[8]  -> the name as the caller spells it
+-- ARGV[9]  -> '1': a missing identity is an error
+-- ARGV[10] -> '1': a server with neither prefix nor tag gives nothing
+-- ARGV[11] -> how often the identity had been lowered by force when the floor was given
+-- ARGV[12] -> the very value to take, in place of the next ones, if none as great was given before; 0: the next ones
+-- ARGV[13] -> '1': also where the server has a prefix or tag and does not say that it is the home of identities
+--
+-- Output: as next.lua's, with another last item: how often the identity was lowered by force. Asked for a very
+-- value it replies low '0' and writes nothing when that or a greater one was given before, or when writes may
+-- have been lost, so that nobody can tell.
+-- Errors: as next.lua's, and HILO_ELSEWHERE; nothing is written.
+--
+-- Sent twice: it takes other values, the first ones are a gap; a very value is refused.
+
+local very = ARGV[12]
+if not (decimal(very) and decimal(ARGV[11])) then
+  return redis.error_reply('HILO_ARGUMENT identity wants the value to take, and how often it was lowered, as decimals')
+end
+
+if other_key ~= server_key then
+  -- Identities have no prefix, so all of a name come from one server, which says itself that it is the one.
+  local home, home_err = is_home()
+  if home_err then return home_err end
+  if not (bare or home or ARGV[13] == '1') then
+    return refusal('ELSEWHERE', key, 'may not be used: the server has a prefix or node tag and does not say that it is the ' ..
+      'home of identities; one of all servers says so, by the field Identities of', server_key, 'here')
+  end
+  -- What a collection of this name gave without prefix and tag is the same text.
+  local other, other_err = fields(other_key, 'Bare')
+  if other_err then return other_err end
+  if other[1] then
+    if not decimal(other[1]) then return refusal('CORRUPT', other_key, 'field Bare holds', other[1], DECIMAL) end
+    if above(other[1], base) then base = other[1] end
+  end
+end
+
+local low, high, issue, more, last = plus(base, '1'), plus(base, wanted), wanted, {}, own_value
+if very ~= '0' then
+  low, high, issue = very, very, '1'
+  if evidence ~= '' or not above(very, base) then
+    low, high, issue, evidence, jump, epoch = '0', max, nil, '', '0', read[4]
+  end
+end
+if issue and above(high, limit) then
+  return refusal('EXHAUSTED', key, 'stands at ' .. max .. ' and the limit is ' .. limit)
+end
+
+-- give.lua: the end of next and identity: writes the counter and replies, as next.lua says.
+--
+-- Takes low and high of what is given; issue, how many numbers that are, nil where nothing is to be
+-- written; more, fields that only this kind of counter has; last, the last item of the reply.
+
+if issue then
+  issued = lesser(plus(issued, issue), LARGEST)
+  if another_minute then
+    redis.call('HSET', key, 'Minute', minute, 'IssuedBefore', lesser(issued_before, LARGEST))
+  end
+  if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', ARGV[8]) end
+  if replication ~= origin then redis.call('HSET', key, 'Origin', replication) end
+  if evidence ~= '' then redis.call('HSET', key, 'Epoch', epoch) end
+  redis.call('HSET', key, field, high, 'Issued', issued, unpack(more))
+end
+local lately = issued_before == '0' and issued or lesser(plus(issued, issued_before), LARGEST)
+return {token, low, high, epoch, prefix, tag, jump, evidence, lately,
+  format('%d', seconds), replication, ranges, last} -- seconds are far below 2^31

@@ -1,0 +1,320 @@
+package protocol
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// prints runs hilo.py to its end.
+func prints(t *testing.T, url string, args ...string) []string {
+	t.Helper()
+	p := start(t, append([]string{"hilo.py", "--redis", url}, args...)...)
+	lines := p.lines(t, -1)
+	if code := p.end(t); code != 0 {
+		t.Fatalf("hilo.py %q ends with %d: %s", args, code, p.stderr.String())
+	}
+	return lines
+}
+
+func numbered(before string, low, high int, behind string) []string {
+	var all []string
+	for i := low; i <= high; i++ {
+		all = append(all, before+strconv.Itoa(i)+behind)
+	}
+	return all
+}
+
+func wantLines(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func stands(t *testing.T, s *redistest.Server, field string) string {
+	t.Helper()
+	return s.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", field).Val()
+}
+
+func TestPythonFindsTheRepliesOfTheVectors(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		p := start(t, "play.py", s.URL())
+		lines := p.lines(t, -1)
+		if code, want := p.end(t), fmt.Sprintf("%d cases, 0 faults", len(readVectors(t).Cases)); code != 0 || !slices.Equal(lines, []string{want}) {
+			t.Errorf("%d: %s\n%s", code, strings.Join(lines, "\n"), p.stderr.String())
+		}
+		if size := s.Client(t).DBSize(t.Context()).Val(); size != 0 {
+			t.Errorf("it left %d keys", size)
+		}
+	})
+}
+
+func TestPythonPrintsIdentifiersAndReturnsTheRest(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		wantLines(t, prints(t, s.URL(), "orders"), []string{"orders/1"})
+		wantLines(t, prints(t, s.URL(), "--count", "300", "Orders"), numbered("Orders/", 2, 301, ""))
+		wantLines(t, prints(t, s.URL(), "--namespace", "Other", "orders"), []string{"orders/1"})
+		wantLines(t, prints(t, s.URL(), "--count", "2", "companies|"), numbered("companies/", 1, 2, ""))
+		s.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "NorthServer/", "NodeTag", "A")
+		wantLines(t, prints(t, s.URL(), "--require-prefix", "--count", "3", "orders"), numbered("orders/NorthServer/", 302, 304, "-A"))
+		if stood := stands(t, s, "Max"); stood != "304" {
+			t.Errorf("Max is %s: the rest was not returned", stood)
+		}
+	})
+}
+
+func TestPythonAsksAClusterAndFollowsTheSlot(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			c := redistest.StartCluster(t, b, 3, 0)
+			elsewhere := 0
+			for _, addr := range c.Addrs() {
+				p := start(t, "hilo.py", "--redis", "redis://"+addr, "--namespace", "e", "orders")
+				p.lines(t, -1)
+				if p.end(t) == 1 && strings.Contains(p.stderr.String(), "redis+cluster://") {
+					elsewhere++
+				}
+			}
+			if elsewhere != 2 {
+				t.Errorf("%d of three nodes say that the key is on another one", elsewhere)
+			}
+			url := "redis+cluster://" + c.Addrs()[0]
+			for i, namespace := range []string{"a", "b", "c", "d"} { // in several slots
+				wantLines(t, prints(t, url, "--namespace", namespace, "--count", "40", "orders"), numbered("orders/", 1, 40, ""))
+				if i == 0 {
+					wantLines(t, prints(t, url, "--namespace", namespace, "orders"), []string{"orders/41"})
+				}
+			}
+		})
+	}
+}
+
+func TestPythonSaysWhatWentWrong(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	client := s.Client(t)
+	client.HSet(t.Context(), "{Raven}/HiLo/last", "Max", "9223372036854775807")
+	client.HSet(t.Context(), "{Raven}/HiLo/corrupt", "Max", "x")
+	client.HSet(t.Context(), "{Raven}/Identities/companies", "Value", "5")
+	client.HSet(t.Context(), "{Dash}/ServerPrefixForHilo", "ServerPrefix", "x1-A")
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := "redis://" + nobody.Addr().String()
+	_ = nobody.Close()
+	tests := []struct {
+		name string
+		url  string
+		args []string
+		code int
+		text string
+	}{
+		{"no collection", s.URL(), nil, 2, "COLLECTION"},
+		{"a name that cannot be", s.URL(), []string{"a b"}, 2, "holds ' '"},
+		{"a name that is too long", s.URL(), []string{strings.Repeat("x", 129)}, 2, "1 to 128"},
+		{"a namespace that cannot be", s.URL(), []string{"--namespace", "{a}", "orders"}, 2, "holds '{'"},
+		{"no number of identifiers", s.URL(), []string{"--count", "0", "orders"}, 2, "--count"},
+		{"no URL", "here", []string{"orders"}, 2, "URL"},
+		{"nobody there", away, []string{"--timeout", "0.2", "orders"}, 3, "refused"},
+		{"the last number was given", s.URL(), []string{"last"}, 4, "HILO_EXHAUSTED"},
+		{"a counter that is to be seeded", s.URL(), []string{"--require-seeded", "orders"}, 4, "HILO_NOTSEEDED"},
+		{"a prefix that is to be there", s.URL(), []string{"--require-prefix", "orders"}, 4, "HILO_NOPREFIX"},
+		{"an identity's name", s.URL(), []string{"companies"}, 4, "HILO_MIXED"},
+		{"a corrupt counter", s.URL(), []string{"corrupt"}, 1, "HILO_CORRUPT"},
+		{"a prefix that reads as a number", s.URL(), []string{"--namespace", "Dash", "orders"}, 1, "ServerPrefix"},
+		{"somebody else's reply", otherReplies(t), []string{"orders"}, 1, "not the reply"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, append([]string{"hilo.py", "--redis", test.url}, test.args...)...)
+			lines := p.lines(t, -1)
+			code := p.end(t)
+			if text := p.stderr.String(); code != test.code || !strings.Contains(text, test.text) || len(lines) > 0 || strings.Contains(text, "Traceback") {
+				t.Errorf("%d %q: %s", code, lines, text)
+			}
+		})
+	}
+}
+
+// otherReplies is the URL of a server that answers everything as if it were a
+// request with another token.
+func otherReplies(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := "*13\r\n"
+	for _, item := range []string{"other", "1", "32", "0", "", "", "0", "", "32", "1", "", "1", ""} {
+		reply += fmt.Sprintf("$%d\r\n%s\r\n", len(item), item)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer conn.Close()
+				for buffer := make([]byte, 4096); ; {
+					if _, err := conn.Read(buffer); err != nil {
+						return
+					}
+					_, _ = io.WriteString(conn, reply)
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		serving.Wait()
+	})
+	return "redis://" + listener.Addr().String()
+}
+
+func TestPythonSendsTheSameRequestAgainAfterALostReply(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		prints(t, s.URL(), "orders") // so that the script is known, and EVALSHA is run
+		proxy := redistest.NewProxy(t, s)
+		lost := proxy.DropReply("evalsha")
+		wantLines(t, prints(t, "redis://"+proxy.Addr(), "--count", "3", "orders"), numbered("orders/", 2, 4, ""))
+		<-lost
+		if ranges := stands(t, s, "Ranges"); ranges != "2" {
+			t.Errorf("%s ranges were given, want 2", ranges)
+		}
+	})
+}
+
+// A call that gives up leaves its request for the next one to send again.
+func TestPythonSendsTheSameRequestAgainInTheNextCall(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		prints(t, s.URL(), "orders")
+		proxy := redistest.NewProxy(t, s)
+		lost := proxy.DropReply("evalsha")
+		p := start(t, "-c", `
+import hilo, sys
+ids = hilo.Client(hilo.connect(sys.argv[1]), timeout=0)
+try:
+    ids.next("orders")
+except hilo.Unavailable:
+    print("unavailable")
+print(ids.next("orders"), ids.next("ORDERS"))
+ids.close()
+`, "redis://"+proxy.Addr())
+		wantLines(t, p.lines(t, -1), []string{"unavailable", "orders/2 ORDERS/3"})
+		<-lost
+		if code := p.end(t); code != 0 || stands(t, s, "Ranges") != "2" || stands(t, s, "Max") != "3" {
+			t.Errorf("%d, %s ranges, Max %s: %s", code, stands(t, s, "Ranges"), stands(t, s, "Max"), p.stderr.String())
+		}
+	})
+}
+
+// Nobody reads what it prints, so it stands still in the middle of a range.
+func TestPythonReturnsTheRestWhenItIsToldToEnd(t *testing.T) {
+	t.Parallel()
+	for _, told := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+			p := start(t, "hilo.py", "--redis", s.URL(), "--count", "1000000", "orders")
+			lines := p.lines(t, 10)
+			if err := p.Process.Signal(told); err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, p.lines(t, -1)...)
+			if code := p.end(t); code != 1 {
+				t.Errorf("%d: %s", code, p.stderr.String())
+			}
+			wantLines(t, lines, numbered("orders/", 1, len(lines), ""))
+			stood, err := strconv.Atoi(stands(t, s, "Max"))
+			if gap := stood - len(lines); err != nil || gap < 0 || gap > 1 { // one that it could not get rid of any more
+				t.Errorf("%d were printed, and Max is %d, %v", len(lines), stood, err)
+			}
+		})
+	}
+}
+
+func TestPythonGoesOnAboveWhatItHadWhenTheCounterIsGone(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		p := start(t, "hilo.py", "--redis", s.URL(), "--count", "20000", "orders")
+		lines := p.lines(t, 10)
+		s.Restart() // it comes back empty
+		lines = append(lines, p.lines(t, -1)...)
+		if code := p.end(t); code != 0 || !strings.Contains(p.stderr.String(), "(missing)") {
+			t.Errorf("%d: %s", code, p.stderr.String())
+		}
+		seen := make(map[string]bool)
+		for _, line := range lines {
+			seen[line] = true
+		}
+		if len(lines) != 20000 || len(seen) != 20000 {
+			t.Errorf("%d lines, %d of them different", len(lines), len(seen))
+		}
+	})
+}
+
+// Each request says what the replies before it said: count, limit, floor, epoch,
+// guard gap and least gap.
+func TestPythonSendsWhatItKnows(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		p := start(t, "-c", `
+import hilo, sys
+def run(self, client, keys, args, run=hilo.Script.run):
+    print(*args[1:7])
+    return run(self, client, keys, args)
+hilo.Script.run = run
+hilo.time.monotonic = lambda: 1000.0
+client = hilo.connect(sys.argv[1])
+ids = hilo.Client(client, min_capacity=100, max_capacity=200, limit=10000, guard_gap=7)
+for _ in range(301):
+    ids.next("orders")
+client.hset("{Raven}/HiLo/orders", "Epoch", 5)
+for _ in range(400):
+    ids.next("orders")
+`, s.URL())
+		wantLines(t, p.lines(t, -1), []string{
+			"100 10000 0 0 7 0", "200 10000 100 0 7 200", "200 10000 300 0 7 600", "200 10000 500 0 7 1000", "200 10000 700 5 7 1400",
+		})
+		if code := p.end(t); code != 0 {
+			t.Errorf("%d: %s", code, p.stderr.String())
+		}
+	})
+}
+
+func TestPythonSaysThatALoginIsWanted(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		if !s.Real() {
+			s.RequireLogin("default", "secret")
+		} else if err := s.Client(t).ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, url := range []string{s.URL(), strings.Replace(s.URL(), "//", "//default:wrong@", 1)} {
+			p := start(t, "hilo.py", "--redis", url, "orders")
+			lines := p.lines(t, -1)
+			if code := p.end(t); code != 3 || len(lines) > 0 {
+				t.Errorf("%s: %d %q: %s", url, code, lines, p.stderr.String())
+			}
+		}
+		url := strings.Replace(s.URL(), "//", "//default:secret@", 1)
+		wantLines(t, prints(t, url, "orders"), []string{"orders/1"})
+	})
+}

@@ -1,0 +1,164 @@
+-- decimal.lua: exact arithmetic over all of int64, put in front of every script.
+--
+-- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that it
+-- is stored and sent as. It is compared by length, then as text; sums are made of doubles where both
+-- are short, and else of two halves, high * 10^9 + low, which stay far below 2^53. '%.0f' writes a whole
+-- double: tostring() turns to exponents on Redis, and '%d' is a C long, which ends at 2^31 on a server of 32 bits.
+
+local find, sub, format = string.find, string.sub, string.format
+
+local LARGEST = '9223372036854775807'
+
+-- Whether this is a canonical decimal between 0 and 2^63-1.
+local function decimal(text)
+  return text == '0' or text and find(text, '^[1-9]%d*$') and (#text < 19 or #text == 19 and text <= LARGEST)
+end
+
+local function above(a, b)
+  if #a ~= #b then return #a > #b end
+  return a > b
+end
+
+local function lesser(a, b)
+  if above(a, b) then return b end
+  return a
+end
+
+-- a + sign * b, which must not be below 0.
+local function sum(a, b, sign)
+  if #a < 16 and #b < 16 then return format('%.0f', a + sign * b) end
+  local high = (tonumber(sub(a, 1, -10)) or 0) + sign * (tonumber(sub(b, 1, -10)) or 0)
+  local low = tonumber(sub(a, -9)) + sign * tonumber(sub(b, -9))
+  if low >= 1000000000 then high, low = high + 1, low - 1000000000 end
+  if low < 0 then high, low = high - 1, low + 1000000000 end
+  if high == 0 then return format('%.0f', low) end
+  return format('%.0f%09.0f', high, low)
+end
+
+-- Most of what there is to add is short, and '%d' takes half the time of '%.0f'.
+local function plus(a, b)
+  if #a < 10 and #b < 10 then return format('%d', a + b) end -- below 2^31
+  return sum(a, b, 1)
+end
+-- state.lua: reading what is stored, put in front of every script after decimal.lua.
+
+local DECIMAL = 'must be a decimal from 0 to 9223372036854775807 without sign or leading zeros'
+
+-- An error with its tag about a key, and maybe about a value found there and the rule that it breaks.
+local function refusal(tag, key, text, value, rule)
+  local function printable(part) return (string.gsub(sub(part, 1, 40), '%c', '?')) end
+  text = 'HILO_' .. tag .. ' key ' .. printable(key) .. ' ' .. text
+  if value then text = text .. ' "' .. printable(value) .. '": ' .. rule end
+  return redis.error_reply(text)
+end
+
+-- Fields of a hash, in the order asked for: text, or false for an absent one. Or an error to return as it is.
+local function fields(key, ...)
+  local read = redis.pcall('HMGET', key, ...)
+  if read.err then
+    if find(read.err, 'WRONGTYPE', 1, true) then return nil, refusal('CORRUPT', key, 'is not a hash') end
+    return nil, read
+  end
+  return read
+end
+
+-- The replication id of this server: it changes when a server restarts and when a replica is
+-- promoted. '' where INFO is not permitted.
+local function replication_id()
+  local info = redis.pcall('INFO', 'replication')
+  if type(info) ~= 'string' then return '' end
+  local _, label = find(info, 'master_replid:', 1, true) -- a pattern would take seven times as long
+  return label and string.match(info, '^%x+', label + 1) or ''
+end
+-- server.lua: what the server says of itself, read at the start of every script that gives out or seeds.
+-- It ends the script with an error where that is unusable, or a name is used both ways.
+--
+-- KEYS[1] -> the counter
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix and node tag
+-- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is none
+--
+-- Leaves key, prefix, tag, and bare: whether identifiers have neither prefix nor tag.
+
+local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
+
+local server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag')
+if server_err then return server_err end
+
+-- The whole rule, with Unicode, is checked by the client; this much keeps an unusable prefix from
+-- costing a range.
+local prefix, tag = server[1] or '', server[2] or ''
+if prefix ~= '' and (#prefix > 64 or not find(prefix, '^[^|{}%s%c]*[^|{}%s%c%d]$')) then
+  return refusal('CORRUPT', server_key, 'field ServerPrefix holds', prefix,
+    'must be 0 to 64 bytes without "|", braces, white space or controls, and not end in a digit')
+end
+if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
+  return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
+end
+local bare = prefix == '' and tag == ''
+
+-- An identity and a number without prefix and tag would be the same text, so where the server adds
+-- nothing, a name is either a collection or an identity.
+if bare and other_key ~= server_key and redis.call('EXISTS', other_key) == 1 then
+  return refusal('MIXED', key, 'may not be used while the key of the same name and the other kind exists:', other_key,
+    'without a server prefix or node tag both give the same identifiers')
+end
+
+-- seed.lua: raises a counter to a value.
+--
+-- KEYS[1] -> {ns}/HiLo/<collection>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
+-- KEYS[2] -> {ns}/ServerPrefixForHilo                                           the server's prefix and node tag
+-- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is none
+-- ARGV[1] -> the field that counts: 'Max' or 'Value'
+-- ARGV[2] -> value to raise it to
+-- ARGV[3] -> the name as the caller spells it
+-- ARGV[4] -> '1': set it, also where that lowers it, if what stands is what the next three say
+-- ARGV[5] -> expected in the field that counts, '' for none; unused without force, as are the next two
+-- ARGV[6] -> expected in Ranges, '' for none
+-- ARGV[7] -> expected in Lowered, '' for none
+--
+-- Output: {value that stands now, value that stood before, '' where there was none; '1', or '0' where another
+-- value than the one wanted by force stands, because something else was there than expected}
+-- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
+--
+-- The lease goes even where nothing is raised: a range still out must not bring the counter below
+-- the seed when it is returned. An Origin stays: a seed proves nothing about lost writes. Where there is
+-- none it is written, so that a loss right after the seed shows.
+-- Each lowering by force is counted in Lowered, by which clients that were given more of an identity see that
+-- it is meant and no lost write.
+-- Sent twice: the second time changes nothing more. By force it finds what it wanted, or, when somebody was
+-- given numbers or set the counter in between, not what it expected: a value that comes again has counted Ranges
+-- or Lowered up.
+
+local field, wanted, name, force = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
+
+if not decimal(wanted) or (field ~= 'Max' and field ~= 'Value') then
+  return redis.error_reply('HILO_ARGUMENT seed wants Max or Value, and a decimal from 0 to ' .. LARGEST)
+end
+
+local state, err = fields(key, field, 'Ranges', 'Lowered', 'Name', 'Origin', 'Bare')
+if err then return err end
+for i, part in pairs({field, [3] = 'Lowered', [6] = 'Bare'}) do
+  if state[i] and not decimal(state[i]) then return refusal('CORRUPT', key, 'field ' .. part .. ' holds', state[i], DECIMAL) end
+end
+local stood = state[1] or ''
+if force and stood ~= wanted and
+    (stood ~= ARGV[5] or (state[2] or '') ~= ARGV[6] or (state[3] or '') ~= ARGV[7]) then
+  return {stood, stood, '0'}
+end
+
+local stands = stood
+if force or stood == '' or above(wanted, stood) then stands = wanted end
+local write = {'HSET', key, field, stands, 'Name', state[4] or name}
+local function set(part, value)
+  write[#write + 1] = part
+  write[#write + 1] = value
+end
+if stood ~= '' and above(stood, stands) then
+  set('Lowered', lesser(plus(state[3] or '0', '1'), LARGEST))
+end
+local replication = replication_id()
+if not state[5] and replication ~= '' then set('Origin', replication) end
+if bare and field == 'Max' and above(stands, state[6] or '0') then set('Bare', stands) end
+redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
+redis.call(unpack(write))
+return {stands, stood, '1'}

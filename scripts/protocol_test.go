@@ -1,0 +1,184 @@
+package scripts_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// protocolFile describes the scripts to those who write clients in other
+// languages; protocolDir has them as they are sent.
+const (
+	protocolFile = "PROTOCOL.md"
+	protocolDir  = "protocol"
+)
+
+var update = flag.Bool("update", false, "write "+protocolFile+" and the scripts in "+protocolDir+" anew")
+
+// What is written for other languages is what this package sends.
+func TestTheProtocolIsCurrent(t *testing.T) {
+	t.Parallel()
+	written := make(map[string]string)
+	table := "| script | file | SHA1 | KEYS | ARGV |\n|---|---|---|---|---|\n"
+	for _, verb := range scripts.Verbs {
+		file := protocolDir + "/" + verb.Name + ".lua"
+		written[file] = sentAs(t, verb.Script)
+		table += fmt.Sprintf("| %s | [%#q](%[2]s) | %#q | %d | %d |\n", verb.Name, file, verb.Script.Hash(), verb.Keys, verb.Args)
+	}
+	document := section(t, read(t, protocolFile), "scripts", table)
+	expression := hash.FindString(read(t, "counter.lua"))
+	if expression == "" {
+		t.Fatal("counter.lua has no hash")
+	}
+	document = section(t, document, "hash", "The hash is `"+expression+"`, where `token` is `ARGV[1]` and "+
+		"`replication`, if it is there, the server's `master_replid`, empty where the user may not ask INFO.")
+	for _, verb := range scripts.Verbs {
+		document = section(t, document, verb.Name, reference(t, verb))
+	}
+	written[protocolFile] = document
+	for file, want := range written {
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if read(t, file) != want {
+			t.Errorf("%s is not current: go generate ./scripts writes it anew", file)
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && (!*update || !os.IsNotExist(err)) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// sentAs is the text of a script as a server gets it.
+func sentAs(t *testing.T, script *redis.Script) string {
+	t.Helper()
+	var into sent
+	script.Eval(t.Context(), &into, nil)
+	if into.text == "" {
+		t.Fatal("a script is empty")
+	}
+	return into.text
+}
+
+// sent keeps the script that it is asked to run.
+type sent struct {
+	redis.Scripter
+	text string
+}
+
+func (s *sent) Eval(ctx context.Context, script string, _ []string, _ ...any) *redis.Cmd {
+	s.text = script
+	return redis.NewCmd(ctx)
+}
+
+// section puts text between the comments that mark a generated part of a document.
+func section(t *testing.T, document, name, text string) string {
+	t.Helper()
+	begin, end := fmt.Sprintf("<!-- %s: made by go generate ./scripts -->\n", name), fmt.Sprintf("<!-- end of %s -->\n", name)
+	head, rest, begun := strings.Cut(document, begin)
+	_, tail, ended := strings.Cut(rest, end)
+	if !begun || !ended {
+		t.Fatalf("%s has no part %q", protocolFile, name)
+	}
+	return head + begin + "\n" + text + "\n" + end + tail
+}
+
+var (
+	hash      = regexp.MustCompile(`redis\.sha1hex\([^)]*\)`)
+	argument  = regexp.MustCompile(`^ ((?:(?:KEYS|ARGV)\[\d+\](?:, )?)+) +-> (.*)$`)
+	replyItem = regexp.MustCompile(`^   (\w+) +(\S.*)$`)
+	keyName   = regexp.MustCompile(`\{ns\}/[^\s,:]+`)
+	columns   = regexp.MustCompile(`  +`) // between the key and what it is
+)
+
+// reference is the header of a verb's file as Markdown: what it does, KEYS and
+// ARGV, and then the reply, the errors, and what happens when it is sent twice.
+func reference(t *testing.T, verb scripts.Verb) string {
+	t.Helper()
+	about, rest, ok := strings.Cut(read(t, verb.Name+".lua"), "\n")
+	if !ok || !strings.HasPrefix(about, "-- "+verb.Name+".lua: ") {
+		t.Fatalf("%s.lua has no header", verb.Name)
+	}
+	r := rendering{}
+	r.begin("", strings.TrimPrefix(about, "-- "+verb.Name+".lua: "))
+	arguments := 0
+	for line := range strings.Lines(rest) {
+		line, comment := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "--")
+		if !comment {
+			break
+		}
+		if row := argument.FindStringSubmatch(line); row != nil {
+			arguments += strings.Count(row[1], "[")
+			r.begin("|", "`"+strings.TrimSpace(row[1])+"` | "+columns.ReplaceAllString(row[2], ": "))
+		} else if row := replyItem.FindStringSubmatch(line); row != nil {
+			r.begin("|", "`"+row[1]+"` | "+row[2])
+		} else {
+			r.take(line)
+		}
+	}
+	if want := verb.Keys + verb.Args; arguments != want {
+		t.Errorf("%s.lua says what %d of %d arguments are", verb.Name, arguments, want)
+	}
+	return r.String()
+}
+
+// rendering is paragraphs and rows of tables, in order.
+type rendering struct {
+	kinds, texts []string // kind "" is a paragraph, "|" a row
+}
+
+func (r *rendering) begin(kind, text string) {
+	r.kinds, r.texts = append(r.kinds, kind), append(r.texts, text)
+}
+
+// take adds a line of prose: to what came before, or as a paragraph of its own.
+func (r *rendering) take(line string) {
+	text, last := strings.TrimSpace(line), len(r.texts)-1
+	switch starts := regexp.MustCompile(`^ (Output|Errors|Sent twice):`).MatchString(line); {
+	case text == "":
+		r.begin("", "")
+	case starts, r.kinds[last] == "|" && !strings.HasPrefix(line, "    "):
+		r.begin("", text)
+	case r.texts[last] == "":
+		r.texts[last] = text
+	default:
+		r.texts[last] += " " + text
+	}
+}
+
+func (r *rendering) String() string {
+	var b strings.Builder
+	for i, text := range r.texts {
+		text = keyName.ReplaceAllString(text, "`$0`")
+		switch {
+		case text == "":
+		case r.kinds[i] == "":
+			b.WriteString(text + "\n\n")
+		default:
+			if r.kinds[i-1] == "" {
+				b.WriteString("| | |\n|---|---|\n")
+			}
+			b.WriteString("| " + text + " |\n")
+			if i+1 < len(r.kinds) && r.kinds[i+1] == "" {
+				b.WriteString("\n")
+			}
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

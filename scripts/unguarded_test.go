@@ -1,0 +1,93 @@
+package scripts_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// withoutInfo is a client whose user may not ask INFO, beside others who may.
+func withoutInfo(t *testing.T, s *redistest.Server) *redis.Client {
+	t.Helper()
+	if !s.Real() { // the one whose reply is asked for next is told apart by nothing, so all are
+		s.Hook(func(cmd string, _ []string) string {
+			if cmd == "INFO" {
+				return "NOPERM this user has no permissions to run the 'info' command"
+			}
+			return ""
+		})
+		return s.Client(t)
+	}
+	admin := s.Client(t)
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "worker", "on", ">secret", "~*", "+@all", "-info").Err(); err != nil {
+		t.Fatal(err)
+	}
+	opts := s.Options()
+	opts.Username, opts.Password = "worker", "secret"
+	client := redis.NewClient(opts)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// Who cannot see that the server was restarted would walk past the guard that the
+// others rely on.
+func TestNobodyWithoutInfoIsGivenNumbersOfACounterThatIsGuarded(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		admin := s.Client(t)
+		mustNext(t, admin, request("one"))
+		say(t, admin, "NodeTag", "A", "Identities", "here")
+		mustIdentity(t, admin, identityRequest(1))
+		client := withoutInfo(t, s)
+		before := stored(t, client)
+
+		_, err := scripts.Next(t.Context(), client, keys, request("two"))
+		if !errors.Is(err, scripts.ErrUnguarded) || !scripts.Answered(err) {
+			t.Fatalf("next: %v", err)
+		}
+		for _, part := range []string{keys.Counter, "+info", "Origin"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q does not say %q", err, part)
+			}
+		}
+		wantSame(t, before, stored(t, client))
+		for _, raise := range []int64{0, 7} {
+			r := identityRequest(1)
+			r.Raise = raise
+			if _, err := scripts.Identity(t.Context(), client, identityKeys, r); !errors.Is(err, scripts.ErrUnguarded) {
+				t.Errorf("identity, raise %d: %v", raise, err)
+			}
+		}
+
+		// The way out where the server permits INFO to nobody.
+		client.HDel(t.Context(), keys.Counter, "Origin")
+		wantRange(t, mustNext(t, client, request("two")), 33, 64)
+		wantStored(t, client, "Origin", "")
+	})
+}
+
+func TestAServerThatPermitsInfoToNobodyWorksWithoutTheGuard(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := withoutInfo(t, s)
+		first := mustNext(t, client, request("one"))
+		wantRange(t, first, 1, 32)
+		wantReturned(t, client, back(first, "one", 5), true)
+		wantRange(t, mustNext(t, client, request("two")), 6, 37)
+		mustSeed(t, client, scripts.SeedRequest{Value: 100})
+		importOne(t, client, scripts.ImportRequest{Value: 200})
+		wantStored(t, client, "Origin", "")
+		got := mustNext(t, client, request("three"))
+		if got.Low != 201 || got.Origin != "" {
+			t.Errorf("%+v", got)
+		}
+		if got, err := scripts.Describe(t.Context(), client, keys.Server); err != nil || got != (scripts.Description{}) {
+			t.Errorf("describe: %+v, %v", got, err)
+		}
+	})
+}
