@@ -14,25 +14,30 @@ import (
 
 // State is a counter of any kind, as another server or another program knows it.
 type State struct {
-	Kind    Kind
-	Counter // Max, 0 or more; Name, but for KindServerSide, valid; Ranges and Epoch may be 0: not known
+	Kind Kind
+	// Counter has a Max of 0 or more and, but for KindServerSide, a valid Name. Ranges and Epoch are 0 where they are
+	// not known.
+	Counter
+	// Bare is the greatest number of a collection that was given without prefix and tag, 0: none. Its identity goes on
+	// above it.
+	Bare int64
 }
 
-// Imported is what came of a State, or what would.
+// Imported is what came of a State, or what would come of it: Max before and afterwards, and whether there was a
+// counter before.
 type Imported struct {
 	Existed     bool
-	Before, Now int64 // Max before and afterwards
+	Before, Now int64
 	Err         error
 }
 
-// Import raises many counters in few round trips, 100,000 in some seconds, and
-// adds those that are missing. It never lowers one: Max, Ranges and Epoch are
-// each the greater of what stands and what the State says. Origin is not taken
-// over: another server's would read as lost writes. Like a seed, it keeps
-// ranges that are still out from being returned.
+// Import raises many counters in few round trips, 100,000 in some seconds, and adds those that are missing. It never
+// lowers one: Max, Ranges and Epoch are each the greater of what stands and what the State says, and so is Bare. Origin
+// is not taken over: another server's would read as lost writes; where there is none this server's own is written, so
+// that a loss right after it shows. Like a seed, it keeps ranges that are still out from being returned.
 //
-// The outcomes are in the order of states. Each is as Seed's; when the server
-// is away, that is the error of all the rest. To do it again does no harm.
+// The outcomes are in the order of states. Each is as Seed's; when the server is away, that is the error of all the
+// rest. To do it again does no harm.
 func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 	results := make([]Imported, len(states))
 	var requests []scripts.ImportRequest
@@ -44,7 +49,7 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 		s := m.storage(state.Kind)
 		requests = append(requests, scripts.ImportRequest{
 			Keys: s.keys(state.Name), Field: s.field,
-			Name: state.Name, Value: state.Max, Epoch: state.Epoch, Ranges: state.Ranges,
+			Name: state.Name, Value: state.Max, Epoch: state.Epoch, Ranges: state.Ranges, Bare: state.Bare,
 		})
 		places = append(places, i)
 	}
@@ -58,8 +63,8 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 	return results
 }
 
-// CheckImport tells what Import would do, and writes nothing. server is the
-// prefix and tag that the server will have by then.
+// CheckImport tells what Import would do, and writes nothing. server is the prefix and tag that the server will have by
+// then.
 func (m *Admin) CheckImport(ctx context.Context, server prefix.Server, states []State) []Imported {
 	results := make([]Imported, len(states))
 	for low := 0; low < len(states); low += scanCount {
@@ -143,7 +148,7 @@ func (m *Admin) validState(state State) error {
 	for _, field := range []struct {
 		name  string
 		value int64
-	}{{"Max", state.Max}, {"Ranges", state.Ranges}, {"Epoch", state.Epoch}} {
+	}{{"Max", state.Max}, {"Ranges", state.Ranges}, {"Epoch", state.Epoch}, {"Bare", state.Bare}} {
 		if field.value < 0 {
 			return fmt.Errorf("allocator: %s: %w: %s of %d: must be 0 or more", name, ErrInvalidOptions, field.name, field.value)
 		}

@@ -12,24 +12,33 @@ import (
 // scanCount is how many keys the server looks at per step of a scan.
 const scanCount = 1000
 
-// Counters gives every counter of the namespace, in no order. It scans, so it
-// neither blocks the server nor is a snapshot; one that is added or removed
-// meanwhile may be missed. After an error about one counter it goes on; any
+// Counters gives every counter of the namespace, in no order. It scans, so it neither blocks the server nor is a
+// snapshot; one that is added or removed meanwhile may be missed. After an error about one counter it goes on; any
 // other error is the last thing it gives.
 func (m *Admin) Counters(ctx context.Context) iter.Seq2[Counter, error] {
-	return m.all(ctx, m.storage(KindHiLo))
+	return countersOf(m.all(ctx, m.storage(KindHiLo)))
 }
 
 // Identities is Counters for identities.
 func (m *Admin) Identities(ctx context.Context) iter.Seq2[Counter, error] {
-	return m.all(ctx, m.storage(KindIdentity))
+	return countersOf(m.all(ctx, m.storage(KindIdentity)))
 }
 
-func (m *Admin) all(ctx context.Context, s storage) iter.Seq2[Counter, error] {
+func countersOf(states iter.Seq2[State, error]) iter.Seq2[Counter, error] {
 	return func(yield func(Counter, error) bool) {
+		for state, err := range states {
+			if !yield(state.Counter, err) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Admin) all(ctx context.Context, s storage) iter.Seq2[State, error] {
+	return func(yield func(State, error) bool) {
 		client, err := m.primary(ctx)
 		if err != nil {
-			yield(Counter{}, adminError(ctx, s.prefix+"*", err))
+			yield(State{Kind: s.kind}, adminError(ctx, s.prefix+"*", err))
 			return
 		}
 		seen := make(map[string]bool) // SCAN may give a key twice
@@ -37,7 +46,7 @@ func (m *Admin) all(ctx context.Context, s storage) iter.Seq2[Counter, error] {
 		for {
 			keys, next, err := client.Scan(ctx, cursor, escapeGlob(s.prefix)+m.filter, scanCount).Result()
 			if err != nil {
-				yield(Counter{}, adminError(ctx, s.prefix+"*", err))
+				yield(State{Kind: s.kind}, adminError(ctx, s.prefix+"*", err))
 				return
 			}
 			fresh := keys[:0]
@@ -58,7 +67,7 @@ func (m *Admin) all(ctx context.Context, s storage) iter.Seq2[Counter, error] {
 }
 
 // page reads the counters under some keys in one round trip.
-func (s storage) page(ctx context.Context, client redis.Cmdable, keys []string, yield func(Counter, error) bool) bool {
+func (s storage) page(ctx context.Context, client redis.Cmdable, keys []string, yield func(State, error) bool) bool {
 	reads := make([]*redis.SliceCmd, len(keys))
 	_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
 		for i, key := range keys {
@@ -89,4 +98,22 @@ func (m *Admin) primary(ctx context.Context) (redis.Cmdable, error) {
 // escapeGlob has a pattern match text as it stands.
 func escapeGlob(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
+}
+
+// States gives all counters of the namespace, of all kinds: those of collections, those of identities, and the
+// server-side one where there is one. It reads a page at a time, while others may write. Errors: as Counters.
+func (m *Admin) States(ctx context.Context) iter.Seq2[State, error] {
+	return func(yield func(State, error) bool) {
+		for _, kind := range []Kind{KindHiLo, KindIdentity} {
+			for state, err := range m.all(ctx, m.storage(kind)) {
+				if !yield(state, err) {
+					return
+				}
+			}
+		}
+		counter, err := m.ServerSide(ctx)
+		if !errors.Is(err, ErrNotSeeded) {
+			yield(State{Kind: KindServerSide, Counter: counter}, err)
+		}
+	}
 }

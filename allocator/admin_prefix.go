@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
@@ -12,13 +13,15 @@ import (
 const (
 	fieldPrefix = "ServerPrefix"
 	fieldTag    = "NodeTag"
+	fieldHome   = "Identities" // "here" or absent
+	homeHere    = "here"
 )
 
-// ServerPrefix gives what the server adds to each identifier; zero where it
-// adds nothing. Errors: ErrCorrupt, ErrUnavailable.
+// ServerPrefix gives what the server says of itself: what it adds to each identifier, and whether it is the home of
+// identities; zero where it says nothing. Errors: ErrCorrupt, ErrUnavailable.
 func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 	key := m.keys.Server()
-	values, err := m.client.HMGet(ctx, key, fieldPrefix, fieldTag).Result()
+	values, err := m.client.HMGet(ctx, key, fieldPrefix, fieldTag, fieldHome).Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return prefix.Server{}, fmt.Errorf("allocator: %w: key %s is not a hash", ErrCorrupt, key)
 	}
@@ -28,22 +31,36 @@ func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 	var s prefix.Server
 	s.ServerPrefix, _ = values[0].(string)
 	s.NodeTag, _ = values[1].(string)
+	if home, there := values[2].(string); there && home != homeHere {
+		return prefix.Server{}, fmt.Errorf("allocator: %w: key %s field %s holds %q: must be %s, or absent", ErrCorrupt, key, fieldHome, home, homeHere)
+	}
+	s.Identities = values[2] != nil
 	if err := s.Validate(); err != nil {
 		return prefix.Server{}, fmt.Errorf("allocator: %w: key %s: %w", ErrCorrupt, key, err)
 	}
 	return s, nil
 }
 
-// SetServerPrefix sets both parts at once; an empty one is removed. Ranges
-// already handed out keep what they were given with. Errors: ErrInvalidName,
-// ErrCorrupt, ErrUnavailable.
+// SetServerPrefix sets all that the server says of itself at once; an empty part is removed. Ranges already handed out
+// keep what they were given with. Where the server had neither prefix nor tag, what its counters gave so far is noted
+// in them as given bare, so that no identity gives the same text later. Errors: ErrInvalidName, ErrCorrupt,
+// ErrUnavailable.
 func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("allocator: %w", err)
 	}
+	if !s.IsZero() {
+		if err := m.noteBare(ctx); err != nil {
+			return err
+		}
+	}
+	home := ""
+	if s.Identities {
+		home = homeHere
+	}
 	key := m.keys.Server()
 	_, err := m.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for field, value := range map[string]string{fieldPrefix: s.ServerPrefix, fieldTag: s.NodeTag} {
+		for field, value := range map[string]string{fieldPrefix: s.ServerPrefix, fieldTag: s.NodeTag, fieldHome: home} {
 			if value == "" {
 				p.HDel(ctx, key, field)
 			} else {
@@ -57,6 +74,28 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 	}
 	if err != nil {
 		return adminError(ctx, key, err)
+	}
+	return nil
+}
+
+// noteBare has every counter know how far it was given without prefix and tag. A range notes that itself; this is for
+// counters of an earlier version, and those that were set by hand.
+func (m *Admin) noteBare(ctx context.Context) error {
+	now, err := m.ServerPrefix(ctx)
+	if err != nil || !now.IsZero() {
+		return err
+	}
+	var states []State
+	for counter, err := range m.WithFilter("*").Counters(ctx) {
+		if err != nil {
+			return err
+		}
+		states = append(states, State{Kind: KindHiLo, Counter: Counter{Name: counter.Name}}) // an import that raises nothing notes it
+	}
+	for _, result := range m.Import(ctx, states) {
+		if result.Err != nil && !errors.Is(result.Err, ErrMixed) { // a name that is both gives nothing
+			return result.Err
+		}
 	}
 	return nil
 }

@@ -12,34 +12,48 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Allocator hands out identifiers of any number of collections. It is safe for
-// concurrent use; make one per process and Close it at the end.
+// Allocator hands out identifiers of any number of collections. It is safe for concurrent use; make one per process and
+// Close it at the end.
 type Allocator struct {
-	opts    Options
-	servers []*server // in order of preference
-	start   time.Time // now() counts from here, on the monotonic clock
+	opts Options
+	// servers are in order of preference.
+	servers []*server
+	// now() counts from start, on the monotonic clock.
+	start   time.Time
 	refills queue
-	served  atomic.Bool // some server has given what an identifier could be made of
+	// served says that several servers were found to be set right, and may give identifiers.
+	served atomic.Bool
 
-	byName registry      // the collections
-	told   sync.Map      // askedKey -> *told, of identities that were asked for
-	asks   chan struct{} // one element for each of them that is being asked
-	types  sync.Map      // reflect.Type -> what Assign knows of it
+	// byName has the collections. types has what Assign knows of a type, by reflect.Type.
+	byName registry
+	// lines has the *line of each identity that was asked for, by lineKey. asks has one element for each that is being
+	// asked.
+	lines sync.Map
+	asks  chan struct{}
+	types sync.Map
 
-	mu      sync.Mutex    // guards what follows, and additions to byName; before Collection.mu
-	closing bool          // no collection is added any more
-	closed  chan struct{} // closed when Close is through
-	result  error         // of Close, set before closed is closed
+	// mu guards what follows, and additions to byName. It is taken before Collection.mu.
+	mu sync.Mutex
+	// closing says that no collection is added any more, and nothing is asked any more.
+	closing bool
+	// asking counts the goroutines of lines and standbys. It is added to only while closing is false.
+	asking sync.WaitGroup
+	// standby is when the servers that gave nothing lately are asked about; nil: nobody needs to. unlook cancels the
+	// latest asking about them, nil: there was none.
+	standby *time.Timer
+	unlook  context.CancelFunc
+	// closed is closed when Close is through. result is what Close returned, set before that.
+	closed chan struct{}
+	result error
 }
 
-// New makes an allocator for one server. It does no I/O, and does not close
-// the client. Errors: ErrInvalidOptions.
+// New makes an allocator for one server. It does no I/O, and does not close the client. Errors: ErrInvalidOptions.
 func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
-	if err := usable(client, opts); err != nil {
+	if err := usable(client); err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
 	return newAllocator(opts, &server{
@@ -82,8 +96,7 @@ func (a *Allocator) NextID(ctx context.Context, collection string) (prefix.ID, e
 	return c.NextID(ctx)
 }
 
-// NextNumber is Collection(collection) and its NextNumber. ErrPrefixed with more
-// than one server.
+// NextNumber is Collection(collection) and its NextNumber. ErrPrefixed with more than one server.
 func (a *Allocator) NextNumber(ctx context.Context, collection string) (int64, error) {
 	c, err := a.Collection(collection)
 	if err != nil {
@@ -92,9 +105,8 @@ func (a *Allocator) NextNumber(ctx context.Context, collection string) (int64, e
 	return c.NextNumber(ctx)
 }
 
-// Collection is the collection of that name, the same one each time. Names
-// that differ in letter case share a counter in Redis and keep their spelling
-// in the identifiers. It does no I/O. Errors: ErrInvalidName, ErrClosed.
+// Collection is the collection of that name, the same one each time. Names that differ in letter case share a counter
+// in Redis and keep their spelling in the identifiers. It does no I/O. Errors: ErrInvalidName, ErrClosed.
 func (a *Allocator) Collection(name string) (*Collection, error) {
 	if c, ok := a.byName.find(name); ok {
 		return c, nil
@@ -118,9 +130,9 @@ func (a *Allocator) collection(name string) *Collection {
 	c := &Collection{a: a, name: name, several: len(a.servers) > 1}
 	c.cur.Store(none)
 	if folded := prefix.Fold(name); folded != name {
-		c.counter = a.collection(folded)
+		c.counter = a.collection(folded).counter
 	} else {
-		c.counter, c.taught = c, make([]taught, len(a.servers))
+		c.counter = &counter{told: make([]memory, len(a.servers))}
 	}
 	a.byName.add(c)
 	return c
@@ -129,9 +141,8 @@ func (a *Allocator) collection(name string) *Collection {
 // now is the time since the allocator was made.
 func (a *Allocator) now() time.Duration { return time.Since(a.start) }
 
-// horizon is for how long numbers are held: the Runway, and what it takes at
-// worst to notice that the server is back: an attempt that is under way when
-// it comes back and fails, and the wait after it.
+// horizon is for how long numbers are held: the Runway, and what it takes at worst to notice that the server is back:
+// an attempt that is under way when it comes back and fails, and the wait after it.
 func (a *Allocator) horizon() time.Duration {
 	return a.opts.Runway + a.opts.attemptTimeout() + longestBackoff
 }

@@ -53,7 +53,7 @@ func tagged(t *testing.T, client *redis.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A"}); err != nil {
+	if err := admin.SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A", Identities: true}); err != nil {
 		t.Fatal(err)
 	}
 }

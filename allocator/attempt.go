@@ -10,97 +10,118 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// refill gets a range from the first server that gives one, on a goroutine of
-// the queue: no caller who leaves cancels it, only a Close that runs out of
-// time.
+// refill gets a range from the first server that gives one, on a goroutine of the queue: no caller who leaves cancels
+// it, only a Close that runs out of time.
 func (a *Allocator) refill(c *Collection) {
-	var failures []error
-	for _, s := range a.inOrder() {
-		got, err := c.attempt(s)
-		if err == nil {
-			c.arrive(got)
-			return
-		}
-		if refused(err) || errors.Is(err, ErrClosed) {
-			failures = []error{err}
-			break
-		}
-		failures = append(failures, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fail(errors.Join(failures...))
+	var made *span
+	err := a.firstOf(func(s *server, last bool) (err error) {
+		made, err = c.attempt(s, last)
+		return err
+	})
+	c.end(made, err)
 }
 
-// inOrder is the servers in the order in which a refill asks them: those that
-// were left for others come last and are asked for want of a better. They may be
-// back, and an error while one server is up helps nobody.
-func (a *Allocator) inOrder() []*server {
-	if len(a.servers) == 1 {
-		return a.servers
-	}
+// firstOf asks the servers one after the other until one serves. A server that was left for others is asked last, for
+// want of a better one: it may be back, and an error while one server is up helps nobody. An error that another server
+// could not help with ends it.
+func (a *Allocator) firstOf(ask func(s *server, last bool) error) error {
 	now := a.now()
 	var first, last []*server
 	for _, s := range a.servers {
-		if s.isLeft(now) {
-			last = append(last, s)
-		} else {
+		if len(a.servers) > 1 && !s.isLeft(now) {
 			first = append(first, s)
+		} else {
+			last = append(last, s)
 		}
 	}
-	return append(first, last...)
+	var failures []error
+	for i, s := range append(first, last...) {
+		err := ask(s, i >= len(first))
+		if err == nil {
+			return nil
+		}
+		if !anotherMayHelp(err) {
+			return err
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
 }
 
-// attempt asks one server, unless it failed a moment ago.
-func (c *Collection) attempt(s *server) (*span, error) {
-	a := c.a
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return nil, fmt.Errorf("%s: %w", c.name, ErrClosed)
-	}
-	now := a.now()
-	if wait, down := s.gate(now); wait > 0 { // somebody else tried meanwhile
-		c.mu.Unlock()
-		return nil, s.failed(c.name, down)
-	}
-	c.request(s, now)
-	request := scripts.NextRequest{
-		Token:         c.sent.token,
-		Name:          c.name,
-		Capacity:      c.sent.size,
-		Limit:         a.opts.Limit,
-		GuardGap:      a.opts.GuardGap,
-		RequireSeeded: a.opts.RequireSeeded,
-	}
+// attempt asks one server; last: there is no better one to ask.
+func (c *Collection) attempt(s *server, last bool) (*span, error) {
+	c.counter.asking.Lock()
+	defer c.counter.asking.Unlock()
 	uncalled, callOff := context.WithCancel(context.Background())
 	defer callOff()
-	c.flight.cancel = callOff
-	c.mu.Unlock()
-
-	t := &c.counter.taught[s.index]
-	keys := scripts.Keys{Counter: s.keys.HiLo(c.name), Server: s.keys.Server(), Other: s.keys.Identity(c.name)}
-	c.counter.refilling.Lock()
-	defer c.counter.refilling.Unlock()
-	ctx, cancel := context.WithTimeout(uncalled, a.opts.attemptTimeout()) // not before it is this one's turn
+	sent, err := c.prepare(uncalled, callOff, s, last)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(uncalled, c.a.opts.attemptTimeout()) // not before it is this one's turn
 	defer cancel()
-	began := a.now()
-	request.Floor, _, request.LeastGap = s.recall(t, began)
-	got, err := s.backend.next(ctx, keys, request)
+	began := c.a.now()
+	got, err := s.backend.next(ctx, s.keysOf(c.name), sent.request)
+	return c.settle(s, sent, began, got, err)
+}
 
-	now = a.now()
-	if got.High > 0 { // also where it was not confirmed
-		s.remember(t, now, got)
+// inquiry is one request to one server, ready to be sent.
+type inquiry struct {
+	request scripts.NextRequest
+	ctx     context.Context //nolint:containedctx // it lives as long as the inquiry: Close calls that off
+}
+
+// prepare makes the next request to a server, with the counter's asking held: it is what this client knows of the
+// counter now that nothing else is under way. It gives an error when somebody else found the server away meanwhile.
+// Close calls off the request by ctx.
+func (c *Collection) prepare(ctx context.Context, callOff context.CancelFunc, s *server, last bool) (inquiry, error) {
+	a := c.a
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return inquiry{}, fmt.Errorf("%s: %w", c.name, ErrClosed)
+	}
+	now := a.now()
+	if down := s.gate(now, last); down != nil {
+		return inquiry{}, s.failed(c.name, down)
+	}
+	c.request(s, now)
+	known, leastGap := s.recall(&c.counter.told[s.index], now)
+	c.flight.cancel = callOff
+	return inquiry{
+		ctx: ctx,
+		request: scripts.NextRequest{
+			Token:         c.sent.token,
+			Name:          c.name,
+			Capacity:      c.sent.size,
+			Limit:         a.opts.Limit,
+			Floor:         known.floor,
+			Epoch:         known.epoch,
+			GuardGap:      a.opts.GuardGap,
+			LeastGap:      leastGap,
+			RequireSeeded: a.opts.RequireSeeded,
+			RequirePrefix: a.opts.RequirePrefix || len(a.servers) > 1,
+		},
+	}, nil
+}
+
+// settle takes in what a server answered, with the counter's asking still held, so that the next request knows of it.
+func (c *Collection) settle(s *server, sent inquiry, began time.Duration, got scripts.Range, err error) (*span, error) {
+	a, now := c.a, c.a.now()
+	given := got.High > 0 // also where it was not confirmed
+	if given {
+		s.remember(&c.counter.told[s.index], now, got)
 	}
 	if got.Evidence != "" {
-		s.jumped(keys.Counter, got)
+		s.jumped(s.keys.HiLo(c.name), got)
 	}
-	var made *span
+	var from *source
 	if err == nil {
-		made, err = a.newSpan(c, s, request.Token, got)
+		from, err = a.accept(sent.ctx, s, got)
 	}
-	off := err != nil && uncalled.Err() != nil // called off by Close: it says nothing about the server
+	off := err != nil && errors.Is(sent.ctx.Err(), context.Canceled) // called off by Close: it says nothing about the server
 	if !off {
+		err = a.inTime(err)
 		s.count(&s.refills, now-began, err)
 		s.report(now, err)
 	}
@@ -109,31 +130,30 @@ func (c *Collection) attempt(s *server) (*span, error) {
 	if got.Evidence != "" {
 		c.tally.jumps++
 	}
-	if err != nil {
-		if got.High > 0 { // discarded
-			c.tally.add(got.High - got.Low + 1)
-		}
-		if scripts.Answered(err) || got.High > 0 {
-			c.sent = nil
-		}
-		if off {
-			return nil, fmt.Errorf("%s: %w", c.name, ErrClosed)
-		}
-		return nil, s.failed(c.name, err)
+	switch {
+	case err == nil:
+		return newSpan(c, from, sent.request.Token, got), nil
+	case given: // discarded
+		c.tally.add(got.High - got.Low + 1)
 	}
-	return made, nil
+	if scripts.Answered(err) || given {
+		c.sent = nil
+	}
+	if off {
+		return nil, fmt.Errorf("%s: %w", c.name, ErrClosed)
+	}
+	return nil, s.failed(c.name, err)
 }
 
-// request prepares the next request to a server, with mu held. One whose reply
-// never came is sent again as it was, so that no range is lost with a reply,
-// unless more is needed now or it was another server.
+// request chooses token and size of the next request to a server, with mu held. One whose reply never came is sent
+// again as it was, so that no range is lost with a reply, unless it was another server.
 func (c *Collection) request(s *server, now time.Duration) {
+	if c.sent != nil && c.sent.server == s {
+		return
+	}
 	var wanted int64
 	if len(c.takers) > 0 {
 		wanted = c.takers[0].n
-	}
-	if c.sent != nil && c.sent.server == s && wanted <= c.sent.size {
-		return
 	}
 	opts := &c.a.opts
 	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
@@ -143,17 +163,12 @@ func (c *Collection) request(s *server, now time.Duration) {
 	}
 }
 
-// newSpan makes a range of what a server gave, unless its identifiers could be
-// another server's too.
-func (a *Allocator) newSpan(c *Collection, s *server, token string, got scripts.Range) (*span, error) {
-	from, err := a.source(s, got)
-	if err != nil {
-		return nil, err
-	}
+// newSpan makes a range of what a server gave.
+func newSpan(c *Collection, from *source, token string, got scripts.Range) *span {
 	made := &span{
 		size:  got.High - got.Low + 1,
 		base:  got.Low - 1,
-		head:  c.name + a.opts.Separator + from.ServerPrefix,
+		head:  c.name + c.a.opts.Separator + from.ServerPrefix,
 		from:  from,
 		token: token,
 		epoch: got.Epoch,
@@ -163,13 +178,22 @@ func (a *Allocator) newSpan(c *Collection, s *server, token string, got scripts.
 	if from.NodeTag != "" {
 		made.tail = "-" + from.NodeTag
 	}
-	return made, nil
+	return made
 }
 
-// arrive puts a new range in hand, unless Close has stopped waiting for it.
-func (c *Collection) arrive(s *span) {
+// end ends the flight with a range or with an error for all that wait.
+func (c *Collection) end(made *span, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	c.arrive(made)
+}
+
+// arrive puts a new range in hand, unless Close has stopped waiting for it, with mu held.
+func (c *Collection) arrive(s *span) {
 	if c.sent.capacity > 0 {
 		c.capacity, c.asked = c.sent.capacity, c.sent.at
 	}
@@ -190,8 +214,7 @@ func (c *Collection) arrive(s *span) {
 	c.plan(now)
 }
 
-// serve gives a new range first to the callers of Take that it is large enough
-// for, and keeps the rest, with mu held.
+// serve gives a new range first to the callers of Take that it is large enough for, and keeps the rest, with mu held.
 func (c *Collection) serve(s *span) {
 	for len(c.takers) > 0 {
 		t := c.takers[0]
@@ -199,7 +222,7 @@ func (c *Collection) serve(s *span) {
 		if !ok {
 			break
 		}
-		t.got <- taken{batch: c.batch(s, last, t.n)}
+		t.got <- takeResult{batch: c.batch(s, last, t.n)}
 		c.takers = c.takers[1:]
 	}
 	if s.left() == 0 {
@@ -209,9 +232,8 @@ func (c *Collection) serve(s *span) {
 	c.ahead = append(c.ahead, s)
 }
 
-// fail ends the flight with an error for all that wait, with mu held. The next
-// caller starts the next attempt, when its back-off has passed; so nobody
-// retries for a collection that nobody uses.
+// fail ends the flight with an error for all that wait, with mu held. The next caller starts the next attempt, when its
+// back-off has passed; so nobody retries for a collection that nobody uses.
 func (c *Collection) fail(err error) {
 	if !errors.Is(err, ErrClosed) { // called off
 		c.tally.failures++
@@ -221,7 +243,7 @@ func (c *Collection) fail(err error) {
 		c.backoff.fail(c.a.now(), longestBackoff)
 	}
 	for _, t := range c.takers {
-		t.got <- taken{err: err}
+		t.got <- takeResult{err: err}
 	}
 	c.takers = nil
 	c.land(err)

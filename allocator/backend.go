@@ -11,7 +11,10 @@ import (
 // backend is what an allocator needs of a Redis.
 type backend interface {
 	next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error)
+	// nextAll is next for many in few round trips, without what Durability asks for.
+	nextAll(ctx context.Context, keys []scripts.Keys, requests []scripts.NextRequest) ([]scripts.Range, []error)
 	identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error)
+	describe(ctx context.Context, key string) (scripts.Description, error)
 	giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned
 }
 
@@ -21,9 +24,8 @@ type redisBackend struct {
 	cluster  *redis.ClusterClient // client, where it is one
 }
 
-// newBackend makes sure, where the client can, that one attempt ends with its
-// ctx, and not before its confirmation came: without ContextTimeoutEnabled
-// go-redis waits out its own read timeout, and with it the shorter of the two. A
+// newBackend makes sure, where the client can, that one attempt ends with its ctx, and not before its confirmation
+// came: without ContextTimeoutEnabled go-redis waits out its own read timeout, and with it the shorter of the two. A
 // cluster client cannot be told; its ReadTimeout should be that of an attempt.
 func newBackend(client redis.UniversalClient, opts Options) backend {
 	d := opts.Durability
@@ -44,15 +46,27 @@ func (b redisBackend) next(ctx context.Context, keys scripts.Keys, request scrip
 	return got, err
 }
 
+func (b redisBackend) nextAll(ctx context.Context, keys []scripts.Keys, requests []scripts.NextRequest) ([]scripts.Range, []error) {
+	all, errs := scripts.NextAll(ctx, b.client, keys, requests)
+	b.lookAround(ctx, errs[len(errs)-1])
+	return all, errs
+}
+
 func (b redisBackend) identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error) {
 	got, err := scripts.Identity(ctx, b.scripter, keys, request)
 	b.lookAround(ctx, err)
 	return got, err
 }
 
-// lookAround has a cluster client ask who serves what, after an attempt that was
-// not served: by itself it goes on asking a primary that is gone for up to a
-// minute, however long its replica has taken over.
+// describe goes without what Durability asks for: it writes nothing.
+func (b redisBackend) describe(ctx context.Context, key string) (scripts.Description, error) {
+	said, err := scripts.Describe(ctx, b.client, key)
+	b.lookAround(ctx, err)
+	return said, err
+}
+
+// lookAround has a cluster client ask who serves what, after an attempt that was not served: by itself it goes on
+// asking a primary that is gone for up to a minute, however long its replica has taken over.
 func (b redisBackend) lookAround(ctx context.Context, err error) {
 	if b.cluster != nil && err != nil && !scripts.Answered(err) {
 		b.cluster.ReloadState(ctx)

@@ -13,8 +13,8 @@ import (
 // Range is consecutive numbers, both ends included.
 type Range struct{ Low, High int64 }
 
-// Batch is consecutive identifiers that belong to the caller alone. What is not
-// used of it is a gap: it cannot be given back.
+// Batch is consecutive identifiers that belong to the caller alone. What is not used of it is a gap: it cannot be given
+// back.
 type Batch struct {
 	span *span
 	name string
@@ -76,20 +76,20 @@ func (b Batch) Strings() []string {
 	return ids
 }
 
-// taker is a caller of Take that waits for a range.
+// taker is a caller of Take that waits for a range. got has a buffer, so that nobody who gives waits.
 type taker struct {
 	n   int64
-	got chan taken // buffered, so that giving never waits
+	got chan takeResult
 }
 
-type taken struct {
+// takeResult is what a taker gets.
+type takeResult struct {
 	batch Batch
 	err   error
 }
 
-// Take gives n consecutive identifiers, 1 to 2^40: out of what is in hand, or
-// by one request of that size. When ctx ends first, nothing is taken. Errors:
-// as the other methods', and ErrInvalidOptions for another n.
+// Take gives n consecutive identifiers, 1 to 2^40: out of what is in hand, or by one request of that size. When ctx
+// ends first, nothing is taken. Errors: as the other methods', and ErrInvalidOptions for another n.
 func (c *Collection) Take(ctx context.Context, n int64) (Batch, error) {
 	if n < 1 || n > largestRange {
 		return Batch{}, fmt.Errorf("allocator: %s: %w: Take of %d: must be 1 to %d", c.name, ErrInvalidOptions, n, int64(largestRange))
@@ -128,7 +128,7 @@ func (c *Collection) takeOrQueue(n int64) (Batch, *taker, error) {
 			return c.batch(s, last, n), nil, nil
 		}
 	}
-	t := &taker{n: n, got: make(chan taken, 1)}
+	t := &taker{n: n, got: make(chan takeResult, 1)}
 	c.takers = append(c.takers, t)
 	c.waits.Add(1)
 	c.launch(now)

@@ -10,9 +10,8 @@ const (
 	shrinkPast = 60 * time.Second
 )
 
-// nextCapacity is the size of the next range: that of the one before, doubled
-// when it is asked for again within 30 s and halved after more than 60 s, as
-// RavenDB's clients do. last is 0 for a first range.
+// nextCapacity is the size of the next range: that of the one before, doubled when it is asked for again within 30 s
+// and halved after more than 60 s, as RavenDB's clients do. last is 0 for a first range.
 func nextCapacity(last int64, since time.Duration, smallest, largest int64) int64 {
 	switch {
 	case last == 0:
@@ -26,16 +25,16 @@ func nextCapacity(last int64, since time.Duration, smallest, largest int64) int6
 	}
 }
 
-// demand measures how fast numbers are used up, to know how many to hold.
+// demand measures how fast numbers are used up, to know how many to hold. It was measured last at the time at; total
+// numbers had been used until then, and weight of them in the horizon before that, older ones fading.
 type demand struct {
-	weight float64       // numbers used in the horizon before measured, older ones fading
-	total  int64         // numbers used up to measured
-	at     time.Duration // when it was measured
+	weight float64
+	total  int64
+	at     time.Duration
 }
 
-// want is how many numbers the horizon takes at the current rate: a running
-// mean over the last horizon, so that it never exceeds what was used lately
-// and a burst of a moment does not count as a rate.
+// want is how many numbers the horizon takes at the current rate: a running mean over the last horizon, so that it
+// never exceeds what was used lately and a burst of a moment does not count as a rate.
 func (d *demand) want(now time.Duration, total int64, horizon time.Duration) int64 {
 	if elapsed := now - d.at; elapsed > 0 {
 		fade := math.Exp(-elapsed.Seconds() / horizon.Seconds())

@@ -11,19 +11,23 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// Close ends the allocator and returns the unused numbers to the server, so
-// that a client that was alone leaves Max at the last number it used. Every
-// number was either handed out or is returned, never both, also with callers
-// still running; they get ErrClosed from here on.
+// Close ends the allocator and returns the unused numbers to the server, so that a client that was alone leaves Max at
+// the last number it used. Every number was either handed out or is returned, never both, also with callers still
+// running; they get ErrClosed from here on.
 //
-// Close waits for a refill under way and ends with ctx at the latest; then its
-// error says what could not be returned, which leaves gaps and harms nothing.
-// What somebody else's range has come after cannot be returned and is no
-// error. Called again, it waits for the first call and gives its result.
+// Close waits for a refill under way and ends with ctx at the latest; then its error says what could not be returned,
+// which leaves gaps and harms nothing. What somebody else's range has come after cannot be returned and is no error.
+// Called again, it waits for the first call and gives its result.
 func (a *Allocator) Close(ctx context.Context) error {
 	a.mu.Lock()
 	first := !a.closing
 	a.closing = true
+	if a.standby != nil {
+		a.standby.Stop()
+	}
+	if a.unlook != nil {
+		a.unlook()
+	}
 	a.mu.Unlock()
 	if !first {
 		select {
@@ -37,13 +41,30 @@ func (a *Allocator) Close(ctx context.Context) error {
 	if landed {
 		a.refills.workers.Wait() // they have nothing left to do
 	}
+	a.endLines(ctx)
 	a.result = a.giveBack(ctx, landed)
 	close(a.closed)
 	return a.result
 }
 
-// shut stops refills and waits for those under way. It reports false when ctx
-// ended first.
+// endLines waits for requests for identities that are under way, and cancels them when ctx ends first.
+func (a *Allocator) endLines(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		a.asking.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		a.lines.Range(func(_, l any) bool {
+			l.(*line).abort()
+			return true
+		})
+	}
+}
+
+// shut stops refills and waits for those under way. It reports false when ctx ended first.
 func (a *Allocator) shut(ctx context.Context) bool {
 	var flights []*flight
 	a.byName.each(func(c *Collection) {
@@ -62,15 +83,14 @@ func (a *Allocator) shut(ctx context.Context) bool {
 	return true
 }
 
-// shut lets no refill begin any more. It gives the one under way, if there is
-// one.
+// shut lets no refill begin any more. It gives the one under way, if there is one.
 func (c *Collection) shut() *flight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
 	err := fmt.Errorf("%s: %w", c.name, ErrClosed)
 	for _, t := range c.takers {
-		t.got <- taken{err: err}
+		t.got <- takeResult{err: err}
 	}
 	c.takers = nil
 	if f := c.flight; f != nil && f.timer != nil && f.timer.Stop() {
@@ -101,8 +121,8 @@ func (l leftover) String() string {
 	return fmt.Sprintf("%s %d..%d", l.server.on(l.c.name), l.request.Last+1, l.request.End)
 }
 
-// giveBack seals every range in hand and returns what was not used, to all
-// servers at once, so that one that hangs takes no time from the others.
+// giveBack seals every range in hand and returns what was not used, to all servers at once, so that one that hangs
+// takes no time from the others.
 func (a *Allocator) giveBack(ctx context.Context, landed bool) error {
 	left := make([][]leftover, len(a.servers))
 	a.byName.each(func(c *Collection) {
@@ -129,8 +149,7 @@ func (a *Allocator) giveBack(ctx context.Context, landed bool) error {
 	return notReturned(ctx, landed, failed, cause)
 }
 
-// returnAll ends with ctx, also where the client does not: what it is told later
-// is not waited for.
+// returnAll ends with ctx, also where the client does not: what it is told later is not waited for.
 func (s *server) returnAll(ctx context.Context, left []leftover) []scripts.Returned {
 	if len(left) == 0 {
 		return nil
@@ -223,9 +242,8 @@ func (c *Collection) seal() []leftover {
 	return all
 }
 
-// joined is what goes back to one server. Consecutive ranges go back as one, by
-// the lease of the newest: from its end down to the last number that was used.
-// Ranges are consecutive when the newer one followed the lease of the older, so
+// joined is what goes back to one server. Consecutive ranges go back as one, by the lease of the newest: from its end
+// down to the last number that was used. Ranges are consecutive when the newer one followed the lease of the older, so
 // that nobody was given any, nor a seed set, in between.
 func joined(spans []*span, used []int64, from *server) (request scripts.ReturnRequest, ok bool) {
 	var newer *span // the oldest one of the request, when all of it is unused

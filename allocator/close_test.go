@@ -167,27 +167,29 @@ func TestSealMergesWhatIsConsecutive(t *testing.T) {
 		spans     []*span
 		end, last int64
 		token     string
-		fenced    bool // a seed came in between
+		between   string
 	}{
-		{"one, partly used", []*span{s(1, 32, 5, 0)}, 32, 5, "1", false},
-		{"one, untouched", []*span{s(33, 64, 0, 0)}, 64, 32, "33", false},
-		{"three in a row", []*span{s(1, 32, 5, 0), s(33, 64, 0, 0), s(65, 128, 0, 0)}, 128, 5, "65", false},
-		{"the oldest used up", []*span{s(1, 32, 40, 0), s(33, 64, 0, 0)}, 64, 32, "33", false},
-		{"the middle carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0), s(65, 128, 0, 0)}, 128, 34, "65", false},
-		{"the newest carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0)}, 64, 34, "33", false},
-		{"not consecutive", []*span{s(1, 32, 5, 0), s(65, 96, 0, 0)}, 96, 64, "65", false},
-		{"a gap before two in a row", []*span{s(1, 4, 1, 0), s(5, 8, 0, 0), s(13, 16, 0, 0)}, 16, 12, "13", false},
-		{"a gap between two in a row and one", []*span{s(1, 4, 1, 0), s(9, 12, 0, 0), s(13, 16, 0, 0)}, 16, 8, "13", false},
-		{"a gap in the middle", []*span{s(1, 4, 0, 0), s(5, 8, 0, 0), s(13, 16, 0, 0), s(17, 20, 0, 0)}, 20, 12, "17", false},
-		{"a seed in between", []*span{s(1, 32, 5, 0), s(33, 64, 0, 0)}, 64, 32, "33", true},
-		{"a jump in between", []*span{s(1, 32, 5, 0), s(33, 64, 0, 1)}, 64, 32, "33", false},
+		{"one, partly used", []*span{s(1, 32, 5, 0)}, 32, 5, "1", ""},
+		{"one, untouched", []*span{s(33, 64, 0, 0)}, 64, 32, "33", ""},
+		{"three in a row", []*span{s(1, 32, 5, 0), s(33, 64, 0, 0), s(65, 128, 0, 0)}, 128, 5, "65", ""},
+		{"the oldest used up", []*span{s(1, 32, 40, 0), s(33, 64, 0, 0)}, 64, 32, "33", ""},
+		{"the middle carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0), s(65, 128, 0, 0)}, 128, 34, "65", ""},
+		{"the newest carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0)}, 64, 34, "33", ""},
+		{"not consecutive", []*span{s(1, 32, 5, 0), s(65, 96, 0, 0)}, 96, 64, "65", ""},
+		{"a gap before two in a row", []*span{s(1, 4, 1, 0), s(5, 8, 0, 0), s(13, 16, 0, 0)}, 16, 12, "13", ""},
+		{"a gap between two in a row and one", []*span{s(1, 4, 1, 0), s(9, 12, 0, 0), s(13, 16, 0, 0)}, 16, 8, "13", ""},
+		{"a gap in the middle", []*span{s(1, 4, 0, 0), s(5, 8, 0, 0), s(13, 16, 0, 0), s(17, 20, 0, 0)}, 20, 12, "17", ""},
+		{"a seed in between", []*span{s(1, 32, 5, 0), s(33, 64, 0, 0)}, 64, 32, "33", "a seed"},
+		{"raised by hand in between, which leaves the lease", []*span{s(1, 32, 5, 0), s(65, 96, 0, 0)}, 96, 64, "65", "a hand"},
+		{"a jump in between", []*span{s(1, 32, 5, 0), s(33, 64, 0, 1)}, 64, 32, "33", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			a := withFake(t, &fakeServer{}, Options{})
 			for i, s := range test.spans {
-				if i > 0 && test.spans[i-1].high()+1 == s.low() && !test.fenced {
+				consecutive := i > 0 && test.spans[i-1].high()+1 == s.low()
+				if consecutive && test.between != "a seed" || i > 0 && test.between == "a hand" {
 					s.after = test.spans[i-1].token
 				}
 				s.from = &source{server: a.servers[0]}

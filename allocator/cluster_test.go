@@ -20,7 +20,7 @@ func TestAClusterServesWhatOneServerDoes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := m.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: "N/"}); err != nil {
+			if err := m.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: "N/", Identities: true}); err != nil {
 				t.Fatal(err)
 			}
 			a := mustNew(t, client, Options{RefillTimeout: time.Minute})

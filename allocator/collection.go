@@ -10,51 +10,55 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Collection hands out the identifiers of one collection. It is safe for
-// concurrent use. As long as numbers are in hand, each of its methods costs one
-// atomic addition and takes no lock; ctx matters only when a caller has to
-// wait for Redis.
+// Collection hands out the identifiers of one collection. It is safe for concurrent use. As long as numbers are in
+// hand, each of its methods costs one atomic addition and takes no lock; ctx matters only when a caller has to wait for
+// Redis.
 //
-// The errors of all its methods: ErrClosed, ErrUnavailable, ErrExhausted,
-// ErrNotSeeded, ErrMixed, ErrCorrupt. When ctx ended first the error matches
-// both ctx.Err() and one of these.
+// The errors of all its methods: ErrClosed, ErrUnavailable, ErrExhausted, ErrNotSeeded, ErrMixed, ErrUnguarded,
+// ErrPrefixMissing, ErrPrefixConflict, ErrNotDurable, ErrCorrupt. When ctx ended first the error matches both ctx.Err()
+// and one of these.
 type Collection struct {
-	cur     atomic.Pointer[span] // the range in use, none before the first
-	several bool                 // servers, so that a number alone is not unique
-	closed  bool                 // no refill begins any more; guarded by mu
-	sealed  bool                 // what was in hand is gone; guarded by mu
-	a       *Allocator
-	name    string       // as the caller spells it
-	counter *Collection  // the one of the lower-case name: it knows the counter in Redis
-	taught  []taught     // by each server, about the counter; used through counter
-	waits   atomic.Int64 // calls that found nothing in hand
+	// cur is the range in use, none before the first one.
+	cur atomic.Pointer[span]
+	// several says that there is more than one server, so that a number alone is not unique.
+	several bool
+	// closed says that no refill begins any more, and sealed that what was in hand is gone. Both are guarded by mu.
+	closed, sealed bool
+	a              *Allocator
+	// name is the collection as the caller spells it; all spellings share counter.
+	name    string
+	counter *counter
+	// waits counts calls that found nothing in hand.
+	waits atomic.Int64
 
-	// refilling lets one request for the counter out at a time, of all spellings
-	// of its name: each has to know the floor that the one before left. Used
-	// through counter, before mu, and held during I/O by design.
-	refilling sync.Mutex
-
-	// mu guards what follows, closed and sealed, and every store to cur. Hot callers do not take
-	// it: they load cur and count on the span. It is never held during I/O.
-	mu       sync.Mutex
-	ahead    []*span       // fetched and not yet in use, the oldest first
-	flight   *flight       // the one refill under way, nil: none
-	takers   []*taker      // callers of Take that wait for a range, first come first
-	sent     *sending      // the request without a reply so far, nil: none
-	capacity int64         // of the newest range, 0: none yet
-	asked    time.Duration // when it was asked for
+	// mu guards what follows, closed and sealed, and every store to cur. Hot callers do not take it: they load cur and
+	// count on the span. It is never held during I/O.
+	mu sync.Mutex
+	// ahead are the ranges that were fetched and are not in use yet, the oldest first.
+	ahead []*span
+	// flight is the one refill under way, nil where there is none.
+	flight *flight
+	// takers are the callers of Take that wait for a range, in the order in which they came.
+	takers []*taker
+	// sent is the request that got no reply so far, nil where there is none.
+	sent *sending
+	// capacity is that of the newest range, 0 before the first one, and asked when that was asked for.
+	capacity int64
+	asked    time.Duration
 	demand   demand
-	backoff  backoff // after refusals of this collection's requests
-	refused  error   // the latest of them, nil: the latest attempt got a range
-	tally    tally
+	// backoff follows refusals of this collection's requests. refused is the latest of them, nil after a range.
+	backoff backoff
+	refused error
+	tally   tally
 }
 
-// sending is what has to be the same when a request is sent again.
+// sending is what has to be the same when a request is sent again: to which server it went, its token, and size, how
+// many numbers it asks for. capacity is what nextCapacity says, or 0 where Take asked for a size of its own.
 type sending struct {
 	server   *server
 	token    string
-	size     int64 // numbers asked for
-	capacity int64 // by the rule of nextCapacity, 0 where Take asked for a size of its own
+	size     int64
+	capacity int64
 	at       time.Duration
 }
 
@@ -85,8 +89,8 @@ func (c *Collection) NextID(ctx context.Context) (prefix.ID, error) {
 	return s.id(c.name, s.base+i), nil
 }
 
-// NextNumber gives the next number alone, 1 to Options.Limit. With more than
-// one server, each of which counts from 1, it is ErrPrefixed.
+// NextNumber gives the next number alone, 1 to Options.Limit. With more than one server, each of which counts from 1,
+// it is ErrPrefixed.
 func (c *Collection) NextNumber(ctx context.Context) (int64, error) {
 	if c.several {
 		return 0, fmt.Errorf("allocator: %s: %w: there are several servers; take the identifier", c.name, ErrPrefixed)
@@ -101,8 +105,7 @@ func (c *Collection) NextNumber(ctx context.Context) (int64, error) {
 	return s.base + i, nil
 }
 
-// AppendNext appends the next identifier to dst. On an error it returns dst as
-// it was.
+// AppendNext appends the next identifier to dst. On an error it returns dst as it was.
 func (c *Collection) AppendNext(ctx context.Context, dst []byte) ([]byte, error) {
 	s, i, ok := c.tryTake()
 	if !ok {
@@ -114,8 +117,8 @@ func (c *Collection) AppendNext(ctx context.Context, dst []byte) ([]byte, error)
 	return s.appendText(dst, s.base+i), nil
 }
 
-// TryNext gives the next identifier if one is in hand. It never waits and does
-// no I/O; where it fails it has the next range fetched.
+// TryNext gives the next identifier if one is in hand. It never waits and does no I/O; where it fails it has the next
+// range fetched.
 func (c *Collection) TryNext() (string, bool) {
 	for {
 		s, i, ok := c.tryTake()
@@ -128,16 +131,16 @@ func (c *Collection) TryNext() (string, bool) {
 	}
 }
 
-// tryTake is the hot path: one pointer, one addition, one comparison. Below the
-// mark an index is a number without more ado; otherwise checkIndex tells.
+// tryTake is the hot path: one pointer, one addition, one comparison. Below the mark an index is a number without more
+// ado; otherwise checkIndex tells.
 func (c *Collection) tryTake() (s *span, i int64, ok bool) {
 	s = c.cur.Load()
 	i = s.taken.Add(1)
 	return s, i, i < s.mark.Load()
 }
 
-// checkIndex reports whether index i of s, at or past the mark, is a number, and
-// has the caller that took the mark itself look ahead.
+// checkIndex reports whether index i of s, at or past the mark, is a number, and has the caller that took the mark
+// itself look ahead.
 func (c *Collection) checkIndex(s *span, i int64) bool {
 	if i > s.size {
 		return false

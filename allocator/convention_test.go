@@ -65,9 +65,6 @@ func TestCollectionsOfTypesAreTheKnownPlurals(t *testing.T) {
 	}
 	a := offline(t, Options{})
 	for _, row := range vectors[struct{ Type, Plural, Collection string }](t, "collections.json") {
-		if got := (typeName{base: row.Type}).plural(); got != row.Plural {
-			t.Errorf("the plural of %s is %s, want %s", row.Type, got, row.Plural)
-		}
 		if types[row.Type] == nil {
 			t.Errorf("the test has no type %s", row.Type)
 			continue
@@ -235,48 +232,4 @@ func TestAMethodThatGivesNoCollectionIsAnError(t *testing.T) {
 			}
 		}
 	}
-}
-
-// FuzzTypeNames holds that only names come out of a type's name, and that
-// taking apart loses nothing: put together again it reads the same.
-func FuzzTypeNames(f *testing.F) {
-	for _, t := range []reflect.Type{
-		reflect.TypeFor[shop](), reflect.TypeFor[Box[redis.Error]](), reflect.TypeFor[Box[[]int]](),
-		reflect.TypeFor[Pair[Box[int], Box[shop]]](), reflect.TypeFor[Box[func(a, b int)]](), inFunction[int](),
-	} {
-		f.Add(t.Name())
-	}
-	for _, text := range []string{"", "[", "]", "A[", "A[]", "A[B", "A[B]]", "A[B]C", "A[B],", "A[,]", "A[B][C]", "A·", "A[B]·1", "A[B·]", "é[ß]", "A[İ]"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		name, ok := parseTypeName(text)
-		if !ok {
-			return
-		}
-		var put func(typeName) string
-		put = func(n typeName) string {
-			if strings.ContainsAny(n.base, "[],.*/(){} ·") || n.base == "" {
-				t.Fatalf("%q has a name %q", text, n.base)
-			}
-			if len(n.args) == 0 {
-				return n.base
-			}
-			args := make([]string, len(n.args))
-			for i, arg := range n.args {
-				args[i] = put(arg)
-			}
-			return n.base + "[" + strings.Join(args, ",") + "]"
-		}
-		bare := put(name)
-		if again, ok := parseTypeName(bare); !ok || !reflect.DeepEqual(again, name) {
-			t.Errorf("%q gave %s, which gives %+v, %v", text, bare, again, ok)
-		}
-		if strings.Count(bare, "[") != strings.Count(text, "[") || strings.Count(bare, ",") != strings.Count(text, ",") {
-			t.Errorf("%q lost something: %s", text, bare)
-		}
-		if name.collection() == "" {
-			t.Errorf("%q has no collection", text)
-		}
-	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -60,5 +62,62 @@ func TestDurableRangesAreUsed(t *testing.T) {
 			}
 			wg.Wait()
 		})
+	}
+}
+
+// With appendfsync everysec a write is on disk within one second or two. A timeout that is too short for that discards
+// ranges in normal work; the default does not.
+func TestFsyncOncePerSecondDiscardsNothing(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		if strings.HasPrefix(b.Name, "redis-7.0") {
+			continue // it has no WAITAOF, which TestDurableRangesAreUsed shows
+		}
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "everysec")
+			opts := s.Options()
+			opts.PoolSize = 32
+			client := redis.NewClient(opts)
+			t.Cleanup(func() { _ = client.Close() })
+			discarded := func(d Durability) (n int64) {
+				a := mustNew(t, client, Options{Durability: d})
+				var wg sync.WaitGroup
+				for g := range 26 {
+					wg.Go(func() { _, _ = a.Next(t.Context(), fmt.Sprintf("c%c", 'a'+g)) })
+				}
+				wg.Wait()
+				for _, c := range a.Stats().Collections {
+					n += c.Burnt
+				}
+				return n
+			}
+			for range 3 {
+				if n := discarded(Durability{Fsync: true}); n > 0 {
+					t.Errorf("%d numbers were discarded", n)
+				}
+			}
+			for tries := 0; discarded(Durability{Fsync: true, Timeout: 20 * time.Millisecond}) == 0; tries++ {
+				if tries == 100 {
+					t.Fatal("a timeout that is too short discards nothing: that it shows here is not sure")
+				}
+			}
+		})
+	}
+}
+
+func TestTheTimeoutOfFsyncIsThreeSeconds(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[Durability]time.Duration{
+		{}:                                  time.Second,
+		{Replicas: 1}:                       time.Second,
+		{Fsync: true}:                       3 * time.Second,
+		{Replicas: 1, Fsync: true}:          3 * time.Second,
+		{Fsync: true, Timeout: time.Minute}: time.Minute,
+	} {
+		opts, err := Options{Durability: d}.withDefaults()
+		if err != nil || opts.Durability.Timeout != want {
+			t.Errorf("%+v: %v, %v", d, opts.Durability.Timeout, err)
+		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// onNode is an allocator on a server with the node tag A. In a program it is
+// onNode is an allocator on a server with the node tag A, which is the home of
+// identities. In a program it is
 // one call of allocator.New, and one of Close at the end.
 func onNode(opts allocator.Options) (ids *allocator.Allocator, stop func()) {
 	server, err := miniredis.Run() // or any Redis
@@ -24,7 +25,7 @@ func onNode(opts allocator.Options) (ids *allocator.Allocator, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	if err := admin.SetServerPrefix(context.Background(), prefix.Server{NodeTag: "A"}); err != nil {
+	if err := admin.SetServerPrefix(context.Background(), prefix.Server{NodeTag: "A", Identities: true}); err != nil {
 		panic(err)
 	}
 	ids, err = allocator.New(client, opts)

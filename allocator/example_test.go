@@ -16,19 +16,19 @@ func Example() {
 		panic(err)
 	}
 	defer server.Close()
-	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	defer client.Close()
+	address, ctx := server.Addr(), context.Background()
 
+	client := redis.NewClient(&redis.Options{Addr: address})
 	ids, err := allocator.New(client, allocator.Options{})
 	if err != nil {
 		panic(err)
 	}
-	ctx := context.Background()
 	for range 3 {
 		id, err := ids.Next(ctx, "orders")
 		fmt.Println(id, err)
 	}
 	fmt.Println(ids.Close(ctx)) // gives 4..32 back
+	_ = client.Close()
 	// Output:
 	// orders/1 <nil>
 	// orders/2 <nil>

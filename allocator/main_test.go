@@ -39,16 +39,19 @@ func vectors[T any](t *testing.T, file string) []T {
 // fakeServer is a backend for tests of time: it runs in a synctest bubble,
 // where a connection would not.
 type fakeServer struct {
-	mu       sync.Mutex
-	max      int64
-	hangs    bool  // no reply until the attempt's time is over
-	refuses  error // at once
-	delay    time.Duration
-	adds     string // server prefix
-	origin   string
-	requests []scripts.NextRequest
-	times    []time.Time
-	returns  []scripts.ReturnRequest
+	mu        sync.Mutex
+	max       int64
+	hangs     bool  // no reply until the attempt's time is over
+	refuses   error // at once
+	delay     time.Duration
+	adds      string // server prefix
+	origin    string
+	home      bool // of identities
+	asked     int  // times it was asked what it says of itself
+	pipelines int  // of requests
+	requests  []scripts.NextRequest
+	times     []time.Time
+	returns   []scripts.ReturnRequest
 }
 
 var errHung = errors.New("i/o timeout")
@@ -72,6 +75,18 @@ func (f *fakeServer) next(ctx context.Context, _ scripts.Keys, r scripts.NextReq
 	low := f.max + 1
 	f.max += r.Capacity
 	return scripts.Range{Low: low, High: f.max, Issued: r.Capacity, Seconds: 60, Prefix: f.adds, Origin: f.origin}, nil
+}
+
+func (f *fakeServer) describe(ctx context.Context, _ string) (scripts.Description, error) {
+	f.mu.Lock()
+	hangs, refuses, said := f.hangs, f.refuses, scripts.Description{Prefix: f.adds, Identities: f.home, Origin: f.origin}
+	f.asked++
+	f.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return scripts.Description{}, errHung
+	}
+	return said, refuses
 }
 
 func (*fakeServer) identity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Range, error) {
@@ -100,6 +115,13 @@ func (f *fakeServer) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
+}
+
+// questions is how often it was asked what it says of itself.
+func (f *fakeServer) questions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
 }
 
 func (f *fakeServer) calls() int {

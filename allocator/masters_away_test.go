@@ -85,6 +85,7 @@ func TestAMasterWithoutItsPrefixIsLeftForTheOther(t *testing.T) {
 			t.Parallel()
 			redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 				north, south := masters(t, s)
+				setHome(t, south, "SouthServer/")
 				log, logs := observed()
 				a := mustMulti(t, Options{MaxCapacity: 32, Runway: time.Nanosecond, RefillTimeout: time.Minute, Logger: log},
 					Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
@@ -152,8 +153,8 @@ func TestAPreferredMasterThatNeverHadAPrefixIsAnError(t *testing.T) {
 	})
 }
 
-// Two that come to have one prefix give nothing, neither of them, until one is set right.
-func TestMastersThatComeToHaveOnePrefixGiveNothingUntilOneIsSetRight(t *testing.T) {
+// One that is given the other's prefix is left for it, until it is set right.
+func TestAMasterThatIsGivenTheOthersPrefixIsLeftForIt(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -167,25 +168,33 @@ func TestMastersThatComeToHaveOnePrefixGiveNothingUntilOneIsSetRight(t *testing.
 			t.Fatal(got, err)
 		}
 		setPrefix(t, north, "SouthServer/")
-		for range 3 {
-			if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixConflict) {
+		for range 100 {
+			if id, err := a.Next(t.Context(), "orders"); err != nil || !strings.HasPrefix(id, "orders/SouthServer/") {
 				t.Fatalf("%q, %v", id, err)
 			}
 		}
-		setPrefix(t, south, "WestServer/")
-		for {
-			id, err := a.Next(t.Context(), "orders")
-			if err == nil {
-				if strings.HasPrefix(id, "orders/NorthServer/") {
-					t.Error(id)
-				}
-				return
-			}
-			if !errors.Is(err, ErrPrefixConflict) {
+		if north := a.Stats().Servers[0]; north.Up || !errors.Is(north.Err, ErrPrefixConflict) {
+			t.Errorf("%+v", north)
+		}
+		if max := mustCounter(t, south, "orders"); max.Ranges < 2 {
+			t.Errorf("south gave %+v", max)
+		}
+		setPrefix(t, north, "WestServer/")
+		for id := ""; !strings.HasPrefix(id, "orders/WestServer/"); {
+			if id, err = a.Next(t.Context(), "orders"); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
+}
+
+func mustCounter(t *testing.T, s *redistest.Server, name string) Counter {
+	t.Helper()
+	counter, err := mustAdmin(t, s, "").Counter(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return counter
 }
 
 func TestWithAllMastersDownItIsUnavailable(t *testing.T) {

@@ -9,30 +9,32 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Server is one of several masters, each with a prefix or tag of its own, which
-// makes their identifiers different whatever each of them loses.
+// Server is one of several masters, each with a prefix or tag of its own, which makes their identifiers different
+// whatever each of them loses.
 type Server struct {
 	// Name is for logs, errors and statistics. Default "server 1", by place.
 	Name string
 	// Client is not closed by the allocator.
 	Client redis.UniversalClient
-	// Namespace has to differ between servers that replicate to each other.
-	// Default Options.Namespace.
+	// Namespace has to differ between servers that replicate to each other. Default Options.Namespace.
 	Namespace string
-	// Prefix is what the server's key has to say as ServerPrefix. Default "":
-	// whatever it says.
+	// Prefix is what the server's key has to say as ServerPrefix. Default "": whatever it says.
 	Prefix string
 }
 
-// NewMulti makes an allocator for several masters, in order of preference. A
-// server that fails is left for the next one within the same refill, tried again
-// after a back-off, 100 ms to 30 s, and preferred again when it is back; ranges
-// held from it stay valid. It does no I/O: that two servers have the same prefix
-// and tag or are one (ErrPrefixConflict), or that one has neither
-// (ErrPrefixMissing), comes up with their first ranges. After the first identifier
-// a server that is found so is left like one that fails: it was emptied, or set
-// wrong, and no identifier is made with what it adds. Errors: ErrInvalidOptions,
-// ErrInvalidName.
+// NewMulti makes an allocator for several masters, in order of preference. A server that fails is left for the next one
+// within the same refill, tried again after a back-off, 100 ms to 30 s, and preferred again when it is back; ranges
+// held from it stay valid.
+//
+// It does no I/O. With the first range, and whenever a server's prefix changes, all servers that can be reached are
+// asked what they say of themselves, side by side, which delays that range by Options.RefillTimeout at most. So it is
+// known before the first identifier that two of them have the same prefix and tag, are one, or are both the home of
+// identities (ErrPrefixConflict), or that one has neither prefix nor tag (ErrPrefixMissing). After the first identifier
+// a server that is found so is left like one that fails: it was emptied, or set wrong, and no identifier is made with
+// what it adds; the others serve on. Servers that are not used are asked every 10 s, so that Stats and the log say that
+// one is away, or set wrong, before it is needed.
+//
+// Errors: ErrInvalidOptions, ErrInvalidName.
 func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -50,7 +52,7 @@ func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 			return nil, fmt.Errorf("allocator: %w: two servers are named %q", ErrInvalidOptions, s.Name)
 		}
 		names[s.Name] = true
-		if err := s.validate(opts); err != nil {
+		if err := s.validate(); err != nil {
 			return nil, fmt.Errorf("allocator: %s: %w", s.Name, err)
 		}
 		all[i] = &server{
@@ -67,21 +69,22 @@ func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 	return newAllocator(opts, all...), nil
 }
 
-func (s Server) validate(opts Options) error {
+func (s Server) validate() error {
 	return errors.Join(
-		usable(s.Client, opts),
+		usable(s.Client),
 		prefix.ValidateNamespace(s.Namespace),
 		prefix.Server{ServerPrefix: s.Prefix}.Validate(),
 	)
 }
 
 // usable refuses clients that cannot do what is asked of them.
-func usable(client redis.UniversalClient, opts Options) error {
+func usable(client redis.UniversalClient) error {
 	if client == nil {
 		return fmt.Errorf("%w: the client is nil", ErrInvalidOptions)
 	}
-	if _, ring := client.(*redis.Ring); ring && opts.Durability.wanted() {
-		return fmt.Errorf("%w: Durability takes a client of one server, a failover client or a cluster client, not a ring", ErrInvalidOptions)
+	if _, ring := client.(*redis.Ring); ring {
+		return fmt.Errorf("%w: the client is a *redis.Ring, which leads a key to another shard when its own is away, where the counter begins anew; "+
+			"take a client of one server, a failover client or a cluster client", ErrInvalidOptions)
 	}
 	return nil
 }

@@ -34,6 +34,14 @@ func setPrefix(t *testing.T, s *redistest.Server, text string) {
 	}
 }
 
+// setHome is setPrefix of the server that is the home of identities.
+func setHome(t *testing.T, s *redistest.Server, text string) {
+	t.Helper()
+	if err := mustAdmin(t, s, "").SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text, Identities: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func mustMulti(t *testing.T, opts Options, servers ...Server) *Allocator {
 	t.Helper()
 	a, err := NewMulti(servers, opts)
@@ -78,12 +86,8 @@ func TestServersThatCouldGiveTheSameTextsAreRefused(t *testing.T) {
 				a := mustMulti(t, Options{},
 					Server{Name: "north", Client: impatient(t, north)},
 					Server{Name: "south", Client: impatient(t, south), Prefix: test.pin})
-				if _, err := a.Next(t.Context(), "orders"); err != nil {
-					t.Fatal(err)
-				}
-				north.Kill()
-				if _, err := a.Next(t.Context(), "users"); !errors.Is(err, test.want) {
-					t.Errorf("%v, want %v", err, test.want)
+				if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, test.want) {
+					t.Errorf("the first identifier: %s, %v, want %v", id, err, test.want)
 				}
 			})
 		})
@@ -100,10 +104,6 @@ func TestOneDataSetUnderTwoNamesIsRefused(t *testing.T) {
 		behind := redis.NewClient(opts)
 		t.Cleanup(func() { _ = behind.Close() })
 		a := mustMulti(t, Options{}, Server{Name: "north", Client: behind}, Server{Name: "south", Client: impatient(t, s)})
-		if _, err := a.Next(t.Context(), "orders"); err != nil {
-			t.Fatal(err)
-		}
-		proxy.Close()
 		if _, err := a.Next(t.Context(), "users"); !errors.Is(err, ErrPrefixConflict) || !strings.Contains(err.Error(), "are one") {
 			t.Errorf("%v", err)
 		}
@@ -140,22 +140,23 @@ func TestCloseReturnsToEachServerItsOwn(t *testing.T) {
 		c.mu.Lock()
 		c.flight = &flight{done: make(chan struct{})} // a refill that goes to the second one
 		c.mu.Unlock()
-		got, err := c.attempt(a.servers[1])
+		got, err := c.attempt(a.servers[1], false)
+		c.end(got, err)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.arrive(got)
 		mustClose(t, a)
 		wantMax(t, north.Client(t), "1")
 		wantMax(t, south.Client(t), "0")
 	})
 }
 
-func TestIdentitiesStayOnTheFirstServerAndTheSearchGoesOn(t *testing.T) {
+func TestIdentitiesStayAtHomeAndTheSearchGoesOn(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
-		a := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		setHome(t, north, "NorthServer/")
+		a := mustMulti(t, Options{FreeIdentityAnywhere: true}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
 		for range 10 {
 			if _, err := a.NextIdentity(t.Context(), "companies"); err != nil {
 				t.Fatal(err)

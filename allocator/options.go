@@ -11,56 +11,56 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Options are the settings of an Allocator. The zero value works; each zero
-// means the default beside it. A value out of range is ErrInvalidOptions or,
-// for the two names, ErrInvalidName.
+// Options are the settings of an Allocator. The zero value works; each zero means the default beside it. A value out of
+// range is ErrInvalidOptions or, for the two names, ErrInvalidName.
 type Options struct {
-	// Namespace is the braced part of every key: 1 to 128 bytes without
-	// braces, white space and control characters. Default "Raven".
+	// Namespace is the braced part of every key: 1 to 128 bytes without braces, white space and control characters.
+	// Default "Raven".
 	Namespace string
-	// Separator stands between collection and number: one character that is
-	// not "|", a digit, a letter, white space or a control. Default "/".
+	// Separator stands between collection and number: one character that is not "|", a digit, a letter, white space or
+	// a control. Default "/".
 	Separator string
 	// MinCapacity is the size of a first range, 1 to MaxCapacity. Default 32.
 	MinCapacity int64
-	// MaxCapacity bounds the size of a range as it doubles, up to 2^40.
-	// Default 1048576.
+	// MaxCapacity bounds the size of a range as it doubles, up to 2^40. Default 1048576.
 	MaxCapacity int64
-	// Limit is the greatest number ever issued; past it: ErrExhausted.
-	// Default math.MaxInt64.
+	// Limit is the greatest number ever issued; past it: ErrExhausted. Default math.MaxInt64.
 	Limit int64
-	// Runway is how long an outage is ridden out at the current rate without
-	// an error or a wait: so much is fetched ahead. Default 10 s.
+	// Runway is how long an outage is ridden out at the current rate without an error or a wait: so much is fetched
+	// ahead. Default 10 s.
 	Runway time.Duration
 	// RefillTimeout bounds one attempt against one server. Default 2 s.
 	RefillTimeout time.Duration
-	// RequireSeeded makes a missing counter ErrNotSeeded instead of a fresh
-	// start at 1.
+	// RequireSeeded makes a missing counter ErrNotSeeded instead of a fresh start at 1.
 	RequireSeeded bool
-	// GuardGap is how far a counter jumps on evidence of lost writes. Default
-	// 0: computed from what was issued lately.
+	// RequirePrefix makes a server with neither prefix nor tag give nothing: ErrPrefixMissing. Of several servers each
+	// has to have one anyway; this is for one that has, and could come back empty.
+	RequirePrefix bool
+	// GuardGap is how far a counter jumps at least on evidence of lost writes. From there it goes on to a place within
+	// 64 times as much. Default 0: the greatest of 65,536 (1,024 for identities), twice the capacity asked for, and
+	// twice what was issued lately.
 	GuardGap int64
+	// FreeIdentityAnywhere has NextFreeIdentity go on at the next server when the home of identities is away. It is for
+	// one writer at a time: two callers at two servers who have not stored their documents yet can get the same number.
+	FreeIdentityAnywhere bool
 	// Durability is what a range needs before it is used. Default: nothing.
 	Durability Durability
-	// CollectionOf names the collection of a Go type for Assign; "" leaves it to
-	// the convention. Default nil: the convention, the plural of the type's name.
+	// CollectionOf names the collection of a Go type for Assign; "" leaves it to the convention. Default nil: the
+	// convention, the plural of the type's name.
 	CollectionOf func(reflect.Type) string
-	// Logger gets a warning for each jump and each outage, never a line per
-	// identifier. Default nil: silent.
+	// Logger gets a warning for each jump and each outage, never a line per identifier. Default nil: silent.
 	Logger *zap.Logger
 }
 
-// Durability makes a range, or a value of an identity, count only when it is
-// where the next failover or crash will find it. One that is not confirmed in
-// time is discarded, a gap, with ErrNotDurable. The zero value asks for nothing.
+// Durability makes a range, or a value of an identity, count only when it is where the next failover or crash will find
+// it. One that is not confirmed in time is discarded, a gap, with ErrNotDurable. The zero value asks for nothing.
 type Durability struct {
-	// Replicas hold it, by WAIT, 0 or more. To be safe from a failover it has to
-	// be all that can be promoted.
+	// Replicas hold it, by WAIT, 0 or more. To be safe from a failover it has to be all that can be promoted.
 	Replicas int
-	// Fsync: the server has it on disk, by WAITAOF. Takes AOF, and Redis 7.2 or
-	// Valkey.
+	// Fsync: the server has it on disk, by WAITAOF. Takes AOF, and Redis 7.2 or Valkey.
 	Fsync bool
-	// Timeout bounds each of the two, 1 ms or more. Default 1 s.
+	// Timeout bounds each of the two, 1 ms or more. Default 1 s; with Fsync 3 s, since a server with appendfsync
+	// everysec may take two.
 	Timeout time.Duration
 }
 
@@ -86,9 +86,10 @@ const (
 	defaultRefillTimeout = 2 * time.Second
 
 	defaultDurabilityTimeout = time.Second
+	defaultFsyncTimeout      = 3 * time.Second
 
-	// largestRange bounds every range, so that a cursor has more room above it
-	// than all the processors of the world can count through.
+	// largestRange bounds every range, so that a cursor has more room above it than all the processors of the world can
+	// count through.
 	largestRange = 1 << 40
 )
 
@@ -101,6 +102,9 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.Limit, math.MaxInt64)
 	fill(&o.Runway, defaultRunway)
 	fill(&o.RefillTimeout, defaultRefillTimeout)
+	if o.Durability.Fsync {
+		fill(&o.Durability.Timeout, defaultFsyncTimeout)
+	}
 	fill(&o.Durability.Timeout, defaultDurabilityTimeout)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()

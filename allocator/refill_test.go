@@ -328,8 +328,8 @@ func TestEachRequestKnowsTheFloorAndTheLeastGap(t *testing.T) {
 func TestRecallSaturates(t *testing.T) {
 	t.Parallel()
 	s := &server{}
-	floor, _, gap := s.recall(&taught{floor: math.MaxInt64, issued: math.MaxInt64, seconds: 1}, 1000*time.Hour)
-	if floor != math.MaxInt64 || gap != math.MaxInt64 {
-		t.Errorf("floor %d, gap %d", floor, gap)
+	known, gap := s.recall(&memory{floor: math.MaxInt64, issued: math.MaxInt64, seconds: 1}, 1000*time.Hour)
+	if known.floor != math.MaxInt64 || gap != math.MaxInt64 {
+		t.Errorf("floor %d, gap %d", known.floor, gap)
 	}
 }

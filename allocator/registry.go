@@ -5,14 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// registry finds collections by the spelling of their name. Collections are
-// added and never removed. Who adds holds a lock, so that no name is added
-// twice; find takes none.
+// registry finds collections by the spelling of their name. Collections are added and never removed. Whoever adds one
+// holds Allocator.mu, so that no name is added twice; find takes no lock. all has the *Collection of each spelling.
 type registry struct {
-	all sync.Map // spelling -> *Collection
-	// first has, of names with the same slot, the one that was added first: a
-	// program has few names, and asks for one of them with each identifier. What
-	// stands here never changes, so nobody's cache line is taken away.
+	all sync.Map
+	// first has, of names with the same slot, the one that was added first: a program has few names, and asks for one
+	// of them with each identifier. What stands here never changes, so nobody's cache line is taken away.
 	first [64]atomic.Pointer[Collection]
 }
 

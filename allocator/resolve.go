@@ -9,13 +9,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
 )
 
 // identityMark ends a text that asks for an identity, and no separator is it.
 const identityMark = "|"
 
-// Resolve gives the identifier that id asks for by its shape, shown with the
-// separator "/":
+// Resolve gives the identifier that id asks for by its shape, shown with the separator "/":
 //
 //	companies/          the next server-side id, companies/0000000000000000027-A
 //	companies|          the next identity, companies/1, never with prefix or tag
@@ -24,11 +24,9 @@ const identityMark = "|"
 //
 // HiLo identifiers are not asked for in this way: see Next and Assign.
 //
-// Server-side ids and identities cost a round trip each. A GUID and a semantic
-// id need no server and ignore ctx; after Close the semantic id is still kept,
-// everything else is ErrClosed. A name that breaks the rules of a collection,
-// as in "/" and "|" where there is none, is ErrInvalidName. Other errors: those
-// of NextIdentity.
+// Server-side ids and identities cost a round trip each. A GUID and a semantic id need no server and ignore ctx; after
+// Close the semantic id is still kept, everything else is ErrClosed. A name that breaks the rules of a collection, as
+// in "/" and "|" where there is none, is ErrInvalidName. Other errors: those of NextIdentity.
 func (a *Allocator) Resolve(ctx context.Context, id string) (string, error) {
 	if id == "" {
 		return a.newGUID()
@@ -61,15 +59,53 @@ func (a *Allocator) validateAsked(kind, id, name string) error {
 }
 
 func (a *Allocator) newGUID() (string, error) {
-	a.mu.Lock()
-	closing := a.closing
-	a.mu.Unlock()
-	if closing {
-		return "", fmt.Errorf("allocator: GUID: %w", ErrClosed)
+	if err := a.open("GUID"); err != nil {
+		return "", err
 	}
 	guid, err := uuid.NewRandom()
 	if err != nil { // the process replaced the source of randomness: uuid.SetRand
 		return "", fmt.Errorf("allocator: GUID: %w", err)
 	}
 	return guid.String(), nil
+}
+
+// ServerSideLimit is the greatest number of a server-side identifier: it keeps one zero in front of the 19 digits, so
+// that no HiLo identifier, which has none, is the same text.
+const ServerSideLimit = 999_999_999_999_999_999
+
+// nextServerSide gives `companies/0000000000000000027-A`: 19 digits, in the order of the calls, from one counter for
+// all names of a server's namespace. Like ranges, it comes from the first server that gives one.
+func (a *Allocator) nextServerSide(ctx context.Context, name string) (text string, err error) {
+	if err := a.open(name); err != nil {
+		return "", err
+	}
+	err = a.firstOf(func(s *server, _ bool) (err error) {
+		text, err = a.serverSide(ctx, s, name)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("allocator: %w", err)
+	}
+	return text, nil
+}
+
+func (a *Allocator) serverSide(ctx context.Context, s *server, name string) (string, error) {
+	keys := scripts.Keys{Counter: s.keys.ServerSide(), Server: s.keys.Server(), Other: s.keys.Server()}
+	l := a.lineOf(s, keys, min(a.opts.Limit, ServerSideLimit))
+	got := l.ask(ctx, &asker{name: name, count: 1})
+	if got.err != nil {
+		return "", got.err
+	}
+	// Others may wait for the same asking: a caller who leaves harms neither them nor what is known of the server.
+	from, err := a.accept(context.WithoutCancel(ctx), s, got.from)
+	if err = a.inTime(err); err != nil {
+		s.report(a.now(), err)
+		return "", s.failed(name, err)
+	}
+	s.report(a.now(), nil)
+	text := fmt.Sprintf("%s%s%s%019d", name, a.opts.Separator, from.ServerPrefix, got.low)
+	if from.NodeTag != "" {
+		text += "-" + from.NodeTag
+	}
+	return text, nil
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -139,13 +141,13 @@ var failures = []struct {
 		return ctx
 	}, []error{ErrUnavailable, context.Canceled}},
 	{"corrupt", Options{}, func(t *testing.T, _ *redistest.Server, client *redis.Client, _ *Allocator) context.Context {
-		for key, field := range counters {
+		for key, field := range counterFields {
 			client.HSet(t.Context(), key, field, "01")
 		}
 		return t.Context()
 	}, []error{ErrCorrupt}},
 	{"exhausted", Options{Limit: 7}, func(t *testing.T, _ *redistest.Server, client *redis.Client, _ *Allocator) context.Context {
-		for key, field := range counters {
+		for key, field := range counterFields {
 			client.HSet(t.Context(), key, field, "7")
 		}
 		return t.Context()
@@ -159,7 +161,7 @@ var failures = []struct {
 	}, []error{ErrClosed}},
 }
 
-var counters = map[string]string{
+var counterFields = map[string]string{
 	"{Raven}/HiLo/orders": "Max", "{Raven}/HiLo/invoices": "Max",
 	"{Raven}/Identities/companies": "Value", "{Raven}/ServerSide": "Value",
 }
@@ -223,4 +225,45 @@ func wantUnchanged(ctx context.Context, t *testing.T, a *Allocator, holds string
 	if order.ID != holds || invoice.ID != was || text != holds {
 		t.Errorf("%q became %q and %q", holds, order.ID, text)
 	}
+}
+
+// Who asks for the first server-side identifier waits until the other master was asked, and so do those who come then. One
+// who leaves meanwhile leaves them, and what is known of the server, as they are.
+func TestACallerWhoLeavesWhileMastersAreAskedHarmsNobody(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		a := mustMulti(t, Options{RefillTimeout: 500 * time.Millisecond},
+			Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		south.Pause()
+		defer south.Resume()
+		leaves, leave := context.WithCancel(t.Context())
+		resolve := func(ctx context.Context) <-chan error {
+			asked := make(chan error, 1)
+			go func() {
+				text, err := a.Resolve(ctx, "orders/")
+				if err == nil && !strings.HasPrefix(text, "orders/NorthServer/") {
+					err = fmt.Errorf("it is %q", text)
+				}
+				asked <- err
+			}()
+			return asked
+		}
+		goes := resolve(leaves)
+		client := north.Client(t)
+		for client.HGet(t.Context(), "{Raven}/ServerSide", "Value").Val() == "" { // then south is asked
+			<-time.After(time.Millisecond)
+		}
+		stays := resolve(t.Context())
+		leave()
+		if err := <-stays; err != nil {
+			t.Error(err)
+		}
+		if err := <-goes; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if north := a.Stats().Servers[0]; !north.Up {
+			t.Errorf("the server that serves was left: %v", north.Err)
+		}
+	})
 }

@@ -1,6 +1,9 @@
 package allocator
 
 import (
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -14,6 +17,20 @@ var workerACL = []string{
 	"on", ">secret", "resetkeys", "~{Raven}/*", "resetchannels", "-@all",
 	"+evalsha", "+eval", "+hmget", "+hset", "+hdel", "+exists", "+time", "+info",
 	"+hello",
+}
+
+func TestTheReadmeNamesTheRightsOfAWorker(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rule, _ := strings.Cut(string(readme), "ACL SETUSER worker ")
+	rule, _, _ = strings.Cut(rule, "\n")
+	want := slices.DeleteFunc(slices.Clone(workerACL), func(word string) bool { return strings.HasPrefix(word, "reset") })
+	if got := strings.Fields(strings.ReplaceAll(rule, "'", "")); !slices.Equal(got, want) {
+		t.Errorf("the README has %q, a worker needs %q", got, want)
+	}
 }
 
 func TestTheRightsOfTheReadmeAreEnoughForAWorker(t *testing.T) {

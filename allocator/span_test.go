@@ -30,7 +30,6 @@ func TestSpanGivesEachIndexOnceAndNoneAfterItsSeal(t *testing.T) {
 						mine = append(mine, last-2, last-1, last)
 					}
 				}
-				s.park()
 				mu.Lock()
 				given = append(given, mine...)
 				mu.Unlock()

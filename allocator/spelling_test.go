@@ -49,10 +49,12 @@ func TestARequestOfAnotherSpellingWaitsForTheFloor(t *testing.T) {
 			errs <- err
 		}()
 	}
-	underWay := func(c *Collection) bool {
+	begun := func(c *Collection) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.flight != nil && c.flight.cancel != nil
+		a.refills.mu.Lock()
+		defer a.refills.mu.Unlock()
+		return c.flight != nil && len(a.refills.waiting) == 0
 	}
 	var floor int64
 	var released time.Time
@@ -66,9 +68,14 @@ func TestARequestOfAnotherSpellingWaitsForTheFloor(t *testing.T) {
 		}
 		if turn == 0 { // the others come to the point where nothing but the first one keeps them
 			for _, c := range collections {
-				for !underWay(c) {
+				for !begun(c) {
 					<-time.After(time.Millisecond)
 				}
+			}
+			select {
+			case other := <-g.arrived:
+				t.Fatalf("while the first request is under way there comes %+v", other.request)
+			case <-time.After(20 * time.Millisecond):
 			}
 		}
 		floor += got.request.Capacity

@@ -9,63 +9,87 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Stats is a snapshot of an allocator. Its parts are taken one after the other
-// while callers run, so sums across collections may be off by what happened in
-// between; each collection's own figures fit together, and what counts events
-// or numbers since the allocator was made never goes down.
+// Stats is a snapshot of an allocator. Its parts are taken one after the other while callers run, so sums across
+// collections may be off by what happened in between; each collection's own figures fit together, and what counts
+// events or numbers since the allocator was made never goes down.
 type Stats struct {
-	Collections []CollectionStats // those that were used, by name
-	Servers     []ServerStats     // in order of preference
-	Limit       int64             // Options.Limit
+	// Collections are those that were used, by name.
+	Collections []CollectionStats
+	// Servers are in order of preference.
+	Servers []ServerStats
+	// Limit is Options.Limit.
+	Limit int64
 }
 
-// ServerStats is the health of one server, as the latest attempt left it, and
-// what was asked of it since the allocator was made.
+// ServerStats is the health of one server, as the latest attempt left it, and what was asked of it since the allocator
+// was made.
 type ServerStats struct {
-	Name       string             // "" with New
-	Up         bool               // or not asked yet
-	Failures   int                // attempts that failed since it was last up; those made together count once
-	RetryIn    time.Duration      // until when it is left alone
-	Err        error              // of the latest failure, nil: it is up
-	Known      bool               // what it adds is, since it gave something
-	Adds       prefix.Server      // to identifiers, as of the latest range
-	Refills    AttemptStats       // for ranges
-	Identities AttemptStats       // for values of identities and server-side identifiers
-	Jumps      map[Evidence]int64 // of its counters, of all kinds; has every Evidence
+	// Name is Server.Name, "" with New.
+	Name string
+	// Up says that the latest attempt was served, or that there was none yet.
+	Up bool
+	// Failures is how many attempts failed since it was last up. Those made together count once. RetryIn is for how
+	// long it is left alone, and Err why the latest attempt failed, nil where it is up.
+	Failures int
+	RetryIn  time.Duration
+	Err      error
+	// Answered says that it answered at all, and AnswerAge how long ago it last did. 0 where it never did.
+	Answered  bool
+	AnswerAge time.Duration
+	// Known says that it is known what the server adds to identifiers. Adds is that, by the server's latest word, and
+	// whether it is the home of identities.
+	Known bool
+	Adds  prefix.Server
+	// Refills are the attempts to get ranges, Identities those for values of identities and server-side identifiers.
+	Refills    AttemptStats
+	Identities AttemptStats
+	// Jumps of the server's counters, of all kinds. Every Evidence is there.
+	Jumps map[Evidence]int64
 }
 
-// CollectionStats counts numbers and events of one collection since the
-// allocator was made. Reserved = Issued + Returned + Burnt + Held.
+// CollectionStats counts numbers and events of one collection since the allocator was made. Reserved = Issued +
+// Returned + Burnt + Held.
 type CollectionStats struct {
-	Name     string
-	Ranges   int64 // ranges got from the server
-	Reserved int64 // numbers in them
-	Issued   int64 // handed out to callers
-	Returned int64 // given back to the server by Close
-	Burnt    int64 // neither, and never will be: gaps
-	Held     int64 // in hand; all of it is burnt if the process is killed now
-	Failures int64 // refills that failed
-	Waits    int64 // calls that found nothing in hand and had to wait
-	Jumps    int64 // times the counter jumped on evidence of lost writes
-	Greatest int64 // the greatest number got from any server, in any spelling
-	// Rate is how many numbers a second are handed out, as a mean over about the
-	// Runway and what it takes to notice that a server is back.
+	Name string
+	// Ranges were got from servers, with Reserved numbers in them.
+	Ranges   int64
+	Reserved int64
+	// Issued numbers were handed out to callers, Returned ones given back by Close. Burnt ones are neither, and never
+	// will be: they are gaps. Held ones are in hand, and burnt if the process is killed now.
+	Issued   int64
+	Returned int64
+	Burnt    int64
+	Held     int64
+	// Failures are refills that failed, Waits calls that found nothing in hand and had to wait, and Jumps how often the
+	// counter jumped on evidence of lost writes.
+	Failures int64
+	Waits    int64
+	Jumps    int64
+	// Greatest is the greatest number got from any server, in any spelling of the name.
+	Greatest int64
+	// Rate is how many numbers a second are handed out, as a mean over about the Runway and what it takes to notice
+	// that a server is back.
 	Rate float64
-	// Runway is how long what is held lasts at that rate; the greatest Duration
-	// where it lasts longer than that, or nobody takes any.
+	// Runway is how long what is held lasts at that rate; the greatest Duration where it lasts longer than that, or
+	// nobody takes any.
 	Runway time.Duration
 }
 
-// tally is what a collection counts besides its ranges in hand. Nothing is
-// counted on the hot path: what a range handed out is read off its cursor.
+// tally is what a collection counts besides its ranges in hand. Nothing is counted on the hot path: what a range handed
+// out is read off its cursor.
 type tally struct {
+	// ranges were got, with reserved numbers in them.
 	ranges   int64
 	reserved int64
-	used     int64 // numbers of ranges used up by callers of Next, or carved out of those
-	apart    int64 // numbers of ranges that went to one caller of Take as a whole
-	settling int64 // numbers that Close has sealed and nobody knows yet whether they get back
+	// used numbers are those of ranges that callers of Next used up, and those that callers of Take got out of such a
+	// range. The numbers of ranges that went to one caller of Take as a whole are apart.
+	used  int64
+	apart int64
+	// settling numbers were sealed by Close, which does not know yet whether they get back. returned ones did.
+	settling int64
 	returned int64
-	failures uint32 // with their back-off they do not come near its end, and a collection is to be small
+	// With their back-off failures do not come near the end of 32 bits, and a collection is to be small.
+	failures uint32
 	jumps    uint32
 }
 
@@ -140,7 +164,7 @@ func (c *Collection) greatest() int64 {
 	var greatest int64
 	for i, s := range c.a.servers {
 		s.mu.Lock()
-		greatest = max(greatest, c.counter.taught[i].floor)
+		greatest = max(greatest, c.counter.told[i].floor)
 		s.mu.Unlock()
 	}
 	return greatest
@@ -159,8 +183,12 @@ func (s *server) stats(now time.Duration) ServerStats {
 		Identities: s.identities.stats(),
 		Jumps:      make(map[Evidence]int64, len(evidences)),
 	}
-	if s.adds != nil {
-		stats.Known, stats.Adds = true, s.adds.Server
+	if s.answered > 0 {
+		stats.Answered, stats.AnswerAge = true, now-s.answered
+	}
+	if s.says != nil {
+		stats.Known, stats.Adds = true, s.says.Server
+		stats.Adds.Identities = s.home
 	}
 	for i, evidence := range evidences {
 		stats.Jumps[evidence] = s.jumps[i]
@@ -174,4 +202,37 @@ func (c *Collection) spans() []*span {
 		return append([]*span{cur}, c.ahead...)
 	}
 	return c.ahead
+}
+
+// Add adds what another collection counted, or the same one of another allocator. Name stays. Greatest is the greater
+// of the two, and Runway how long all that is held lasts at the rate of all.
+func (s *CollectionStats) Add(other CollectionStats) {
+	s.Ranges += other.Ranges
+	s.Reserved += other.Reserved
+	s.Issued += other.Issued
+	s.Returned += other.Returned
+	s.Burnt += other.Burnt
+	s.Held += other.Held
+	s.Failures += other.Failures
+	s.Waits += other.Waits
+	s.Jumps += other.Jumps
+	s.Greatest = max(s.Greatest, other.Greatest)
+	s.Rate += other.Rate
+	s.Runway = lasts(s.Held, s.Rate)
+}
+
+// Ready reports whether a caller could be served now: numbers of some collection are in hand, or a server that gave
+// ranges before is up. An allocator that was never used is not ready, since nobody knows whether its servers answer.
+func (s Stats) Ready() bool {
+	for i := range s.Collections {
+		if s.Collections[i].Held > 0 {
+			return true
+		}
+	}
+	for i := range s.Servers {
+		if server := &s.Servers[i]; server.Up && server.Refills.Took.Count > 0 {
+			return true
+		}
+	}
+	return false
 }

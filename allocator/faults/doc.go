@@ -3,5 +3,5 @@
 //
 // Each test shows its fault twice. Workers that take ranges the bare way, an INCRBY and hope, have to give numbers twice
 // under it, or the test would show nothing; those of hilo must not, under the setting that the README's promise names.
-// What all workers used goes to one Judge.
+// What all workers used goes into one ledger of package proof.
 package faults

@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hilo-id/hilo/allocator/proof"
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // fleet is workers, each a process of its own, and what they did.
@@ -33,7 +36,7 @@ func proves(t *testing.T, fault func(t *testing.T, f *fleet)) {
 		f := newFleet(t, true)
 		fault(t, f)
 		f.stop()
-		if v := f.judge().Verdict(); v.Twice == 0 {
+		if f.ledger().Duplicates == 0 {
 			t.Error("no number was used twice: the fault does not show")
 		}
 	})
@@ -49,11 +52,17 @@ func holds(t *testing.T, fault func(t *testing.T, f *fleet)) {
 	f := newFleet(t, false)
 	fault(t, f)
 	f.stop()
-	j := f.judge()
-	if v := j.Verdict(); v.Twice > 0 {
-		t.Error(v)
+	l := f.ledger()
+	for _, s := range l.Series {
+		for _, r := range s.Repetitions() {
+			var by []string
+			for _, i := range r.Workers {
+				by = append(by, f.workers[i].name)
+			}
+			t.Errorf("%s: %d to %d were used by each of %v", s.Collection, r.Low, r.High, by)
+		}
 	}
-	t.Logf("%d workers used %d numbers, none twice", len(f.workers), j.Used())
+	t.Logf("%d workers used %d numbers, %d of them twice", len(f.workers), l.IDs, l.Duplicates)
 }
 
 func newFleet(t *testing.T, bare bool) *fleet {
@@ -110,19 +119,21 @@ func (f *fleet) kill() {
 	}
 }
 
-// judge enters what all workers used.
-func (f *fleet) judge() *Judge {
+// ledger enters what all workers used.
+func (f *fleet) ledger() *proof.Ledger {
 	f.t.Helper()
-	j := new(Judge)
-	for _, w := range f.workers {
+	l := new(proof.Ledger)
+	for i, w := range f.workers {
 		w.read()
-		j.Add(w.claims...)
+		for _, c := range w.claims {
+			l.Add(l.SeriesOf(prefix.ID{Collection: c.Space}), proof.Run{Low: c.Low, High: c.High, Worker: i})
+		}
 	}
-	return j
+	return l
 }
 
 // used is how many numbers all workers used so far.
-func (f *fleet) used() int64 { return f.judge().Used() }
+func (f *fleet) used() int64 { return f.ledger().IDs }
 
 // goesOn reports whether a fault that can go on for ever is to: until its time is over, and with the bare way until it
 // shows.
@@ -133,7 +144,7 @@ func (f *fleet) goesOn(began time.Time, short time.Duration) bool {
 		enough = *long
 	}
 	passed := time.Since(began)
-	return passed < enough || f.bare && passed < enough+patience && f.judge().Verdict().Twice == 0
+	return passed < enough || f.bare && passed < enough+patience && f.ledger().Duplicates == 0
 }
 
 // writesAreLost passes the time in which a replica misses what is written: that is something with the bare way.
@@ -209,7 +220,7 @@ type worker struct {
 
 	journal *os.File
 	rest    string // a line that is not complete
-	claims  []Claim
+	claims  []claim
 	used    int64
 	errors  []failure
 	closing []string // errors of Close
@@ -291,7 +302,7 @@ func (w *worker) enter(line string) {
 	var err error
 	switch kind {
 	case "u":
-		c := Claim{By: w.name}
+		var c claim
 		if _, err = fmt.Sscan(rest, &c.Space, &c.Low, &c.High); err == nil {
 			w.used += c.High - c.Low + 1
 			w.add(c)
@@ -312,7 +323,7 @@ func (w *worker) enter(line string) {
 }
 
 // add joins a claim to the one before where it continues it.
-func (w *worker) add(c Claim) {
+func (w *worker) add(c claim) {
 	if last := len(w.claims) - 1; last >= 0 && w.claims[last].Space == c.Space && w.claims[last].High == c.Low-1 {
 		w.claims[last].High = c.High
 		return

@@ -73,9 +73,15 @@ func (j job) options() allocator.Options {
 	}
 }
 
+// claim is numbers that somebody used, Low to High.
+type claim struct {
+	Space     string // what makes the numbers identifiers: collection and prefix
+	Low, High int64
+}
+
 // taker takes identifiers, n at a time. With an error it gives those that it took before.
 type taker interface {
-	take(ctx context.Context, n int) ([]Claim, error)
+	take(ctx context.Context, n int) ([]claim, error)
 	close(ctx context.Context) error
 }
 
@@ -110,7 +116,7 @@ type hilo struct {
 
 func (h *hilo) close(ctx context.Context) error { return h.Close(ctx) }
 
-func (h *hilo) take(ctx context.Context, n int) ([]Claim, error) {
+func (h *hilo) take(ctx context.Context, n int) ([]claim, error) {
 	h.calls++
 	if h.calls%16 == 0 {
 		batch, err := h.orders.Take(ctx, int64(n))
@@ -118,10 +124,10 @@ func (h *hilo) take(ctx context.Context, n int) ([]Claim, error) {
 			return nil, err
 		}
 		for id := range batch.IDs() {
-			return []Claim{{Space: id.Collection + "/" + id.ServerPrefix, Low: batch.Range().Low, High: batch.Range().High}}, nil
+			return []claim{{Space: id.Collection + "/" + id.ServerPrefix, Low: batch.Range().Low, High: batch.Range().High}}, nil
 		}
 	}
-	var claims []Claim
+	var claims []claim
 	for range n {
 		id, err := h.orders.NextID(ctx)
 		if err != nil {
@@ -131,7 +137,7 @@ func (h *hilo) take(ctx context.Context, n int) ([]Claim, error) {
 		if space := id.Collection + "/" + id.ServerPrefix; last >= 0 && claims[last].Space == space && claims[last].High == id.Number-1 {
 			claims[last].High++
 		} else {
-			claims = append(claims, Claim{Space: space, Low: id.Number, High: id.Number})
+			claims = append(claims, claim{Space: space, Low: id.Number, High: id.Number})
 		}
 	}
 	return claims, nil
@@ -149,7 +155,7 @@ type bare struct {
 	from      redis.UniversalClient
 }
 
-func (b *bare) take(ctx context.Context, n int) ([]Claim, error) {
+func (b *bare) take(ctx context.Context, n int) ([]claim, error) {
 	var errs error
 	for _, client := range b.clients {
 		if b.next < b.end {
@@ -167,7 +173,7 @@ func (b *bare) take(ctx context.Context, n int) ([]Claim, error) {
 	}
 	low := b.next + 1
 	b.next = min(b.next+int64(n), b.end)
-	return []Claim{{Space: "bare", Low: low, High: b.next}}, nil
+	return []claim{{Space: "bare", Low: low, High: b.next}}, nil
 }
 
 func (b *bare) close(ctx context.Context) error {

@@ -70,7 +70,7 @@ func (j job) session(ctx context.Context, journal io.Writer, open func() (taker,
 	return nil
 }
 
-func entry(claims []Claim, err error) string {
+func entry(claims []claim, err error) string {
 	var lines strings.Builder
 	for _, c := range claims {
 		fmt.Fprintf(&lines, "u %s %d %d\n", c.Space, c.Low, c.High)

@@ -23,7 +23,7 @@ func TestEveryMetricIsWhatStatsSays(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		setPrefix(t, client, prefix.Server{ServerPrefix: "NorthServer/", NodeTag: "A"})
+		setPrefix(t, client, prefix.Server{ServerPrefix: "NorthServer/", NodeTag: "A", Identities: true})
 		ids := newAllocator(t, client, allocator.Options{Limit: 1000})
 		take(t, ids, "orders", 3)
 		take(t, ids, "Orders", 2)
@@ -35,39 +35,45 @@ func TestEveryMetricIsWhatStatsSays(t *testing.T) {
 		}
 		got := gather(t, newCollector(t, metrics.Options{}, ids))
 		got.want(t, map[string]float64{
-			`hilo_ids_issued_total{collection="orders"}`:                      5,
-			`hilo_ids_reserved_total{collection="orders"}`:                    64,
-			`hilo_ids_returned_total{collection="orders"}`:                    0,
-			`hilo_ids_burnt_total{collection="orders"}`:                       0,
-			`hilo_ids_held{collection="orders"}`:                              59,
-			`hilo_ranges_total{collection="orders"}`:                          2,
-			`hilo_waits_total{collection="orders"}`:                           2,
-			`hilo_greatest_number{collection="orders"}`:                       64,
-			`hilo_headroom_ratio{collection="orders"}`:                        0.936,
-			`hilo_collections`:                                                1,
-			`hilo_server_up{server="redis"}`:                                  1,
-			`hilo_server_retry_seconds{server="redis"}`:                       0,
-			`hilo_server_info{prefix="NorthServer/",server="redis",tag="A"}`:  1,
-			`hilo_epoch_jumps_total{evidence="floor",server="redis"}`:         0,
-			`hilo_epoch_jumps_total{evidence="missing",server="redis"}`:       0,
-			`hilo_epoch_jumps_total{evidence="origin",server="redis"}`:        0,
-			`hilo_refill_seconds{server="redis"}`:                             2,
-			`hilo_identity_seconds{server="redis"}`:                           2,
-			`hilo_refill_failures_total{kind="exhausted",server="redis"}`:     0,
-			`hilo_identity_failures_total{kind="unavailable",server="redis"}`: 0,
-			`hilo_identity_failures_total{kind="not_durable",server="redis"}`: 0,
-			`hilo_refill_failures_total{kind="unavailable",server="redis"}`:   0,
-			`hilo_refill_failures_total{kind="prefix",server="redis"}`:        0,
-			`hilo_refill_failures_total{kind="mixed",server="redis"}`:         0,
-			`hilo_refill_failures_total{kind="corrupt",server="redis"}`:       0,
-			`hilo_refill_failures_total{kind="not_seeded",server="redis"}`:    0,
-			`hilo_refill_failures_total{kind="not_durable",server="redis"}`:   0,
-			`hilo_identity_failures_total{kind="not_seeded",server="redis"}`:  0,
-			`hilo_identity_failures_total{kind="exhausted",server="redis"}`:   0,
-			`hilo_identity_failures_total{kind="corrupt",server="redis"}`:     0,
-			`hilo_identity_failures_total{kind="prefix",server="redis"}`:      0,
-			`hilo_identity_failures_total{kind="mixed",server="redis"}`:       0,
+			`hilo_ids_issued_total{collection="orders"}`:                                   5,
+			`hilo_ids_reserved_total{collection="orders"}`:                                 64,
+			`hilo_ids_returned_total{collection="orders"}`:                                 0,
+			`hilo_ids_burnt_total{collection="orders"}`:                                    0,
+			`hilo_ids_held{collection="orders"}`:                                           59,
+			`hilo_ranges_total{collection="orders"}`:                                       2,
+			`hilo_waits_total{collection="orders"}`:                                        2,
+			`hilo_greatest_number{collection="orders"}`:                                    64,
+			`hilo_headroom_ratio{collection="orders"}`:                                     0.936,
+			`hilo_collections`:                                                             1,
+			`hilo_server_up{server="redis"}`:                                               1,
+			`hilo_server_retry_seconds{server="redis"}`:                                    0,
+			`hilo_server_info{identities="",prefix="NorthServer/",server="redis",tag="A"}`: 1,
+			`hilo_epoch_jumps_total{evidence="epoch",server="redis"}`:                      0,
+			`hilo_identity_failures_total{kind="identities_elsewhere",server="redis"}`:     0,
+			`hilo_refill_failures_total{kind="unguarded",server="redis"}`:                  0,
+			`hilo_epoch_jumps_total{evidence="floor",server="redis"}`:                      0,
+			`hilo_epoch_jumps_total{evidence="missing",server="redis"}`:                    0,
+			`hilo_epoch_jumps_total{evidence="origin",server="redis"}`:                     0,
+			`hilo_refill_seconds{server="redis"}`:                                          2,
+			`hilo_identity_seconds{server="redis"}`:                                        2,
+			`hilo_refill_failures_total{kind="exhausted",server="redis"}`:                  0,
+			`hilo_identity_failures_total{kind="unavailable",server="redis"}`:              0,
+			`hilo_identity_failures_total{kind="not_durable",server="redis"}`:              0,
+			`hilo_refill_failures_total{kind="unavailable",server="redis"}`:                0,
+			`hilo_refill_failures_total{kind="prefix",server="redis"}`:                     0,
+			`hilo_refill_failures_total{kind="mixed",server="redis"}`:                      0,
+			`hilo_refill_failures_total{kind="corrupt",server="redis"}`:                    0,
+			`hilo_refill_failures_total{kind="not_seeded",server="redis"}`:                 0,
+			`hilo_refill_failures_total{kind="not_durable",server="redis"}`:                0,
+			`hilo_identity_failures_total{kind="not_seeded",server="redis"}`:               0,
+			`hilo_identity_failures_total{kind="exhausted",server="redis"}`:                0,
+			`hilo_identity_failures_total{kind="corrupt",server="redis"}`:                  0,
+			`hilo_identity_failures_total{kind="prefix",server="redis"}`:                   0,
+			`hilo_identity_failures_total{kind="mixed",server="redis"}`:                    0,
 		})
+		if age, there := got[`hilo_server_answer_age_seconds{server="redis"}`]; !there || age < 0 {
+			t.Errorf("answer age %v (there: %v)", age, there)
+		}
 		if runway := got[`hilo_runway_seconds{collection="orders"}`]; runway <= 0 {
 			t.Errorf("runway %v", runway)
 		}
@@ -89,7 +95,7 @@ func TestFailuresAndJumpsAreCountedByTheirKind(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		ids := newAllocator(t, client, allocator.Options{MinCapacity: 1, MaxCapacity: 1, Limit: 5000})
+		ids := newAllocator(t, client, allocator.Options{MinCapacity: 1, MaxCapacity: 1, Limit: 5000, GuardGap: 1})
 		collector := newCollector(t, metrics.Options{}, ids)
 		orders, err := ids.Collection("orders")
 		if err != nil {
@@ -208,13 +214,45 @@ func TestServersHaveTheirNames(t *testing.T) {
 	north.Kill()
 	take(t, ids, "orders", 1)
 	gather(t, newCollector(t, metrics.Options{}, ids)).want(t, map[string]float64{
-		`hilo_server_up{server="north"}`:                                0,
-		`hilo_server_up{server="so�th"}`:                                1,
-		`hilo_server_info{prefix="SouthServer/",server="so�th",tag=""}`: 1,
-		`hilo_refill_seconds{server="north"}`:                           1,
-		`hilo_refill_failures_total{kind="unavailable",server="north"}`: 1,
-		`hilo_refill_seconds{server="so�th"}`:                           1,
+		`hilo_server_up{server="north"}`:                                              0,
+		`hilo_server_up{server="so�th"}`:                                              1,
+		`hilo_server_info{identities="",prefix="SouthServer/",server="so�th",tag=""}`: 1,
+		`hilo_refill_seconds{server="north"}`:                                         1,
+		`hilo_refill_failures_total{kind="unavailable",server="north"}`:               1,
+		`hilo_refill_seconds{server="so�th"}`:                                         1,
 	})
+}
+
+// TestAStandbyThatIsAwayIsNotUp: nobody asked it for a number. South says that it is the home of identities.
+func TestAStandbyThatIsAwayIsNotUp(t *testing.T) {
+	t.Parallel()
+	north, south, dead := redistest.StartMini(t), redistest.StartMini(t), redistest.StartMini(t)
+	setPrefix(t, north.Client(t), prefix.Server{ServerPrefix: "NorthServer/"})
+	setPrefix(t, south.Client(t), prefix.Server{ServerPrefix: "SouthServer/", Identities: true})
+	dead.Kill()
+	ids, err := allocator.NewMulti([]allocator.Server{
+		{Name: "north", Client: north.Client(t)}, {Name: "south", Client: south.Client(t)}, {Name: "dead", Client: dead.Client(t)},
+	}, allocator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ids.Close(context.Background()) }()
+	take(t, ids, "orders", 1)
+	got := gather(t, newCollector(t, metrics.Options{}, ids))
+	got.want(t, map[string]float64{
+		`hilo_server_up{server="north"}`:                                                  1,
+		`hilo_server_up{server="south"}`:                                                  1,
+		`hilo_server_up{server="dead"}`:                                                   0,
+		`hilo_refill_seconds{server="dead"}`:                                              0,
+		`hilo_refill_seconds{server="south"}`:                                             0,
+		`hilo_server_info{identities="here",prefix="SouthServer/",server="south",tag=""}`: 1,
+	})
+	if _, there := got[`hilo_server_answer_age_seconds{server="dead"}`]; there {
+		t.Error("there is an answer of a server that never gave one")
+	}
+	if _, there := got[`hilo_server_answer_age_seconds{server="south"}`]; !there {
+		t.Error("the answer of a standby is not there")
+	}
 }
 
 func TestSettingsOutOfRangeAreRefused(t *testing.T) {

@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// The metrics. The README says of each what to do about it.
+// The metrics. README.md says of each what to do about it.
 var (
 	issued   = desc("hilo_ids_issued_total", "Numbers handed out to callers.", "collection")
 	reserved = desc("hilo_ids_reserved_total", "Numbers in the ranges that were got from servers.", "collection")
@@ -17,9 +17,10 @@ var (
 
 	collectionsUsed = desc("hilo_collections", "Collections that were used, also those without series of their own.")
 
-	up               = desc("hilo_server_up", "1 where the latest attempt was served or none was made yet, else 0.", "server")
+	up               = desc("hilo_server_up", "1 where the server answered last or was not asked yet, else 0; those that are not used are asked every 10 s.", "server")
 	retry            = desc("hilo_server_retry_seconds", "How long until a server that failed is asked again.", "server")
-	info             = desc("hilo_server_info", "What a server adds to identifiers; always 1.", "server", "prefix", "tag")
+	info             = desc("hilo_server_info", "What a server adds to identifiers, and whether it is the home of identities; always 1.", "server", "prefix", "tag", "identities")
+	answerAge        = desc("hilo_server_answer_age_seconds", "How long ago a server answered last; absent where it never did.", "server")
 	jumps            = desc("hilo_epoch_jumps_total", "Times that a counter jumped ahead because a server may have lost writes.", "server", "evidence")
 	refills          = desc("hilo_refill_seconds", "How long attempts to get a range took, failed or not.", "server")
 	refillFailures   = desc("hilo_refill_failures_total", "Attempts to get a range that failed.", "server", "kind")
@@ -29,7 +30,7 @@ var (
 
 var allDescs = []*prometheus.Desc{
 	issued, reserved, returned, burnt, held, ranges, waits, runway, greatest, headroom, collectionsUsed,
-	up, retry, info, jumps, refills, refillFailures, identities, identityFailures,
+	up, retry, info, answerAge, jumps, refills, refillFailures, identities, identityFailures,
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {

@@ -21,6 +21,8 @@ type serverSums struct {
 	up       bool
 	retry    time.Duration
 	adds     map[prefix.Server]bool
+	answered bool
+	age      time.Duration // of the oldest answer
 	jumps    map[allocator.Evidence]int64
 	attempts [2]attempts // refills, identities
 }
@@ -66,14 +68,7 @@ func used(all []allocator.Stats) int {
 }
 
 func (s *collectionSums) add(c *allocator.CollectionStats, limit int64) {
-	s.Ranges += c.Ranges
-	s.Reserved += c.Reserved
-	s.Issued += c.Issued
-	s.Returned += c.Returned
-	s.Burnt += c.Burnt
-	s.Held += c.Held
-	s.Waits += c.Waits
-	s.Greatest = max(s.Greatest, c.Greatest)
+	s.Add(*c)
 	s.headroom = min(s.headroom, 1-float64(c.Greatest)/float64(limit))
 	if c.Runway < math.MaxInt64 {
 		s.runway = min(s.runway, c.Runway.Seconds())
@@ -99,6 +94,9 @@ func (s *collectionSums) send(metrics chan<- prometheus.Metric, label string) {
 	}
 }
 
+// homes is how the home of identities is told in a label: as in its key.
+var homes = map[bool]string{true: "here", false: ""}
+
 func newServerSums() *serverSums {
 	s := &serverSums{up: true, adds: make(map[prefix.Server]bool), jumps: make(map[allocator.Evidence]int64)}
 	for i := range s.attempts {
@@ -111,6 +109,9 @@ func newServerSums() *serverSums {
 func (s *serverSums) add(one *allocator.ServerStats) {
 	s.up = s.up && one.Up
 	s.retry = max(s.retry, one.RetryIn)
+	if one.Answered {
+		s.answered, s.age = true, max(s.age, one.AnswerAge)
+	}
 	if one.Known {
 		s.adds[one.Adds] = true
 	}
@@ -129,7 +130,10 @@ func (s *serverSums) send(metrics chan<- prometheus.Metric, label string) {
 	metrics <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, isUp, label)
 	metrics <- prometheus.MustNewConstMetric(retry, prometheus.GaugeValue, s.retry.Seconds(), label)
 	for adds := range s.adds {
-		metrics <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, label, valid(adds.ServerPrefix), adds.NodeTag)
+		metrics <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, label, valid(adds.ServerPrefix), adds.NodeTag, homes[adds.Identities])
+	}
+	if s.answered {
+		metrics <- prometheus.MustNewConstMetric(answerAge, prometheus.GaugeValue, s.age.Seconds(), label)
 	}
 	for evidence, n := range s.jumps {
 		metrics <- prometheus.MustNewConstMetric(jumps, prometheus.CounterValue, float64(n), label, string(evidence))

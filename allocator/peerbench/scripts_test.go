@@ -13,12 +13,12 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestTenMillionIdentifiersTakeFortyScripts(t *testing.T) {
+func TestTenMillionIdentifiersTakeThirtySixScripts(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		const (
 			identifiers = 10_000_000
-			most        = 40
+			most        = 36
 		)
 		client := s.Client(t)
 		sent := new(sentCommands)
@@ -44,8 +44,8 @@ func TestTenMillionIdentifiersTakeFortyScripts(t *testing.T) {
 
 		byName, dials := sent.count()
 		t.Logf("%d identifiers took %v on %d connections", identifiers, byName, dials)
-		if got := byName["evalsha"] + byName["eval"]; got > most {
-			t.Errorf("%d scripts were sent, want at most %d", got, most)
+		if got := byName["evalsha"]; got > most { // an eval follows one that did not run: the server did not know it yet
+			t.Errorf("%d scripts ran, want at most %d", got, most)
 		}
 		perConnection := map[string]int{"hello": 1, "client": 3} // what go-redis sends on each new one
 		for name, n := range byName {

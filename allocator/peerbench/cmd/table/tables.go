@@ -21,7 +21,10 @@ var tables = []struct {
 	{"Append", "A text in the caller's buffer", nanoseconds, modes[:], true, []string{"allocs/op"}},
 	{"Text", "A text", nanoseconds, modes[:], true, []string{"allocs/op"}},
 	{"FullSpeed", "64 workers at full speed", "ids/s", plain, true, nil},
+	{"HTTP", "32 kept-alive connections, one identifier a request", "ids/s", plain, true, []string{"allocs/op"}},
 	{"ServerTime", "How long a script keeps the server busy", "us/script", plain, false, nil},
+	{"Warm", "Until each of 10,000 collections has a range in hand", nanoseconds, plain, true, nil},
+	{"FleetStart", "A fleet that starts all at once, each allocator with 5 collections", "ids/s", plain, false, []string{"p50-ms", "p99-ms", "us/script"}},
 	{"Workers", "1 to 64 workers on one collection, `Collection.Next`", nanoseconds, plain, false, []string{"ids/s", "scripts/Mids"}},
 	{"Collections", "1 to 100,000 collections in one allocator, `Allocator.Next`", nanoseconds, plain, false, []string{"scripts/Mids", "B/collection"}},
 	{"Ranges", "Ranges from 32 to 1,048,576, `Collection.Next`", nanoseconds, plain, false, []string{"ids/s", "scripts/Mids"}},
@@ -65,6 +68,8 @@ var limits = []struct {
 	{"Text", "Allocator.Next", "Collection.Next", nanoseconds, modes, false, 1.5},
 	{"Text", "Batch.Strings of 1000", "Collection.Next", nanoseconds, modes, false, 0.5},
 	{"FullSpeed", "Collection.NextNumber", "INCR", idsPerSecond, [3]setting{0: {"", 1}, 2: {"", 2}}, true, 1000},
+	{"HTTP", "gateway", "net.http with the same answer", idsPerSecond, [3]setting{0: {"", 1}, 2: {"", 2}}, true, 0.7},
+	{"Warm", "Allocator.Warm", "Allocator.Next", nanoseconds, [3]setting{{"", 1}, {"", 2}}, false, 0.2},
 	{"ServerTime", "*/next", "*/HINCRBY and HGET", "us/script", [3]setting{{"", 1}, {"", 2}}, false, 8},
 }
 

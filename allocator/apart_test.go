@@ -1,0 +1,127 @@
+package allocator
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// farApart is a gap so large that two lives which jump by it do not meet by chance: the places are spread over 64 of them.
+// With the default, numbers as many as these tests take would meet in one run of some hundred.
+const farApart = 1 << 32
+
+// ranges takes n ranges of 32 numbers, with a request each and no other beside.
+func ranges(t *testing.T, a *Allocator, n int) (numbers []int64) {
+	t.Helper()
+	c := mustCollection(t, a, "orders")
+	for range n {
+		batch, err := c.Take(t.Context(), 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for number := batch.Range().Low; number <= batch.Range().High; number++ {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
+}
+
+// jumpedFrom is where the counter of "orders" stood when it jumped, by the log. That two jumps began at the same place is
+// what makes tests of them proofs: without the spread they end at the same place, too.
+func jumpedFrom(t *testing.T, logs *observer.ObservedLogs) int64 {
+	t.Helper()
+	jumps := logs.FilterMessageSnippet("jumped").All()
+	if len(jumps) != 1 {
+		t.Fatalf("logged %v", logs.All())
+	}
+	fields := jumps[0].ContextMap()
+	if fields["evidence"] != string(EvidenceOrigin) {
+		t.Errorf("the evidence is %v", fields)
+	}
+	return fields["low"].(int64) - 1 - fields["jump"].(int64)
+}
+
+// numbersOfANewClient takes numbers of a client without a floor, and gives where its first range jumped from.
+func numbersOfANewClient(t *testing.T, s *redistest.Server) (numbers []int64, from int64) {
+	t.Helper()
+	log, logs := observed()
+	numbers = ranges(t, mustNew(t, s.Client(t), Options{GuardGap: farApart, Logger: log}), 100)
+	return numbers, jumpedFrom(t, logs)
+}
+
+// Nobody fences the old primary: it is started again and takes requests beside the replica that was promoted. Both have
+// the same counter, and both see that the other one, or the life before, gave the last numbers.
+func TestAnOldPrimaryBesideItsSuccessorGivesOtherNumbers(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			primary := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always")
+			replica := redistest.StartReplica(t, primary)
+			old := mustNew(t, primary.Client(t), Options{GuardGap: farApart})
+			numbers := ranges(t, old, 100)
+			stands := mustCounter(t, primary, "orders")
+			replica.Await("to have all", func(ctx context.Context) bool {
+				return replica.Client(t).HGet(ctx, "{Raven}/HiLo/orders", "Lease").Val() == primary.Client(t).HGet(ctx, "{Raven}/HiLo/orders", "Lease").Val()
+			})
+			primary.Kill()
+			replica.Promote()
+			primary.Restart()
+			beside, from := numbersOfANewClient(t, primary)
+			after, alike := numbersOfANewClient(t, replica)
+			if from != alike || from != stands.Max {
+				t.Errorf("the one jumped from %d, the other from %d, and both stood at %d: that proves nothing", from, alike, stands.Max)
+			}
+			numbers = append(numbers, ranges(t, old, 100)...) // a living client goes on beside them
+			wantDistinct(t, slices.Concat(numbers, beside, after))
+		})
+	}
+}
+
+// A server is started from one snapshot, runs for a while, and is started from the same snapshot again.
+func TestTwoStartsFromOneSnapshotGiveOtherNumbers(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		numbers := ranges(t, mustNew(t, s.Client(t), Options{GuardGap: farApart}), 10)
+		if err := s.Client(t).Save(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		s.Restart()
+		first, from := numbersOfANewClient(t, s)
+		s.Restart()
+		second, alike := numbersOfANewClient(t, s)
+		if from != alike {
+			t.Errorf("the one life jumped from %d, the other from %d: that proves nothing", from, alike)
+		}
+		wantDistinct(t, slices.Concat(numbers, first, second))
+	})
+}
+
+// The counter is lost, one client goes on above what it was given; it is lost again, and another client, which was given
+// about as much before, does the same.
+func TestACounterThatIsLostTwiceBetweenTwoLivingClientsGivesOtherNumbers(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		clients := []*Allocator{mustNew(t, client, Options{GuardGap: farApart}), mustNew(t, client, Options{GuardGap: farApart})}
+		numbers := slices.Concat(ranges(t, clients[0], 10), ranges(t, clients[1], 1)) // so that their floors are close
+		for range 12 {
+			for _, a := range clients {
+				if n, err := client.Del(t.Context(), "{Raven}/HiLo/orders").Result(); n != 1 || err != nil {
+					t.Fatal(n, err)
+				}
+				numbers = append(numbers, ranges(t, a, 10)...)
+			}
+		}
+		wantDistinct(t, numbers)
+		for i, a := range clients {
+			if jumps := a.Stats().Servers[0].Jumps[EvidenceMissing]; jumps != 12 {
+				t.Errorf("client %d saw %d of 12 losses", i, jumps)
+			}
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package allocator
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// givenTexts are identifiers, each of which may come once.
+type givenTexts map[string]bool
+
+func (all givenTexts) add(t *testing.T, id string) {
+	t.Helper()
+	if all[id] {
+		t.Fatalf("%s was given twice", id)
+	}
+	all[id] = true
+}
+
+func (all givenTexts) next(t *testing.T, a *Allocator) string {
+	t.Helper()
+	id, err := a.Next(t.Context(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.add(t, id)
+	return id
+}
+
+func (all givenTexts) identity(t *testing.T, a *Allocator) int64 {
+	t.Helper()
+	n, err := a.NextIdentity(t.Context(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.add(t, "orders/"+strconv.FormatInt(n, 10))
+	return n
+}
+
+// A server that gave bare identifiers is given a prefix. Bare ranges are still in hand then, and are used up while the
+// identity of the same name is.
+func TestAnIdentityGoesOnAboveWhatWasGivenBare(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(t *testing.T, s *redistest.Server){
+		"the prefix is set by an Admin": func(t *testing.T, s *redistest.Server) { setHome(t, s, "NorthServer/") },
+		"the prefix is set by hand": func(t *testing.T, s *redistest.Server) {
+			if err := s.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "NorthServer/", "Identities", "here").Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			goesOnAboveBare(t, set)
+		})
+	}
+}
+
+func goesOnAboveBare(t *testing.T, set func(t *testing.T, s *redistest.Server)) {
+	t.Helper()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		opts := Options{MinCapacity: 64, MaxCapacity: 64, Runway: time.Nanosecond}
+		workers := []*Allocator{mustNew(t, client, opts), mustNew(t, client, opts)}
+		given := givenTexts{}
+		for range 40 {
+			for _, a := range workers {
+				given.next(t, a)
+			}
+		}
+		set(t, s)
+		late := mustNew(t, client, opts)
+		bare := 0
+		for i := range 200 {
+			n := given.identity(t, late)
+			if reserved, _ := client.HGet(t.Context(), "{Raven}/HiLo/orders", "Bare").Int64(); i == 0 && n != reserved+1 {
+				t.Errorf("the first identity is %d, and %d is the greatest number of a bare range", n, reserved)
+			}
+			for _, a := range workers {
+				if !strings.Contains(given.next(t, a), "NorthServer") {
+					bare++
+				}
+			}
+		}
+		if bare == 0 {
+			t.Error("no bare range was still in hand: that proves less")
+		}
+
+		// The counter's note of what it gave bare is what keeps them apart.
+		client.HDel(t.Context(), "{Raven}/HiLo/orders", "Bare")
+		client.Del(t.Context(), "{Raven}/Identities/orders")
+		if n := mustNewIdentity(t, s, "orders"); !given["orders/"+strconv.FormatInt(n, 10)] {
+			t.Errorf("without the note it is %d, which nobody has", n)
+		}
+	})
+}
+
+func mustNewIdentity(t *testing.T, s *redistest.Server, name string) int64 {
+	t.Helper()
+	n, err := mustNew(t, s.Client(t), Options{}).NextIdentity(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// What an earlier version gave bare, and what a hand set, is noted when the prefix is set.
+func TestStateOfAnEarlierVersionIsTakenForBare(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		want int64
+		set  func(t *testing.T, m *Admin)
+	}{
+		{"a prefix is set", 4001, func(t *testing.T, m *Admin) {
+			if err := m.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: "NorthServer/", Identities: true}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a tag is set, and then the home", 4001, func(t *testing.T, m *Admin) {
+			for _, home := range []bool{false, true} {
+				if err := m.SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A", Identities: home}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+		{"nothing notes it", 1, func(t *testing.T, m *Admin) {
+			if err := m.client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NodeTag", "A", "Identities", "here").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 4000, "Name", "Orders", "Ranges", 125, "Epoch", 0)
+				client.HSet(t.Context(), "{Raven}/HiLo/people", "Max", 4000)
+				test.set(t, mustAdmin(t, s, ""))
+				for _, name := range []string{"orders", "people"} {
+					if n := mustNewIdentity(t, s, name); n != test.want {
+						t.Errorf("%s: %d, want %d", name, n, test.want)
+					}
+				}
+				if n := mustNewIdentity(t, s, "companies"); n != 1 {
+					t.Errorf("a name without a counter: %d", n)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,222 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// A ring leads the counter to another shard when its own is away, where it begins anew. So it is refused; made to be used
+// all the same, it gives numbers twice.
+func TestARingIsRefusedSinceItGivesNumbersTwice(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		_, south := masters(t, s)
+		shards := map[string]*redistest.Server{"north": s, "south": south}
+		for _, shard := range shards {
+			setPrefix(t, shard, "")
+		}
+		ring := redis.NewRing(&redis.RingOptions{
+			Addrs: map[string]string{"north": s.HostPort(), "south": south.HostPort()}, MaxRetries: -1, HeartbeatFrequency: time.Millisecond,
+		})
+		t.Cleanup(func() { _ = ring.Close() })
+		for name, refused := range map[string]func() error{
+			"New":      func() error { _, err := New(ring, Options{}); return err },
+			"NewMulti": func() error { _, err := NewMulti([]Server{{Client: ring}}, Options{}); return err },
+			"NewAdmin": func() error { _, err := NewAdmin(ring, ""); return err },
+		} {
+			if err := refused(); !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), "Ring") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+
+		opts, err := Options{}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := func() int64 {
+			a := newAllocator(opts, &server{backend: newBackend(ring, opts), namespace: opts.Namespace, longest: longestBackoff})
+			t.Cleanup(func() { _ = a.Close(context.Background()) })
+			return untilServed(t, a)
+		}
+		if n := first(); n != 1 {
+			t.Fatal(n)
+		}
+		for _, shard := range shards {
+			if shard.Client(t).Exists(t.Context(), "{Raven}/HiLo/orders").Val() == 1 {
+				shard.Kill()
+			}
+		}
+		if n := first(); n != 1 {
+			t.Errorf("through the ring came %d: why is it refused?", n)
+		}
+	})
+}
+
+// The reply to a forced seed is lost. Before go-redis sends it again, a range is taken by somebody who knows of nothing.
+func TestAForcedSeedWhoseReplyIsLostActsOnce(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name       string
+		stood, max int64
+	}{
+		{"it lowers", 1000, 100},
+		{"it raises", 100, 1000},
+		{"it leaves the counter as it is", 100, 100},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				for kind, of := range map[string]struct {
+					seed func(m *Admin) func(context.Context, string, int64, bool) (int64, error)
+					take func(a *Allocator) (Range, error)
+				}{
+					"a collection": {func(m *Admin) func(context.Context, string, int64, bool) (int64, error) { return m.Seed }, func(a *Allocator) (Range, error) {
+						c, _ := a.Collection("orders")
+						batch, err := c.Take(t.Context(), 32)
+						return batch.Range(), err
+					}},
+					"an identity": {func(m *Admin) func(context.Context, string, int64, bool) (int64, error) { return m.SeedIdentity }, func(a *Allocator) (Range, error) {
+						return a.NextIdentities(t.Context(), "orders", 32)
+					}},
+				} {
+					client := s.Client(t)
+					client.FlushAll(t.Context())
+					if _, err := of.seed(mustAdmin(t, s, ""))(t.Context(), "orders", test.stood, true); err != nil { // the script is known from here on
+						t.Fatal(err)
+					}
+					proxy := redistest.NewProxy(t, s)
+					taken := make(chan struct{}) // only then the request is sent again
+					opts := proxy.Options()
+					again := false
+					opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+						if again {
+							<-taken
+						}
+						again = true
+						return new(net.Dialer).DialContext(ctx, network, addr)
+					}
+					behind := redis.NewClient(opts)
+					t.Cleanup(func() { _ = behind.Close() })
+					m, err := NewAdmin(behind, "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					dropped := proxy.DropReply("evalsha")
+					done := make(chan error, 1)
+					go func() {
+						_, err := of.seed(m)(t.Context(), "orders", test.max, true)
+						done <- err
+					}()
+					<-dropped
+					first, err := of.take(mustNew(t, client, Options{}))
+					if err != nil || first.Low != test.max+1 {
+						t.Fatalf("%s: %v, %v", kind, first, err)
+					}
+					close(taken)
+					if err := <-done; !errors.Is(err, ErrChanged) {
+						t.Errorf("%s: the seed says %v", kind, err)
+					}
+					if second, err := of.take(mustNew(t, client, Options{})); err != nil || second.Low != first.High+1 {
+						t.Errorf("%s: %v and then %v, %v", kind, first, second, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A master that came back empty gives bare numbers, and so may another one.
+func TestAnEmptiedMasterGivesNothingWhereAPrefixIsRequired(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		var bare, safe []*Allocator
+		for _, one := range []*redistest.Server{north, south} {
+			client := one.Client(t)
+			bare = append(bare, mustNew(t, client, Options{}))
+			safe = append(safe, mustNew(t, client, Options{RequirePrefix: true}))
+			if id, err := safe[len(safe)-1].Next(t.Context(), "users"); err != nil || !strings.HasSuffix(id, "Server/1") {
+				t.Errorf("%s, %v", id, err)
+			}
+			client.FlushAll(t.Context())
+		}
+		for _, a := range safe {
+			for name, ask := range map[string]func() error{
+				"Next":             func() error { _, err := a.Next(t.Context(), "orders"); return err },
+				"NextNumber":       func() error { _, err := a.NextNumber(t.Context(), "orders"); return err },
+				"Take":             func() error { _, err := mustCollection(t, a, "orders").Take(t.Context(), 7); return err },
+				"NextIdentity":     func() error { _, err := a.NextIdentity(t.Context(), "companies"); return err },
+				"NextFreeIdentity": func() error { _, _, err := a.NextFreeIdentity(t.Context(), "companies", nothingTaken); return err },
+				"Resolve":          func() error { _, err := a.Resolve(t.Context(), "companies/"); return err },
+			} {
+				if err := ask(); !errors.Is(err, ErrPrefixMissing) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+		for _, a := range bare {
+			if id, err := a.Next(t.Context(), "orders"); id != "orders/1" || err != nil {
+				t.Errorf("where none is required: %s, %v", id, err)
+			}
+		}
+		m := mustAdmin(t, north, "")
+		if err := m.SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A"}); err != nil {
+			t.Fatal(err)
+		}
+		if id, err := safe[0].Next(t.Context(), "people"); id != "people/1-A" || err != nil {
+			t.Errorf("with a tag: %s, %v", id, err)
+		}
+	})
+}
+
+// The user of one client may not ask INFO: it would not see that the server was restarted since the others were served.
+func TestAClientThatMayNotAskInfoDoesNotWalkPastTheGuard(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		operator := s.Client(t)
+		rule := []any{"ACL", "SETUSER", "blind"}
+		for _, word := range workerACL {
+			if word != "+info" {
+				rule = append(rule, word)
+			}
+		}
+		if err := operator.Do(t.Context(), rule...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		opts := s.Options()
+		opts.Username, opts.Password = "blind", "secret"
+		client := redis.NewClient(opts)
+		t.Cleanup(func() { _ = client.Close() })
+		seeing, blind := mustNew(t, operator, Options{}), mustNew(t, client, Options{})
+		for name, ask := range map[string]func(a *Allocator) error{
+			"{Raven}/HiLo/orders":          func(a *Allocator) error { _, err := a.Next(t.Context(), "orders"); return err },
+			"{Raven}/Identities/companies": func(a *Allocator) error { _, err := a.NextIdentity(t.Context(), "companies"); return err },
+			"{Raven}/ServerSide":           func(a *Allocator) error { _, err := a.Resolve(t.Context(), "people/"); return err },
+		} {
+			if err := ask(seeing); err != nil {
+				t.Fatal(err)
+			}
+			before := operator.HGetAll(t.Context(), name).Val()
+			if err := ask(blind); !errors.Is(err, ErrUnguarded) || !strings.Contains(err.Error(), "+info") || !strings.Contains(err.Error(), "Origin") {
+				t.Errorf("%s: %v", name, err)
+			}
+			if after := operator.HGetAll(t.Context(), name).Val(); len(before) == 0 || before["Max"]+before["Value"] != after["Max"]+after["Value"] {
+				t.Errorf("%s: it was moved from %v to %v", name, before, after)
+			}
+			operator.HDel(t.Context(), name, "Origin") // the way out that the error names
+			if err := ask(blind); err != nil {
+				t.Errorf("%s, without its Origin: %v", name, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway"
+	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis reports what tests bring about on purpose
+	goleak.VerifyTestMain(m)
+}
+
+// serverKey says what the server adds.
+const serverKey = "{Raven}/ServerPrefixForHilo"
+
+// door is a gateway over one server.
+type door struct {
+	http.Handler
+	t      testing.TB
+	client *redis.Client
+	ids    *allocator.Allocator
+}
+
+// open makes a gateway for the plain API and the database Shop, over a server
+// with the prefix NorthServer/ and the tag A that is the home of identities.
+func open(t testing.TB, s *redistest.Server, change ...func(*allocator.Options, *gateway.Options)) *door {
+	t.Helper()
+	options := s.Options()
+	options.MaxRetries = -1
+	options.ContextTimeoutEnabled = true
+	d := &door{t: t, client: redis.NewClient(options)}
+	d.set(serverKey, "ServerPrefix", "NorthServer/", "NodeTag", "A", "Identities", "here")
+	idsOptions := allocator.Options{RefillTimeout: 10 * time.Second}
+	opts := gateway.Options{
+		Masters: []gateway.Master{{Client: d.client}},
+		RavenDB: &ravendb.Options{Client: d.client, Databases: map[string]string{"Shop": "Raven"}},
+		Timeout: 20 * time.Second,
+	}
+	for _, c := range change {
+		c(&idsOptions, &opts)
+	}
+	var err error
+	if d.ids, err = allocator.New(d.client, idsOptions); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = d.ids.Close(ctx) // its server may be gone
+		_ = d.client.Close()
+	})
+	if d.Handler, err = gateway.New(d.ids, opts); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d *door) set(key string, fields ...any) {
+	d.t.Helper()
+	if err := d.client.HSet(context.Background(), key, fields...).Err(); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// answer is what was answered.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (d *door) send(method, target string, change ...func(*http.Request)) answer {
+	d.t.Helper()
+	request := httptest.NewRequestWithContext(d.t.Context(), method, target, nil)
+	for _, c := range change {
+		c(request)
+	}
+	recorder := httptest.NewRecorder()
+	d.ServeHTTP(recorder, request)
+	body, err := io.ReadAll(recorder.Result().Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return answer{recorder.Code, recorder.Result().Header, strings.TrimSpace(string(body))}
+}
+
+func (d *door) post(target string) answer { d.t.Helper(); return d.send(http.MethodPost, target) }
+func (d *door) get(target string) answer  { d.t.Helper(); return d.send(http.MethodGet, target) }
+
+func decode[T any](t testing.TB, text string) (value T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return value
+}
+
+// given is the identifiers of an answer that has to be one.
+func given(t testing.TB, a answer) []string {
+	t.Helper()
+	if a.status != http.StatusOK {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	return decode[struct{ IDs []string }](t, a.body).IDs
+}
+
+// refused demands a problem.
+func refused(t testing.TB, a answer, status int, kind string) {
+	t.Helper()
+	p := decode[struct {
+		Type, Title, Detail string
+		Status              int
+	}](t, a.body)
+	if a.status != status || p.Status != status || p.Type != kind || p.Title == "" || p.Detail == "" ||
+		a.header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%d %v %s\nwant %d %s", a.status, a.header, a.body, status, kind)
+	}
+	if retry := a.header.Get("Retry-After"); (retry != "") != (status == http.StatusServiceUnavailable) {
+		t.Errorf("%d: Retry-After is %q", a.status, retry)
+	}
+}

@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/allocator/metrics"
+)
+
+// measured counts what the gateway answers.
+type measured struct {
+	registry *prometheus.Registry
+	log      *zap.Logger
+	requests *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	refusals *prometheus.CounterVec
+	under    prometheus.Gauge
+	series   sync.Map // answered -> series: looking them up by label takes longer
+	writers  sync.Pool
+}
+
+// answered names a series.
+type answered struct {
+	route  string
+	status int
+}
+
+type series struct {
+	requests prometheus.Counter
+	took     prometheus.Observer
+	refusals prometheus.Counter // nil: it was none
+}
+
+func newMeasured(g *gateway) (*measured, error) {
+	ids, err := metrics.New(metrics.Options{}, g.ids)
+	if err != nil {
+		return nil, err
+	}
+	m := &measured{
+		registry: prometheus.NewRegistry(),
+		log:      g.opts.Logger,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hilo_gateway_requests_total", Help: "Requests that were answered, by route and status.",
+		}, []string{"route", "code"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "hilo_gateway_request_seconds", Help: "How long requests took, by route.",
+			Buckets: []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5},
+		}, []string{"route"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hilo_gateway_refusals_total", Help: "Requests that were refused, by reason: the caller's fault, no sign-in, too large, a rule, or no server.",
+		}, []string{"reason"}),
+		under: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "hilo_gateway_requests_under_way", Help: "Requests that are not answered yet.",
+		}),
+	}
+	all := []prometheus.Collector{
+		ids, m.requests, m.took, m.refusals, m.under,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	}
+	if g.raven != nil {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "hilo_gateway_jumps_total", Help: "Jumps of counters that RavenDB's clients use, on evidence of lost writes.",
+		}, func() float64 { return float64(g.raven.Jumps()) }))
+	}
+	for _, c := range append(all, g.opts.Collectors...) {
+		if err := m.registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	for _, reason := range []string{"request", "sign-in", "size", "rule", "server"} {
+		m.refusals.WithLabelValues(reason)
+	}
+	return m, nil
+}
+
+func (m *measured) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(m.log)})
+}
+
+// measuring is a ResponseWriter that knows what was written.
+type measuring struct {
+	http.ResponseWriter
+	status int
+	began  time.Time
+}
+
+func (w *measuring) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *measuring) Write(text []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(text)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *measuring) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (m *measured) begin(w http.ResponseWriter) *measuring {
+	m.under.Inc()
+	writer, ok := m.writers.Get().(*measuring)
+	if !ok {
+		writer = new(measuring)
+	}
+	*writer = measuring{ResponseWriter: w, began: time.Now()}
+	return writer
+}
+
+// end counts a request. Its route is the pattern that it matched, of which there
+// are few, and not its path.
+func (m *measured) end(w *measuring, r *http.Request) {
+	m.under.Dec()
+	key := answered{r.Pattern, w.status}
+	if key.route == "" || key.route == "/" {
+		key.route = "other"
+	}
+	found, ok := m.series.Load(key)
+	if !ok {
+		found, _ = m.series.LoadOrStore(key, m.newSeries(key))
+	}
+	s := found.(series)
+	s.requests.Inc()
+	s.took.Observe(time.Since(w.began).Seconds())
+	if s.refusals != nil {
+		s.refusals.Inc()
+	}
+	w.ResponseWriter = nil
+	m.writers.Put(w)
+}
+
+func (m *measured) newSeries(of answered) series {
+	code := strconv.Itoa(of.status)
+	if of.status == 0 { // the caller left
+		code = "none"
+	}
+	s := series{requests: m.requests.WithLabelValues(of.route, code), took: m.took.WithLabelValues(of.route)}
+	if reason := refusal(of.status); reason != "" {
+		s.refusals = m.refusals.WithLabelValues(reason)
+	}
+	return s
+}
+
+// refusal is why a status was answered; "" for no refusal.
+func refusal(status int) string {
+	switch {
+	case status < 400:
+		return ""
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return "sign-in"
+	case status == http.StatusRequestEntityTooLarge || status == http.StatusRequestURITooLong:
+		return "size"
+	case status == http.StatusServiceUnavailable:
+		return "server"
+	case status == http.StatusConflict || status == http.StatusUnprocessableEntity || status == http.StatusInternalServerError:
+		return "rule"
+	}
+	return "request"
+}

@@ -1,0 +1,130 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestAnOutageIsRiddenOut(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		d := open(t, s)
+		given(t, d.post("/v1/ids/orders"))
+		if a := d.get("/databases/Shop/hilo/next?tag=users"); a.status != 201 {
+			t.Fatalf("%+v", a)
+		}
+		s.Kill()
+		// What is in hand is given still.
+		for range 10 {
+			given(t, d.post("/v1/ids/orders"))
+		}
+		if a := d.get("/readyz"); a.status != 200 {
+			t.Errorf("%+v", a)
+		}
+		refused(t, d.post("/v1/ids/users"), 503, "ErrUnavailable")
+		refused(t, d.post("/v1/identities/companies"), 503, "ErrUnavailable")
+		refused(t, d.get("/v1/collections"), 503, "ErrUnavailable")
+		for _, tt := range []struct{ method, target string }{
+			{"GET", "/databases/Shop/hilo/next?tag=users"},
+			{"PUT", "/databases/Shop/hilo/return?tag=users&end=32&last=2"},
+			{"POST", "/databases/Shop/identity/next?name=companies%7C"},
+			{"POST", "/databases/Shop/identity/seed?name=companies%7C&value=5"},
+			{"GET", "/databases/Shop/debug/identities"},
+			{"GET", "/databases/Shop/healthcheck"},
+			{"GET", "/databases/Shop/stats"},
+			{"GET", "/cluster/node-info"},
+		} {
+			a := d.send(tt.method, tt.target)
+			if a.status != 503 || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, `"Message":"ErrUnavailable: `) {
+				t.Errorf("%s %s: %+v", tt.method, tt.target, a)
+			}
+		}
+		s.Restart()
+		d.set(serverKey, "NodeTag", "A", "Identities", "here")
+		awaitStatus(t, 200, func() answer { return d.post("/v1/ids/users") })
+		awaitStatus(t, 200, func() answer { return d.post("/v1/identities/companies") })
+		awaitStatus(t, 201, func() answer { return d.get("/databases/Shop/hilo/next?tag=products") })
+		if a := d.get("/databases/Shop/hilo/next?tag=users"); strings.Contains(a.body, `"Low":1,`) || a.status != 201 {
+			t.Errorf("the range that was given before the outage, again: %+v", a)
+		}
+	})
+}
+
+// awaitStatus asks until the answer has that status.
+func awaitStatus(t *testing.T, status int, ask func() answer) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for a := ask(); a.status != status; a = ask() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", a)
+		}
+	}
+}
+
+func TestAGatewayWithNothingInHandIsNotReadyWithoutAServer(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		d := open(t, s)
+		s.Kill()
+		a := d.get("/readyz")
+		if a.status != 503 || a.body != "no numbers in hand, and no server is up" {
+			t.Errorf("%+v", a)
+		}
+		if a := d.get("/healthz"); a.status != 200 || a.body != "alive" {
+			t.Errorf("%+v", a)
+		}
+		s.Restart()
+		awaitStatus(t, 200, func() answer { return d.get("/readyz") })
+	})
+}
+
+func TestACallerWhoLeavesIsToldNothing(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		d := open(t, s)
+		given(t, d.post("/v1/ids/users"))
+		s.Pause()
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		a := d.send("POST", "/v1/ids/orders", func(r *http.Request) { *r = *r.WithContext(ctx) })
+		if a.body != "" {
+			t.Errorf("%+v", a)
+		}
+		s.Resume()
+		awaitStatus(t, 200, func() answer { return d.post("/v1/ids/orders") })
+	})
+}
+
+func TestWhatIsAnsweredIsCounted(t *testing.T) {
+	t.Parallel()
+	d := open(t, redistest.StartMini(t))
+	given(t, d.post("/v1/ids/orders"))
+	given(t, d.post("/v1/ids/users"))
+	d.post("/v1/ids/a%20b")
+	d.get("/nothing")
+	d.get("/databases/Shop/hilo/next?tag=users")
+	d.get("/databases/Shop/docs")
+	text := d.get("/metrics").body
+	for _, want := range []string{
+		`hilo_gateway_requests_total{code="200",route="POST /v1/ids/{collection}"} 2`,
+		`hilo_gateway_requests_total{code="400",route="POST /v1/ids/{collection}"} 1`,
+		`hilo_gateway_requests_total{code="404",route="other"} 1`,
+		`hilo_gateway_requests_total{code="201",route="GET /databases/{database}/hilo/next"} 1`,
+		`hilo_gateway_requests_total{code="501",route="other"} 1`,
+		`hilo_gateway_request_seconds_count{route="POST /v1/ids/{collection}"} 3`,
+		`hilo_gateway_refusals_total{reason="request"} 3`,
+		`hilo_gateway_refusals_total{reason="server"} 0`,
+		`hilo_gateway_requests_under_way 1`,
+		`hilo_gateway_jumps_total 0`,
+		`collection="orders"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not there", want)
+		}
+	}
+}

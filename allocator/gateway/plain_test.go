@@ -1,0 +1,172 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestIdentifiersComeOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		d := open(t, s)
+		a := d.post("/v1/ids/orders")
+		if a.body != `{"ids":["orders/NorthServer/1-A"]}` || a.header.Get("Content-Type") != "application/json" ||
+			a.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%+v", a)
+		}
+		if got := given(t, d.post("/v1/ids/Orders?count=2")); !slices.Equal(got, []string{"Orders/NorthServer/33-A", "Orders/NorthServer/34-A"}) {
+			t.Errorf("%q", got)
+		}
+		var all []string
+		for range 3 {
+			all = append(all, given(t, d.post("/v1/ids/users?count=10000"))...)
+		}
+		for i, id := range all {
+			if id != fmt.Sprintf("users/NorthServer/%d-A", i+1) {
+				t.Fatalf("%d is %s", i, id)
+			}
+		}
+		if got := d.post("/v1/identities/companies?count=3"); got.body != `{"ids":["companies/1","companies/2","companies/3"]}` {
+			t.Errorf("%+v", got)
+		}
+		if got := given(t, d.post("/v1/identities/companies%7C")); got[0] != "companies/4" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestNamesAreWrittenAsJSON(t *testing.T) {
+	t.Parallel()
+	d := open(t, redistest.StartMini(t))
+	d.set(serverKey, "ServerPrefix", `\"<`)
+	for path, want := range map[string]string{
+		"%22a%5C": `"a\/\"<1-A`, "%3Cb%3E&": `<b>&/\"<1-A`, "Gr%C3%B6%C3%9Fe": `Größe/\"<1-A`,
+	} {
+		if got := given(t, d.post("/v1/ids/"+path)); got[0] != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestMostRequestsCostNoRoundTrip(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	d := open(t, s)
+	given(t, d.post("/v1/ids/orders"))
+	var scripts atomic.Int64
+	s.Hook(func(cmd string, _ []string) string {
+		if strings.HasPrefix(cmd, "EVAL") {
+			scripts.Add(1)
+		}
+		return ""
+	})
+	for range 2000 {
+		given(t, d.post("/v1/ids/orders?count=10"))
+	}
+	if n := scripts.Load(); n == 0 || n > 20 {
+		t.Errorf("%d requests to the server for 2,000", n)
+	}
+}
+
+func TestWhatIsRefusedIsAProblem(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		d := open(t, s, func(o *allocator.Options, _ *gateway.Options) { o.Limit = 40; o.RequireSeeded = true })
+		d.set("{Raven}/HiLo/orders", "Max", 39)
+		d.set("{Raven}/HiLo/broken", "Max", "x")
+		for _, tt := range []struct {
+			name, method, target string
+			status               int
+			kind                 string
+		}{
+			{"a name with white space", "POST", "/v1/ids/a%20b", 400, "ErrInvalidName"},
+			{"a name with CR LF", "POST", "/v1/ids/a%0D%0AX-Evil:%201", 400, "ErrInvalidName"},
+			{"a name with the separator", "POST", "/v1/ids/a%2Fb", 400, "ErrInvalidName"},
+			{"a long name", "POST", "/v1/ids/" + strings.Repeat("a", 129), 400, "ErrInvalidName"},
+			{"an identity with a bad name", "POST", "/v1/identities/%7C", 400, "ErrInvalidName"},
+			{"none", "POST", "/v1/ids/orders?count=0", 400, "ErrInvalidOptions"},
+			{"too many", "POST", "/v1/ids/orders?count=10001", 400, "ErrInvalidOptions"},
+			{"no number", "POST", "/v1/ids/orders?count=1e3", 400, "ErrInvalidOptions"},
+			{"no count", "POST", "/v1/ids/orders?count=", 400, "ErrInvalidOptions"},
+			{"two counts", "POST", "/v1/ids/orders?count=1&count=2", 400, "ErrInvalidOptions"},
+			{"another parameter", "POST", "/v1/ids/orders?cuont=5", 400, "ErrInvalidOptions"},
+			{"a percent sign that begins no escape", "POST", "/v1/ids/orders?count=%zz", 400, "ErrInvalidOptions"},
+			{"another method", "GET", "/v1/ids/orders", 405, "about:blank"},
+			{"another method still", "DELETE", "/v1/collections", 405, "about:blank"},
+			{"another path", "GET", "/v1/idz", 404, "about:blank"},
+			{"the root", "GET", "/", 404, "about:blank"},
+			{"not seeded", "POST", "/v1/ids/users", 422, "ErrNotSeeded"},
+			{"no such counter", "GET", "/v1/collections/users", 422, "ErrNotSeeded"},
+			{"no such master", "GET", "/v1/collections?server=x", 400, "ErrInvalidOptions"},
+			{"not what hilo writes", "POST", "/v1/ids/broken", 500, "ErrCorrupt"},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				refused(t, d.send(tt.method, tt.target), tt.status, tt.kind)
+			})
+		}
+		if got := given(t, d.post("/v1/ids/orders")); got[0] != "orders/NorthServer/40-A" {
+			t.Errorf("%q", got)
+		}
+		refused(t, d.post("/v1/ids/orders"), 422, "ErrExhausted")
+		if n := d.client.DBSize(context.Background()).Val(); n != 3 {
+			t.Errorf("%d keys", n)
+		}
+	})
+}
+
+func TestANameIsACollectionOrAnIdentityWhereNothingIsAdded(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		d := open(t, s)
+		if err := d.client.Del(t.Context(), serverKey).Err(); err != nil {
+			t.Fatal(err)
+		}
+		given(t, d.post("/v1/identities/companies"))
+		refused(t, d.post("/v1/ids/companies"), http.StatusConflict, "ErrMixed")
+	})
+}
+
+func TestCountersAreShownAsTheCommandLineShowsThem(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		d := open(t, s)
+		if got := d.get("/v1/collections"); got.body != "[]" {
+			t.Errorf("%+v", got)
+		}
+		d.set("{Raven}/HiLo/users", "Max", 2147483646, "Ranges", 3, "Name", "Users")
+		d.set("{Raven}/HiLo/orders", "Max", 7, "Origin", "abc")
+		const room = `"headroom":[{"bound":"2^31-1","left":1,`
+		all := d.get("/v1/collections")
+		first, second, _ := strings.Cut(all.body, "},{\"collection\"")
+		if !strings.HasPrefix(first, `[{"collection":"orders","max":7,`) || !strings.HasPrefix(second, `:"Users","max":2147483646,"ranges":3,"epoch":0,`+room) {
+			t.Errorf("%s", all.body)
+		}
+		one := d.get("/v1/collections/USERS")
+		if want := `{"collection":"Users","kind":"hilo","max":2147483646,"ranges":3,"epoch":0,"origin":"","key":"{Raven}/HiLo/users",` + room; !strings.HasPrefix(one.body, want) {
+			t.Errorf("%s\nwant %s", one.body, want)
+		}
+	})
+}
+
+func TestEverythingIsClosedWithTheAllocator(t *testing.T) {
+	t.Parallel()
+	d := open(t, redistest.StartMini(t))
+	given(t, d.post("/v1/ids/orders"))
+	if err := d.ids.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, d.post("/v1/ids/orders"), 503, "ErrClosed")
+	refused(t, d.post("/v1/ids/users"), 503, "ErrClosed")
+	if max := d.client.HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); max != "1" {
+		t.Errorf("Max is %s", max)
+	}
+}

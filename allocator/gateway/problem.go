@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
+)
+
+// problem is an error as RFC 9457 has it. Its type is the name of the library's
+// error, or about:blank, where the status says it all.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+}
+
+var statuses = map[string]int{
+	"ErrInvalidName":         http.StatusBadRequest,
+	"ErrInvalidOptions":      http.StatusBadRequest,
+	"ErrMixed":               http.StatusConflict,
+	"ErrExhausted":           http.StatusUnprocessableEntity,
+	"ErrNotSeeded":           http.StatusUnprocessableEntity,
+	"ErrIdentitiesElsewhere": http.StatusUnprocessableEntity,
+	"ErrCorrupt":             http.StatusInternalServerError,
+	"ErrUnguarded":           http.StatusInternalServerError,
+	"ErrPrefixConflict":      http.StatusInternalServerError,
+	"ErrPrefixMissing":       http.StatusInternalServerError,
+}
+
+// fail answers with an error of the library. All that is none of the above is
+// over some time: the server, a confirmation, or the gateway itself.
+func fail(w http.ResponseWriter, err error) {
+	kind := sentinel.Name(err)
+	status, ok := statuses[kind]
+	if !ok {
+		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "1")
+	}
+	if kind == "" {
+		kind = "ErrUnavailable"
+	}
+	writeProblem(w, problem{Type: kind, Title: http.StatusText(status), Status: status, Detail: err.Error()})
+}
+
+// refuse answers a request that none of the library's errors is about.
+func refuse(w http.ResponseWriter, status int, why string) {
+	writeProblem(w, problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: why})
+}
+
+func writeProblem(w http.ResponseWriter, p problem) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // a client that is gone is told nothing
+}
+
+// invalid is an argument that is at fault.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{allocator.ErrInvalidOptions}, args...)...)
+}
+
+// gone reports whether a caller left, who is told nothing.
+func gone(ctx context.Context, err error) bool {
+	return errors.Is(err, context.Canceled) && ctx.Err() != nil
+}

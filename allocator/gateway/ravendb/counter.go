@@ -1,0 +1,217 @@
+package ravendb
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// counter is what is known of one counter, of either kind.
+type counter struct {
+	keys scripts.Keys
+
+	// turn holds one element while a request is under way: each has to know
+	// what the one before left. What follows belongs to whoever put it there.
+	turn chan struct{}
+
+	floor   int64     // the greatest number given and not returned
+	epoch   int64     // the greatest seen
+	lowered int64     // how often an identity had been lowered by force when floor was given
+	issued  int64     // the tallies of the newest reply
+	seconds int64     // how long they cover
+	at      time.Time // when that was
+
+	known  bool  // there was a reply
+	others int64 // no range up to here is taken back: one of an earlier life may end alike
+
+	token    string // of a request whose reply never came, "": none
+	capacity int64  // that it asked for
+
+	failed   error // the latest failure
+	failedAt time.Time
+}
+
+// locked runs do when it is its turn. Who waited for one that failed meanwhile
+// shares its failure, so that a queue does not wait for the server one by one.
+func (c *counter) locked(ctx context.Context, do func() error) error {
+	came := time.Now()
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	if c.failed != nil && c.failedAt.After(came) {
+		return c.failed
+	}
+	err := do()
+	if err != nil && !errors.Is(err, errArgument) && !scripts.Answered(err) {
+		c.failed, c.failedAt = err, time.Now()
+	}
+	return err
+}
+
+// leastGap is how far a jump has to go by what this client knows: the tallies
+// are lost together with the state that they measure.
+func (c *counter) leastGap() int64 {
+	if c.floor == 0 {
+		return 0
+	}
+	since := time.Since(c.at).Seconds() * float64(c.issued) / float64(max(c.seconds, 1))
+	if gap := 2 * math.Ceil(max(float64(c.issued), since)); gap < math.MaxInt64 {
+		return int64(gap)
+	}
+	return math.MaxInt64
+}
+
+// learn takes in what a reply says of the counter.
+func (h *Handler) learn(c *counter, got scripts.Range) {
+	if got.High == 0 {
+		return
+	}
+	if got.Lowered > c.lowered {
+		c.floor, c.lowered = 0, got.Lowered
+	}
+	if !c.known && got.Ranges > 1 && time.Since(h.began) < firstHour {
+		c.others = got.Low + min(2*maxCapacity, math.MaxInt64-got.Low)
+	}
+	c.known = true
+	c.floor, c.epoch = max(c.floor, got.High), max(c.epoch, got.Epoch)
+	c.issued, c.seconds, c.at = got.Issued, got.Seconds, time.Now()
+	if got.Evidence == "" {
+		return
+	}
+	h.jumps.Add(1)
+	log := h.opts.Logger.With(zap.String("key", c.keys.Counter), zap.String("evidence", string(got.Evidence)),
+		zap.Int64("jump", got.Jump), zap.Int64("low", got.Low), zap.Int64("epoch", got.Epoch))
+	if got.Evidence == scripts.EvidenceMissing {
+		log.Error("the counter is gone: going on above what this client was given")
+		return
+	}
+	log.Warn("the server may have lost writes: the counter jumped ahead")
+}
+
+// firstHour is how long returns may come that belong to an earlier life.
+const firstHour = time.Hour
+
+// ask takes a range of so many numbers, in its turn. A request whose reply never
+// came is sent again as it was, so that no range is lost with a reply.
+func (h *Handler) ask(ctx context.Context, c *counter, name string, size, floor int64) (got scripts.Range, token string, err error) {
+	if c.token == "" || c.capacity != size {
+		c.token, c.capacity = rand.Text(), size
+	}
+	token = c.token
+	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
+	defer cancel()
+	got, err = scripts.Next(ctx, h.scripter, c.keys, scripts.NextRequest{
+		Token: token, Name: name, Capacity: size, Limit: h.opts.Limit,
+		Floor: max(floor, c.floor), Epoch: c.epoch, GuardGap: h.opts.GuardGap, LeastGap: c.leastGap(),
+		RequireSeeded: h.opts.RequireSeeded,
+	})
+	h.learn(c, got)
+	if err == nil || scripts.Answered(err) || got.High > 0 {
+		c.token = ""
+	}
+	return got, token, err
+}
+
+// next takes a range that ends where no remembered one does, in its turn.
+func (h *Handler) next(ctx context.Context, db *database, c *counter, name string, size, floor int64) (scripts.Range, error) {
+	size += h.given.beyond(c, c.floor+min(size, math.MaxInt64-c.floor)) // if nobody else takes any
+	got, token, err := h.ask(ctx, c, name, size, floor)
+	if err != nil {
+		return scripts.Range{}, err
+	}
+	if err := db.tagged(got.Tag); err != nil {
+		return scripts.Range{}, err
+	}
+	const tries = 3 // others come in between, which carries the counter on
+	for range tries {
+		more := h.given.beyond(c, got.High)
+		if more == 0 {
+			break
+		}
+		further, newer, err := h.ask(ctx, c, name, more, floor)
+		if errors.Is(err, scripts.ErrExhausted) {
+			return got, nil // it ends at the limit, and is not taken back
+		}
+		if err != nil {
+			return scripts.Range{}, err
+		}
+		if err := db.tagged(further.Tag); err != nil {
+			return scripts.Range{}, err
+		}
+		if further.Before == token && further.Low == got.High+1 && further.Epoch == got.Epoch &&
+			further.Prefix == got.Prefix && further.Tag == got.Tag {
+			further.Low = got.Low
+		}
+		got, token = further, newer
+	}
+	if h.given.beyond(c, got.High) == 0 {
+		h.given.add(c, got.High, given{
+			token: token, low: got.Low, epoch: got.Epoch, ranges: got.Ranges, at: time.Now(), kept: got.High <= c.others,
+		})
+	}
+	return got, nil
+}
+
+// giveBack returns the end of a range, in its turn, if it is one that was given
+// here and not returned yet.
+func (h *Handler) giveBack(ctx context.Context, c *counter, end, last int64) error {
+	r, ok := h.given.find(c, end)
+	if !ok || r.kept || last < r.low-1 || last > end {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
+	defer cancel()
+	_, err := scripts.Return(ctx, h.client, scripts.ReturnRequest{
+		Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch, Ranges: r.ranges,
+	})
+	// Whether it was taken back or not, known or not, the client uses none of it any more.
+	if c.floor == end {
+		c.floor = last
+	}
+	if err == nil || scripts.Answered(err) {
+		h.given.keep(c, end)
+	}
+	return err
+}
+
+// stands is the greatest number that a counter is known to have given, in its
+// turn. What is no number is the script's to refuse.
+func (h *Handler) stands(ctx context.Context, c *counter) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
+	defer cancel()
+	read, err := h.client.HMGet(ctx, c.keys.Counter, scripts.FieldMax).Result()
+	if err != nil {
+		return 0, err
+	}
+	text, _ := read[0].(string)
+	if stored, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return max(stored, c.floor), nil
+	}
+	return c.floor, nil
+}
+
+// identity takes the next value, in its turn.
+func (h *Handler) identity(ctx context.Context, c *counter, name string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
+	defer cancel()
+	got, err := scripts.Identity(ctx, h.scripter, c.keys, scripts.IdentityRequest{
+		Token: rand.Text(), Name: name, Count: 1, Limit: h.opts.Limit,
+		Floor: c.floor, Epoch: c.epoch, Lowered: c.lowered, GuardGap: h.opts.GuardGap, LeastGap: c.leastGap(),
+		RequireSeeded: h.opts.RequireSeeded,
+	})
+	h.learn(c, got)
+	if err != nil {
+		return 0, err
+	}
+	return got.Low, nil
+}

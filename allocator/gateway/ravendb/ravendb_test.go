@@ -1,0 +1,230 @@
+package ravendb
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// These are the cases of RavenDB's own tests.
+
+func TestCountersThatStandSomewhereGoOnThere(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		w.set("{Raven}/HiLo/users", "Max", 64)
+		w.set("{Raven}/HiLo/products", "Max", 128)
+		for tag, want := range map[string]string{"users": "users/65-A", "products": "products/129-A"} {
+			got := w.next("tag=" + tag + "&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0")
+			if id := fmt.Sprintf("%s%d-%s", got.Prefix, got.Low, got.ServerTag); id != want {
+				t.Errorf("%s, want %s", id, want)
+			}
+		}
+	})
+}
+
+func TestWhatIsReturnedIsGivenAgain(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		if got := w.next("tag=users"); got.Low != 1 || got.High != 32 {
+			t.Fatalf("%+v", got)
+		}
+		w.answers(http.MethodPut, "/databases/shop/hilo/return?tag=users&end=32&last=2", http.StatusNoContent, "")
+		if max := w.get("{Raven}/HiLo/users", "Max"); max != "2" {
+			t.Fatalf("Max is %s", max)
+		}
+		if got := w.next("tag=users"); got.Low != 3 || got.High != 34 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestRangesGrowFrom64To96To160(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		// Whatever a client makes of the time, the handler knows when it gave the range.
+		for tag, at := range map[string]string{"utc": "now", "local": "2001-01-01T00:00:00.0000000", "none": ""} {
+			w.set("{Raven}/HiLo/"+tag, "Max", 64)
+			first := w.next("tag=" + tag + "&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0")
+			if first.Low != 65 || first.High != 96 || first.LastSize != 32 {
+				t.Errorf("%+v", first)
+			}
+			if at == "now" {
+				at = first.LastRangeAt
+			}
+			got := w.next("tag=" + tag + "&lastBatchSize=32&lastRangeAt=" + at + "&identityPartsSeparator=%2F&lastMax=96")
+			if got.Low != 97 || got.High != 160 || got.LastSize != 64 {
+				t.Errorf("%s: %+v", tag, got)
+			}
+		}
+	})
+}
+
+func TestACounterThatIsLoweredByHandGivesNothingTwice(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		w.set("{Raven}/HiLo/users", "Max", 32)
+		client := raven{h: w.Handler, t: t}
+		seen := map[int64]bool{client.id(): true}
+		w.set("{Raven}/HiLo/users", "Max", 12)
+		for range 128 {
+			seen[client.id()] = true
+		}
+		if len(seen) != 129 {
+			t.Errorf("%d ids differ, want 129", len(seen))
+		}
+	})
+}
+
+func TestADeletedCounterGoesOnAboveWhatWasGiven(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		w.next("tag=users")
+		if err := w.client.Del(t.Context(), "{Raven}/HiLo/users").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.next("tag=users"); got.Low <= 32+65536 {
+			t.Errorf("%+v", got)
+		}
+		if w.Jumps() != 1 {
+			t.Errorf("%d jumps", w.Jumps())
+		}
+	})
+}
+
+func TestClientsAtOnceGetDifferentIds(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		for _, tag := range []string{"users", "products"} {
+			seen := together(10, func() (ids []int64) {
+				client := raven{h: w.Handler, t: t, tag: tag}
+				for range 4 {
+					ids = append(ids, client.id())
+				}
+				return ids
+			})
+			if len(seen) != 40 {
+				t.Errorf("%s: %d ids differ, want 40", tag, len(seen))
+			}
+		}
+	})
+}
+
+func TestCallersOfOneClientGet1To2000(t *testing.T) {
+	t.Parallel()
+	for _, callers := range []int{1, 100} {
+		t.Run(fmt.Sprint(callers), func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				w := newWire(t, s)
+				client := raven{h: w.Handler, t: t}
+				seen := together(callers, func() (ids []int64) {
+					for range 2000 / callers {
+						ids = append(ids, client.id())
+					}
+					return ids
+				})
+				for n := range int64(2000) {
+					if seen[n+1] != 1 {
+						t.Fatalf("%d was given %d times", n+1, seen[n+1])
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestIdentitiesAsRavenDBsTestsHaveThem(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		next := func(want int64) {
+			t.Helper()
+			w.answers(http.MethodPost, "/databases/Shop/identity/next?name=companies%7C", 200, fmt.Sprintf(`{"NewIdentityValue":%d}`, want))
+		}
+		seed := func(query string, want int64) {
+			t.Helper()
+			w.answers(http.MethodPost, "/databases/Shop/identity/seed?name=companies%7C&value="+query, 200, fmt.Sprintf(`{"NewSeedValue":%d}`, want))
+		}
+		next(1)
+		next(2)
+		seed("1990", 1990)
+		next(1991)
+		seed("1975", 1991)
+		seed("1975&force=true", 1975)
+		next(1976)
+		w.answers(http.MethodPost, "/databases/Shop/identity/next?name=Users|", 200, `{"NewIdentityValue":1}`)
+		w.answers(http.MethodGet, "/databases/Shop/debug/identities", 200, `{"companies|":1976,"users|":1}`)
+		w.answers(http.MethodGet, "/databases/Shop/debug/identities?start=1&pageSize=1", 200, `{"users|":1}`)
+		w.answers(http.MethodGet, "/databases/Shop/debug/identities?start=7", 200, `{}`)
+	})
+}
+
+func TestAServerPrefixStandsBeforeTheNumber(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		w.set("{Raven}/ServerPrefixForHilo", "ServerPrefix", "2,")
+		w.set("{Raven}/HiLo/users", "Max", 32)
+		if got := w.next("tag=Users"); got.Prefix != "Users/2," || got.Low != 33 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// raven is a client as RavenDB's are, for many callers.
+type raven struct {
+	h   http.Handler
+	t   testing.TB
+	tag string
+
+	mu        sync.Mutex
+	now, high int64
+	size      int64
+	at        string
+}
+
+func (r *raven) id() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.now == r.high {
+		if r.tag == "" {
+			r.tag = "users"
+		}
+		got, err := tryNext(r.t, r.h, fmt.Sprintf("tag=%s&lastBatchSize=%d&lastRangeAt=%s&identityPartsSeparator=/&lastMax=%d", r.tag, r.size, r.at, r.high))
+		if err != nil {
+			r.t.Error(err)
+			return 0
+		}
+		r.now, r.high, r.size, r.at = got.Low-1, got.High, got.LastSize, got.LastRangeAt
+	}
+	r.now++
+	return r.now
+}
+
+// together runs do on some goroutines and counts how often each id was given.
+func together(callers int, do func() []int64) map[int64]int {
+	seen := make(map[int64]int)
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for range callers {
+		wait.Go(func() {
+			ids := do()
+			mu.Lock()
+			defer mu.Unlock()
+			for _, id := range ids {
+				seen[id]++
+			}
+		})
+	}
+	wait.Wait()
+	return seen
+}

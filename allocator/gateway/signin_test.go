@@ -1,0 +1,118 @@
+package gateway_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+const (
+	oldToken = "the-old-token-of-all"
+	newToken = "the-new-token-of-all"
+)
+
+func bearing(authorization string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", authorization) }
+}
+
+// certified came over TLS with a client certificate that the listener verified.
+func certified(r *http.Request) {
+	r.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
+}
+
+// unverified came over TLS without one.
+func unverified(r *http.Request) {
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}
+}
+
+func TestOnlyThoseWhoSignInAreAnswered(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	const (
+		ids    = "/v1/ids/orders"
+		ranges = "/databases/Shop/hilo/next?tag=users"
+	)
+	for _, way := range []struct {
+		name         string
+		tokens       []string
+		certificates bool
+		lets, leaves []func(*http.Request)
+	}{
+		{"by no way, which lets everybody in", nil, false, []func(*http.Request){bearing("")}, nil},
+		{
+			"by tokens", []string{oldToken, newToken}, false,
+			[]func(*http.Request){bearing("Bearer " + oldToken), bearing("bearer  " + newToken)},
+			[]func(*http.Request){bearing(""), bearing("Bearer"), bearing("Bearer x" + newToken), bearing("Bearer " + newToken + "x"), bearing("Basic " + newToken), bearing(newToken), certified},
+		},
+		{
+			"by certificates", nil, true,
+			[]func(*http.Request){certified},
+			[]func(*http.Request){bearing(""), bearing("Bearer " + newToken), unverified},
+		},
+		{
+			"by both", []string{newToken}, true,
+			[]func(*http.Request){certified, bearing("Bearer " + newToken)},
+			[]func(*http.Request){bearing("Bearer " + oldToken), unverified},
+		},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t, s, func(_ *allocator.Options, o *gateway.Options) {
+				o.Tokens, o.ClientCertificates = way.tokens, way.certificates
+			})
+			for i, sign := range way.lets {
+				if a := d.send("POST", ids, sign); a.status != 200 {
+					t.Errorf("%d: %+v", i, a)
+				}
+				if a := d.send("GET", ranges, sign); a.status != 201 {
+					t.Errorf("%d: %+v", i, a)
+				}
+			}
+			for i, sign := range way.leaves {
+				a := d.send("POST", ids, sign)
+				refused(t, a, 401, "about:blank")
+				if a.header.Get("WWW-Authenticate") != "Bearer" {
+					t.Errorf("%d: %v", i, a.header)
+				}
+				for _, target := range []string{"/metrics", "/v1/collections", "/nothing"} {
+					refused(t, d.send("GET", target, sign), 401, "about:blank")
+				}
+				if a := d.send("GET", ranges, sign); a.status != 403 {
+					t.Errorf("%d: %+v", i, a)
+				}
+				for _, target := range []string{"/healthz", "/readyz", "/v1/openapi.json"} {
+					if a := d.send("GET", target, sign); a.status != 200 {
+						t.Errorf("%d: %s: %+v", i, target, a)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestOptionsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	d := open(t, s)
+	for _, opts := range []gateway.Options{
+		{Separator: "//"},
+		{Timeout: -1},
+		{Tokens: []string{"short"}},
+		{Masters: []gateway.Master{{Client: d.client}, {Client: d.client}}},
+		{Masters: []gateway.Master{{}}},
+		{Masters: []gateway.Master{{Client: d.client, Namespace: "{"}}},
+	} {
+		if _, err := gateway.New(d.ids, opts); !errors.Is(err, allocator.ErrInvalidOptions) {
+			t.Errorf("%+v: %v", opts, err)
+		}
+	}
+	if _, err := gateway.New(nil, gateway.Options{}); !errors.Is(err, allocator.ErrInvalidOptions) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,203 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// fleetOfTwoMasters is workers of every kind there is: one prefers north, one south, and one knows south alone.
+func fleetOfTwoMasters(t *testing.T, opts Options, north, south *redistest.Server) []*Allocator {
+	t.Helper()
+	n, s := Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)}
+	return []*Allocator{mustMulti(t, opts, n, s), mustMulti(t, opts, s, n), mustNew(t, impatient(t, south), opts)}
+}
+
+func nothingTaken(context.Context, string) (bool, error) { return false, nil }
+
+func mustIdentity(t *testing.T, a *Allocator) int64 {
+	t.Helper()
+	n, err := a.NextIdentity(t.Context(), "companies")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// wantFromOneOn is that numbers are 1, 2, and so on.
+func wantFromOneOn(t *testing.T, numbers []int64) {
+	t.Helper()
+	for i, n := range numbers {
+		if n != 1+int64(i) {
+			t.Fatalf("number %d is %d, want %d: %d", i, n, 1+int64(i), numbers)
+		}
+	}
+}
+
+func TestIdentitiesComeFromTheHomeWhateverTheOrderOfPreference(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		setHome(t, south, "SouthServer/")
+		workers := fleetOfTwoMasters(t, Options{FreeIdentityAnywhere: true}, north, south)
+		var numbers []int64
+		for range 10 {
+			for _, a := range workers {
+				numbers = append(numbers, mustIdentity(t, a))
+				free, _, err := a.NextFreeIdentity(t.Context(), "Companies", nothingTaken)
+				if err != nil {
+					t.Fatal(err)
+				}
+				numbers = append(numbers, free)
+			}
+		}
+		wantFromOneOn(t, numbers)
+
+		stranger := mustNew(t, impatient(t, north), Options{FreeIdentityAnywhere: true})
+		if n, err := stranger.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrIdentitiesElsewhere) {
+			t.Errorf("one that knows north alone got %d, %v", n, err)
+		}
+		if n, _, err := stranger.NextFreeIdentity(t.Context(), "companies", nothingTaken); !errors.Is(err, ErrIdentitiesElsewhere) {
+			t.Errorf("its search got %d, %v", n, err)
+		}
+		if id, err := stranger.Resolve(t.Context(), "companies|"); !errors.Is(err, ErrIdentitiesElsewhere) {
+			t.Errorf("it was given %q, %v", id, err)
+		}
+		if there := north.Client(t).Exists(t.Context(), "{Raven}/Identities/companies").Val(); there != 0 {
+			t.Error("north has an identity")
+		}
+	})
+}
+
+// An operator moves the home, with its values, while workers run. They need not be told.
+func TestIdentitiesGoOnAtTheirNewHome(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		setHome(t, south, "SouthServer/")
+		workers := fleetOfTwoMasters(t, Options{}, north, south)[:2]
+		var numbers []int64
+		round := func() {
+			t.Helper()
+			for range 5 {
+				for _, a := range workers {
+					numbers = append(numbers, mustIdentity(t, a))
+				}
+			}
+		}
+		round()
+		setPrefix(t, south, "SouthServer/")
+		if n, err := workers[0].NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrIdentitiesElsewhere) {
+			t.Errorf("without a home: %d, %v", n, err)
+		}
+		if _, err := mustAdmin(t, north, "").SeedIdentity(t.Context(), "companies", numbers[len(numbers)-1], false); err != nil {
+			t.Fatal(err)
+		}
+		setHome(t, north, "NorthServer/")
+		round()
+		wantFromOneOn(t, numbers)
+		if stands := north.Client(t).HGet(t.Context(), "{Raven}/Identities/companies", "Value").Val(); stands != "20" {
+			t.Errorf("north stands at %q", stands)
+		}
+	})
+}
+
+func TestTwoHomesGiveNoIdentityUntilThereIsOne(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		setHome(t, north, "NorthServer/")
+		setHome(t, south, "SouthServer/")
+		workers := fleetOfTwoMasters(t, Options{FreeIdentityAnywhere: true}, north, south)[:2]
+		for _, a := range workers {
+			for range 2 {
+				if n, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrPrefixConflict) || !strings.Contains(err.Error(), "home") {
+					t.Errorf("%d, %v", n, err)
+				}
+				if n, _, err := a.NextFreeIdentity(t.Context(), "companies", nothingTaken); !errors.Is(err, ErrPrefixConflict) {
+					t.Errorf("the search: %d, %v", n, err)
+				}
+				if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixConflict) {
+					t.Errorf("the first identifier: %s, %v", id, err)
+				}
+			}
+		}
+		setPrefix(t, north, "NorthServer/")
+		var numbers []int64
+		for _, a := range workers {
+			numbers = append(numbers, mustIdentity(t, a))
+		}
+		wantFromOneOn(t, numbers)
+	})
+}
+
+func TestWithoutAHomeNobodyGivesIdentities(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		for _, a := range fleetOfTwoMasters(t, Options{FreeIdentityAnywhere: true}, north, south) {
+			if n, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrIdentitiesElsewhere) {
+				t.Errorf("%d, %v", n, err)
+			}
+			if n, _, err := a.NextFreeIdentity(t.Context(), "companies", nothingTaken); !errors.Is(err, ErrIdentitiesElsewhere) {
+				t.Errorf("the search: %d, %v", n, err)
+			}
+			if _, err := a.Next(t.Context(), "orders"); err != nil {
+				t.Error(err)
+			}
+		}
+		setHome(t, north, "NorthServer/")
+		if n := mustIdentity(t, mustNew(t, north.Client(t), Options{})); n != 1 {
+			t.Errorf("with a home: %d", n)
+		}
+	})
+}
+
+// While the home is away nobody gets an identity, whoever else is up. With FreeIdentityAnywhere the search goes on at the
+// others, and what its documentation warns of is so: the number may come again.
+func TestOnlyASearchThatMayGoesOnWhileTheHomeIsAway(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		setHome(t, south, "SouthServer/")
+		stay := fleetOfTwoMasters(t, Options{}, north, south)
+		anywhere := fleetOfTwoMasters(t, Options{FreeIdentityAnywhere: true}, north, south)
+		for _, a := range slices.Concat(stay, anywhere[:1]) { // the others never heard of the home
+			mustIdentity(t, a)
+		}
+		stands := south.Client(t).HGetAll(t.Context(), "{Raven}/Identities/companies").Val()
+		south.Kill()
+		asked := false
+		taken := func(context.Context, string) (bool, error) { asked = true; return false, nil }
+		for _, a := range stay {
+			if n, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("%d, %v", n, err)
+			}
+			if n, tries, err := a.NextFreeIdentity(t.Context(), "companies", taken); !errors.Is(err, ErrUnavailable) || tries != 0 || asked {
+				t.Errorf("the search: %d after %d, %v", n, tries, err)
+			}
+		}
+		var found []int64
+		for _, a := range anywhere[:2] {
+			n, _, err := a.NextFreeIdentity(t.Context(), "companies", takenBy(t, "1..4"))
+			if err != nil {
+				t.Error(err)
+			}
+			found = append(found, n)
+		}
+		if !slices.Equal(found, []int64{5, 6}) {
+			t.Errorf("the search that may go on anywhere found %d", found)
+		}
+
+		south.Restart()
+		setHome(t, south, "SouthServer/")
+		south.Client(t).HSet(t.Context(), "{Raven}/Identities/companies", "Value", stands["Value"])
+		if n := mustIdentity(t, mustNew(t, south.Client(t), Options{})); n != found[0] {
+			t.Errorf("the home, back, gives %d: the search may go on everywhere without harm", n)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package allocator
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// spellingsOf is some spellings of a name that share a counter.
+func spellingsOf(name string, n int) []string {
+	var all []string
+	for i := range n {
+		text := []byte(name)
+		for bit := range text {
+			if i&(1<<bit) != 0 {
+				text[bit] -= 'a' - 'A'
+			}
+		}
+		all = append(all, string(text))
+	}
+	return all
+}
+
+// Callers of 32 spellings of one name, and of other names, while a master hangs: the requests of one name go one after the
+// other, and only the first one of them finds out. It takes its time, since a mutex that is held during a request cannot be
+// waited for in a bubble.
+func TestNobodyWaitsLongForAMasterThatHangs(t *testing.T) {
+	t.Parallel()
+	const timeout = 500 * time.Millisecond
+	for _, name := range []string{"from the start", "later"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, north, _ := fakeMasters(t)
+			a.opts.RefillTimeout = timeout
+			names := spellingsOf("orders", 32)
+			for i := range 32 {
+				names = append(names, fmt.Sprintf("other%c", 'A'+i))
+			}
+			var longest, late time.Duration // late: how long this machine had somebody wait for nothing
+			var mu sync.Mutex
+			callers := func(during time.Duration) {
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					const wait = 20 * time.Millisecond
+					for begin := time.Now(); time.Since(begin) <= during; {
+						start := time.Now()
+						<-time.After(wait)
+						late = max(late, time.Since(start)-wait)
+					}
+				})
+				for _, name := range names {
+					wg.Go(func() {
+						c := mustCollection(t, a, name)
+						for begin := time.Now(); time.Since(begin) <= during; <-time.After(20 * time.Millisecond) {
+							start := time.Now()
+							if _, err := c.Take(t.Context(), 32); err != nil { // a request each: nothing in hand helps
+								t.Errorf("%s: %v", name, err)
+							}
+							mu.Lock()
+							longest = max(longest, time.Since(start))
+							mu.Unlock()
+						}
+					})
+				}
+				wg.Wait()
+			}
+			if name == "later" {
+				callers(time.Second)
+			}
+			north.set(func() { north.hangs = true })
+			callers(4 * time.Second)
+			if longest > 3*timeout+2*late { // two requests, each of which may be late
+				t.Errorf("somebody waited %v, and %v for nothing", longest, late)
+			}
+			if longest < timeout {
+				t.Errorf("nobody waited for the one that hangs: %v", longest)
+			}
+			t.Logf("the longest wait was %v, and %v for nothing", longest, late)
+		})
+	}
+}

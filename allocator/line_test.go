@@ -1,0 +1,245 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestCallersOfOneIdentityShareTheirRequests(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		const callers, each, least = 64, 200, 8
+		a := patient(t, s)
+		contexts := []context.Context{t.Context(), context.WithoutCancel(t.Context())}
+		numbers := fleet(t, callers, each, func(i int) (int64, error) { return a.NextIdentity(contexts[i%2], "companies") })
+		slices.Sort(numbers)
+		wantFromOneOn(t, numbers)
+		if n := identityRequests(a); n > callers*each/least {
+			t.Errorf("%d values took %d requests, which is %.1f each", callers*each, n, float64(callers*each)/float64(n))
+		} else {
+			t.Logf("%.1f values a request", float64(callers*each)/float64(n))
+		}
+	})
+}
+
+// slowIdentities takes a second for each request, and keeps to the limit.
+type slowIdentities struct {
+	fakeIdentities
+	counts []int64 // of the requests
+}
+
+func (f *slowIdentities) identity(ctx context.Context, keys scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
+	f.set(func() { f.counts = append(f.counts, r.Count) })
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return scripts.Range{}, ctx.Err()
+	}
+	f.mu.Lock()
+	stands := f.value
+	f.mu.Unlock()
+	if stands+r.Count > r.Limit {
+		return scripts.Range{}, scripts.ErrExhausted
+	}
+	return f.fakeIdentities.identity(ctx, keys, r)
+}
+
+// inLine runs a test in a bubble, where callers join one after the other while the first request is under way.
+func inLine(t *testing.T, limit int64, test func(t *testing.T, a *Allocator, f *slowIdentities)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		opts, err := Options{Limit: limit}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := new(slowIdentities)
+		a := newAllocator(opts, &server{backend: f, namespace: opts.Namespace, longest: longestBackoff})
+		defer func() { _ = a.Close(context.Background()) }()
+		test(t, a, f)
+	})
+}
+
+// outcome is what one caller got.
+type outcome struct {
+	Range
+	err error
+}
+
+// join has a caller join the line, and gives where to read what it gets.
+func join(ctx context.Context, a *Allocator, n int64) <-chan outcome {
+	got := make(chan outcome, 1)
+	go func() {
+		r, err := a.NextIdentities(ctx, "companies", n)
+		got <- outcome{r, err}
+	}()
+	synctest.Wait()
+	return got
+}
+
+func TestACallerWhoLeavesTheLineHarmsNobody(t *testing.T) {
+	t.Parallel()
+	inLine(t, 0, func(t *testing.T, a *Allocator, f *slowIdentities) {
+		leaves, leave := context.WithCancel(t.Context())
+		first := join(leaves, a, 1) // its request is under way when it leaves
+		var stay, left []<-chan outcome
+		for range 10 {
+			left = append(left, join(leaves, a, 5))
+			stay = append(stay, join(t.Context(), a, 1))
+		}
+		start := time.Now()
+		leave()
+		for _, got := range append(left, first) {
+			if o := <-got; !errors.Is(o.err, context.Canceled) || time.Since(start) > 0 {
+				t.Errorf("%+v after %v", o, time.Since(start))
+			}
+		}
+		for i, got := range stay {
+			if o := <-got; o.err != nil || o.Low != int64(i+2) || o.High != o.Low { // 1 went to the first
+				t.Errorf("caller %d: %+v", i, o)
+			}
+		}
+		if !slices.Equal(f.counts, []int64{1, 10}) || time.Since(start) != 2*time.Second {
+			t.Errorf("requests for %d, %v", f.counts, time.Since(start))
+		}
+	})
+}
+
+// One who cannot leave asks by itself, once: those who came meanwhile are served by somebody else.
+func TestTheFirstInLineIsNotKeptForTheOthers(t *testing.T) {
+	t.Parallel()
+	inLine(t, 0, func(t *testing.T, a *Allocator, f *slowIdentities) {
+		start := time.Now()
+		first := join(context.WithoutCancel(t.Context()), a, 1)
+		var behind []<-chan outcome
+		for range 10 {
+			behind = append(behind, join(context.WithoutCancel(t.Context()), a, 1))
+		}
+		if o := <-first; o.err != nil || o.Low != 1 || time.Since(start) != time.Second {
+			t.Errorf("the first: %+v after %v", o, time.Since(start))
+		}
+		for i, got := range behind {
+			if o := <-got; o.err != nil || o.Low != int64(i+2) {
+				t.Errorf("caller %d: %+v", i, o)
+			}
+		}
+		if !slices.Equal(f.counts, []int64{1, 10}) {
+			t.Errorf("requests for %d", f.counts)
+		}
+	})
+}
+
+func TestALimitThatLeavesTooLittleForAllServesThoseThatFit(t *testing.T) {
+	t.Parallel()
+	inLine(t, 10, func(t *testing.T, a *Allocator, f *slowIdentities) {
+		wanted := []int64{1, 6, 5, 2, 1, 1, 1}
+		want := []Range{{1, 1}, {2, 7}, {}, {8, 9}, {10, 10}, {}, {}}
+		var all []<-chan outcome
+		for _, n := range wanted {
+			all = append(all, join(t.Context(), a, n))
+		}
+		for i, got := range all {
+			o := <-got
+			if o.Range != want[i] || (want[i].Low == 0) != errors.Is(o.err, ErrExhausted) {
+				t.Errorf("caller %d, who wants %d: %+v, want %v", i, wanted[i], o, want[i])
+			}
+		}
+		if f.value != 10 {
+			t.Errorf("it stands at %d", f.value)
+		}
+	})
+}
+
+func TestACloseInTheMiddleOfALine(t *testing.T) {
+	t.Parallel()
+	t.Run("callers who may leave", func(t *testing.T) {
+		t.Parallel()
+		closeInLine(t, func(ctx context.Context) context.Context { return ctx })
+	})
+	t.Run("callers who cannot", func(t *testing.T) {
+		t.Parallel()
+		closeInLine(t, context.WithoutCancel)
+	})
+}
+
+func closeInLine(t *testing.T, of func(context.Context) context.Context) {
+	t.Helper()
+	inLine(t, 0, func(t *testing.T, a *Allocator, f *slowIdentities) {
+		first := join(of(t.Context()), a, 1)
+		var waiting []<-chan outcome
+		for range 10 {
+			waiting = append(waiting, join(of(t.Context()), a, 1))
+		}
+		if err := a.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if o := <-first; o.err != nil || o.Low != 1 {
+			t.Errorf("the one under way: %+v", o)
+		}
+		for _, got := range waiting {
+			if o := <-got; !errors.Is(o.err, ErrClosed) {
+				t.Errorf("one that waited: %+v", o)
+			}
+		}
+		if f.value != 1 {
+			t.Errorf("%d values were given, and one is known", f.value)
+		}
+	})
+	inLine(t, 0, func(t *testing.T, a *Allocator, _ *slowIdentities) { // out of time
+		first, second := join(of(t.Context()), a, 1), join(of(t.Context()), a, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		_ = a.Close(ctx)
+		for _, got := range []<-chan outcome{first, second} {
+			if o := <-got; !errors.Is(o.err, ErrClosed) || time.Since(start) > time.Millisecond {
+				t.Errorf("%+v after %v", o, time.Since(start))
+			}
+		}
+	})
+}
+
+// The same on servers, where callers come and go as they like.
+func TestCloseLeavesNoIdentityUnknown(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		a := patient(t, s)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var numbers []int64
+		for range 64 {
+			wg.Go(func() {
+				for {
+					n, err := a.NextIdentity(t.Context(), "companies")
+					if errors.Is(err, ErrClosed) {
+						return
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					numbers = append(numbers, n)
+					mu.Unlock()
+				}
+			})
+		}
+		for identityRequests(a) < 20 {
+			<-time.After(time.Millisecond)
+		}
+		mustClose(t, a)
+		wg.Wait()
+		slices.Sort(numbers)
+		wantFromOneOn(t, numbers)
+		if stands, err := s.Client(t).HGet(t.Context(), "{Raven}/Identities/companies", "Value").Int64(); stands != int64(len(numbers)) || err != nil {
+			t.Errorf("it stands at %d, %v, and %d are known", stands, err, len(numbers))
+		}
+	})
+}

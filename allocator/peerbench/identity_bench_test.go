@@ -1,0 +1,83 @@
+package peerbench_test
+
+import (
+	"context"
+	"crypto/rand"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// BenchmarkLoneIdentity is what a caller of NextIdentity, alone, pays for that
+// callers who wait together share a request: its time over that of the script
+// called directly, as "ratio" for one who cannot leave and as "ratio-leaving" for
+// one whose context may end, for whom a goroutine asks. They are called in turns
+// of 100, so that what else goes on meets all; the ratios are those of the medians.
+func BenchmarkLoneIdentity(b *testing.B) {
+	for _, binary := range redistest.Binaries(b) {
+		b.Run(binary.Name, func(b *testing.B) {
+			client := redistest.Start(b, binary).Client(b)
+			ctx := context.Background()
+			ids, err := allocator.New(client, allocator.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = ids.Close(ctx) })
+			lone := func() error {
+				_, err := ids.NextIdentity(ctx, "companies")
+				return err
+			}
+			leaving, cancel := context.WithCancel(ctx)
+			defer cancel()
+			loneLeaving := func() error {
+				_, err := ids.NextIdentity(leaving, "companies")
+				return err
+			}
+
+			keys := scripts.Keys{Counter: "{bench}/Identities/companies", Server: "{bench}/ServerPrefixForHilo", Other: "{bench}/HiLo/companies"}
+			request := scripts.IdentityRequest{Name: "companies", Count: 1, Limit: math.MaxInt64}
+			direct := func() error {
+				ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // as every request has one
+				defer cancel()
+				request.Token = rand.Text()
+				got, err := scripts.Identity(ctx, client, keys, request)
+				request.Floor = got.High
+				return err
+			}
+
+			turn := func(call func() error) float64 {
+				start := time.Now()
+				for range 100 {
+					if err := call(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				return float64(time.Since(start).Nanoseconds()) / 100
+			}
+			calls := [...]func() error{lone, loneLeaving, direct}
+			for _, call := range calls {
+				turn(call) // the first ones send the script
+			}
+			var times [len(calls)][]float64
+			for b.Loop() {
+				for i, call := range calls {
+					times[i] = append(times[i], turn(call))
+				}
+			}
+			var medians [len(calls)]float64
+			for i := range times {
+				slices.Sort(times[i])
+				medians[i] = times[i][len(times[i])/2]
+			}
+			b.ReportMetric(medians[0], "ns/id")
+			b.ReportMetric(medians[2], "ns/script")
+			b.ReportMetric(medians[0]/medians[2], "ratio")
+			b.ReportMetric(medians[1]/medians[2], "ratio-leaving")
+		})
+	}
+}

@@ -1,0 +1,41 @@
+// Package entids gives the rows that ent creates their keys from hilo, by a hook.
+package entids
+
+import (
+	"context"
+	"fmt"
+
+	"entgo.io/ent"
+
+	"github.com/hilo-id/hilo/allocator"
+)
+
+// keyed is what ent generates for a type whose schema has field.Int64("id").
+type keyed interface {
+	ID() (id int64, exists bool)
+	SetID(id int64)
+}
+
+// Numbers gives each new row of a type the next number of a collection, unless
+// it has one: client.Order.Use(entids.Numbers(orders)).
+func Numbers(collection *allocator.Collection) ent.Hook {
+	return func(next ent.Mutator) ent.Mutator {
+		return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+			if !m.Op().Is(ent.OpCreate) {
+				return next.Mutate(ctx, m)
+			}
+			row, ok := m.(keyed)
+			if !ok {
+				return nil, fmt.Errorf(`entids: the schema of %s has no field.Int64("id")`, m.Type())
+			}
+			if _, exists := row.ID(); !exists {
+				id, err := collection.NextNumber(ctx)
+				if err != nil {
+					return nil, err
+				}
+				row.SetID(id)
+			}
+			return next.Mutate(ctx, m)
+		})
+	}
+}

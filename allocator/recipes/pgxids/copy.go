@@ -1,0 +1,50 @@
+// Package pgxids stores rows in PostgreSQL under numbers of hilo, with pgx: one
+// at a time, and many by COPY.
+package pgxids
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/hilo-id/hilo/allocator"
+)
+
+// DB is a *pgx.Conn, a *pgxpool.Pool or a pgx.Tx.
+type DB interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error)
+}
+
+// Insert stores an order under the next number. With more than one server a
+// number alone is no key, and NextNumber refuses.
+func Insert(ctx context.Context, db DB, orders *allocator.Collection, item string) (id int64, err error) {
+	id, err = orders.NextNumber(ctx)
+	if err != nil {
+		return 0, err
+	}
+	_, err = db.Exec(ctx, `insert into orders (id, item) values ($1, $2)`, id, item)
+	return id, err
+}
+
+// CopyAll stores orders under consecutive numbers, all or none, and tells which.
+func CopyAll(ctx context.Context, db DB, orders *allocator.Collection, items []string) (allocator.Range, error) {
+	batch, err := orders.Take(ctx, int64(len(items))) // one request
+	if err != nil {
+		return allocator.Range{}, err
+	}
+	_, err = db.CopyFrom(ctx, pgx.Identifier{"orders"}, []string{"id", "item"}, Rows(batch, items))
+	return batch.Range(), err
+}
+
+// Rows is what COPY reads: the items, numbered.
+func Rows(batch allocator.Batch, items []string) pgx.CopyFromSource {
+	return pgx.CopyFromSlice(len(items), func(i int) ([]any, error) {
+		if int64(i) >= batch.Len() {
+			return nil, errors.New("there are more items than numbers")
+		}
+		return []any{batch.Range().Low + int64(i), items[i]}, nil
+	})
+}

@@ -1,0 +1,92 @@
+package pgxids_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/pgtest"
+	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
+	"github.com/hilo-id/hilo/allocator/recipes/pgxids"
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis reports what tests bring about on purpose
+	goleak.VerifyTestMain(m)
+}
+
+// What COPY is sent. The tests below send it to a PostgreSQL.
+func Example() {
+	ids, stop := stand.ExampleIDs() // allocator.New, once in the program
+	defer stop()
+
+	orders, err := ids.Collection("orders") // once, and kept
+	if err != nil {
+		panic(err)
+	}
+	items := []string{"tea", "mate"}
+	batch, err := orders.Take(context.Background(), int64(len(items)))
+	if err != nil {
+		panic(err)
+	}
+	for rows := pgxids.Rows(batch, items); rows.Next(); {
+		fmt.Println(rows.Values())
+	}
+	// Output:
+	// [1 tea] <nil>
+	// [2 mate] <nil>
+}
+
+func TestRowsAreCopiedUnderConsecutiveNumbers(t *testing.T) {
+	t.Parallel()
+	pool, err := pgxpool.New(t.Context(), pgtest.Start(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	if _, err := pool.Exec(t.Context(), `create table orders (id bigint primary key, item text not null check (item <> ''))`); err != nil {
+		t.Fatal(err)
+	}
+	orders, err := stand.IDs(t).Collection("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := pgxids.Insert(t.Context(), pool, orders, "tea"); id != 1 || err != nil {
+		t.Fatalf("the first is %d, %v", id, err)
+	}
+	items := make([]string, 10_000)
+	for i := range items {
+		items[i] = fmt.Sprint("item ", i)
+	}
+	copied, err := pgxids.CopyAll(t.Context(), pool, orders, items)
+	if err != nil || copied.High-copied.Low != 9_999 {
+		t.Fatalf("copied as %v, %v", copied, err)
+	}
+	items[5_000] = "" // refused, and all others with it
+	burnt, err := pgxids.CopyAll(t.Context(), pool, orders, items)
+	if err == nil || burnt.Low <= copied.High {
+		t.Fatalf("copied as %v, %v, want an error", burnt, err)
+	}
+	const query = `select count(*), min(id), max(id), count(*) filter (where item = 'item ' || id - $1) from orders where id >= $1`
+	var n, low, high, inOrder int64
+	if err := pool.QueryRow(t.Context(), query, copied.Low).Scan(&n, &low, &high, &inOrder); err != nil {
+		t.Fatal(err)
+	}
+	if got := (allocator.Range{Low: low, High: high}); n != 10_000 || got != copied || inOrder != n {
+		t.Errorf("%d rows, %v, %d under their own number", n, got, inOrder)
+	}
+	// In a transaction of the caller's it is the same.
+	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := pgxids.CopyAll(t.Context(), tx, orders, items[:10])
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

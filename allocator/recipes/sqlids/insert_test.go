@@ -1,0 +1,99 @@
+package sqlids_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
+	"github.com/hilo-id/hilo/allocator/recipes/sqlids"
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis reports what tests bring about on purpose
+	goleak.VerifyTestMain(m)
+}
+
+const table = `create table orders (id varchar(221) primary key, item text not null check (item <> ''))`
+
+func Example() {
+	ids, stop := stand.ExampleIDs() // allocator.New, once in the program
+	defer stop()
+	db, closeDB := stand.ExampleDB(table)
+	defer closeDB()
+	ctx := context.Background()
+
+	orders, err := ids.Collection("orders") // once, and kept
+	if err != nil {
+		panic(err)
+	}
+	id, err := sqlids.Insert(ctx, db, orders, "tea")
+	fmt.Println(id, err)
+	err = sqlids.InsertAll(ctx, db, orders, []string{"mate", "coffee", "water"})
+	fmt.Println(err)
+
+	var last string
+	err = db.QueryRow(`select max(id) from orders`).Scan(&last)
+	fmt.Println(last, err)
+	// Output:
+	// orders/1 <nil>
+	// <nil>
+	// orders/4 <nil>
+}
+
+func TestRowsAreStoredUnderConsecutiveIdentifiers(t *testing.T) {
+	t.Parallel()
+	stand.EachDatabase(t, func(t *testing.T, _ stand.Dialect, db *sql.DB) {
+		orders, err := stand.IDs(t).Collection("orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), table); err != nil {
+			t.Fatal(err)
+		}
+		if id, err := sqlids.Insert(t.Context(), db, orders, "tea"); id != "orders/1" || err != nil {
+			t.Fatalf("the first is %s, %v", id, err)
+		}
+		if err := sqlids.InsertAll(t.Context(), db, orders, []string{"mate", "coffee"}); err != nil {
+			t.Fatal(err)
+		}
+		// An item without a name is refused, with all that goes with it. Their identifiers are given to nobody else.
+		if err := sqlids.InsertAll(t.Context(), db, orders, []string{"water", ""}); err == nil {
+			t.Fatal("no error for an item without a name")
+		}
+		if id, err := sqlids.Insert(t.Context(), db, orders, "beer"); id != "orders/6" || err != nil {
+			t.Errorf("the next after a rollback is %s, %v, want orders/6", id, err)
+		}
+		want := []string{"orders/1 tea", "orders/2 mate", "orders/3 coffee", "orders/6 beer"}
+		if got := stored(t, db); !slices.Equal(got, want) {
+			t.Errorf("stored is %q, want %q", got, want)
+		}
+	})
+}
+
+func stored(t *testing.T, db *sql.DB) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), `select id || ' ' || item from orders order by id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var found []string
+	for rows.Next() {
+		var row string
+		if err := rows.Scan(&row); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, row)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,138 @@
+package webservice_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
+	"github.com/hilo-id/hilo/allocator/recipes/webservice"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis reports what tests bring about on purpose
+	goleak.VerifyTestMain(m)
+}
+
+func Example() {
+	redisServer, err := miniredis.Run() // or any Redis
+	if err != nil {
+		panic(err)
+	}
+	defer redisServer.Close()
+	client := redis.NewClient(&redis.Options{Addr: redisServer.Addr()})
+	defer client.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+
+	ctx, terminate := context.WithCancel(context.Background()) // signal.NotifyContext in a program
+	ended := make(chan error)
+	go func() { ended <- webservice.Run(ctx, listener, client) }()
+	for range 3 {
+		reply, err := http.Post("http://"+listener.Addr().String()+"/orders", "", nil)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(reply.Status, reply.Header.Get("Location"))
+		_ = reply.Body.Close()
+	}
+	http.DefaultClient.CloseIdleConnections()
+	terminate()
+	fmt.Println(<-ended, redisServer.HGet("{Raven}/HiLo/orders", "Max")) // what was not used went back
+	// Output:
+	// 201 Created /orders/1
+	// 201 Created /orders/2
+	// 201 Created /orders/3
+	// <nil> 3
+}
+
+func TestRequestsBesideEachOtherGetDifferentIDsAndTheRestGoesBack(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, terminate := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- webservice.Run(ctx, listener, server.Client(t)) }()
+
+		client := &http.Client{Transport: new(http.Transport)}
+		var mu sync.Mutex
+		ids := map[string]bool{}
+		var callers sync.WaitGroup
+		for range 8 {
+			callers.Go(func() {
+				for range 50 {
+					id, status := post(t, client, "http://"+listener.Addr().String()+"/orders")
+					if status != http.StatusCreated {
+						t.Errorf("status %d", status)
+					}
+					mu.Lock()
+					ids[id] = true
+					mu.Unlock()
+				}
+			})
+		}
+		callers.Wait()
+		client.CloseIdleConnections()
+		terminate()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(ids) != 400 {
+			t.Errorf("%d different ids for 400 requests", len(ids))
+		}
+		if left, err := server.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Int(); left != 400 || err != nil {
+			t.Errorf("Max is %d, %v, after an orderly end", left, err)
+		}
+	})
+}
+
+func TestWithoutRedisARequestIsRefusedInTime(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartMini(t)
+	ids := stand.IDsOf(t, server.Client(t))
+	server.Kill()
+	service := httptest.NewServer(webservice.Handler(ids))
+	t.Cleanup(service.Close)
+	client := &http.Client{Transport: new(http.Transport), Timeout: 10 * time.Second}
+	t.Cleanup(client.CloseIdleConnections)
+	if _, status := post(t, client, service.URL+"/orders"); status != http.StatusServiceUnavailable {
+		t.Errorf("status %d", status)
+	}
+}
+
+func post(t *testing.T, client *http.Client, url string) (id string, status int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
+	if err != nil {
+		t.Error(err)
+		return "", 0
+	}
+	reply, err := client.Do(request)
+	if err != nil {
+		t.Error(err)
+		return "", 0
+	}
+	defer func() { _ = reply.Body.Close() }()
+	body, err := io.ReadAll(reply.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(body), reply.StatusCode
+}
