@@ -1,50 +1,66 @@
 // Package cli is the command line of hilo.
 //
-// New builds the whole application from an Env and nothing else: no globals, no environment, no standard streams.
-// Run runs it and answers with the exit code; the codes are mapped in exit.go and nowhere else. Each command has
-// a file of its own, with its flags, its checks and a plain struct whose Run does the work.
+// New builds the whole application from an Env and nothing else: no globals, no environment, no standard streams. Run
+// runs it and answers with the exit code. Each command, or family of commands, has a package of its own in a folder
+// here; what they share is under cli/internal:
 //
-// Results go to Env.Stdout, everything else to Env.Stderr; passwords go nowhere.
+//	base      the session that the global flags make, arguments, help
+//	exit      codes and errors
+//	term      how things are printed
+//	target    how servers are reached
+//	plan      many counters to raise
+//	finding   what checks say
+//	fleet     how programs take identifiers
+//	headroom  how far a counter is from its bounds
+//	tally     what allocators counted
+//
+// This package puts the commands together, and only this one imports them. Results go to Env.Stdout, everything else to
+// Env.Stderr; passwords go nowhere.
 package cli
 
 import (
 	"context"
-	"io"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/bench"
+	"github.com/hilo-id/hilo/cli/complete"
+	"github.com/hilo-id/hilo/cli/counters"
+	"github.com/hilo-id/hilo/cli/demo"
+	"github.com/hilo-id/hilo/cli/doctor"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/cli/prefixes"
+	"github.com/hilo-id/hilo/cli/seed"
+	"github.com/hilo-id/hilo/cli/serve"
+	"github.com/hilo-id/hilo/cli/take"
+	"github.com/hilo-id/hilo/cli/top"
+	"github.com/hilo-id/hilo/cli/transfer"
+	"github.com/hilo-id/hilo/cli/verify"
+	"github.com/hilo-id/hilo/cli/worker"
 )
 
+//go:generate go test -run TestReferenceIsCurrent -update .
+
 // Env is what the commands know of the process they run in.
-type Env struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	// LookupEnv reads an environment variable; nil: there are none.
-	LookupEnv func(name string) (string, bool)
-	// SetRedisLog hands go-redis its logger, which it keeps for the whole process; nil: it is left alone.
-	SetRedisLog func(RedisLog)
-}
+type Env = base.Env
 
 // RedisLog is what go-redis writes its own messages to.
-type RedisLog interface {
-	Printf(ctx context.Context, format string, v ...any)
-}
-
-func (e Env) lookup(name string) (string, bool) {
-	if e.LookupEnv == nil {
-		return "", false
-	}
-	return e.LookupEnv(name)
-}
+type RedisLog = base.RedisLog
 
 // Run runs the command that args (with the program's name first) asks for, and returns the process's exit code.
 // When ctx ends the command stops in good order: what was printed stays given, what was not used is returned.
 func Run(ctx context.Context, args []string, env Env) int {
 	app := New(env)
-	args, err := arrange(app, args)
+	if complete.Answer(app, args, env.Stdout) {
+		return exit.Done
+	}
+	args, err := base.Arrange(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, args)
 	}
-	return report(env.Stderr, err)
+	return exit.Report(env.Stderr, err)
 }
 
 // New builds the application. Its Run takes flags before arguments only; the function Run puts them there.
@@ -53,46 +69,47 @@ func New(env Env) *cli.App {
 		Name:      "hilo",
 		Usage:     "identifiers such as orders/1, given out from a Redis, never twice",
 		UsageText: "hilo COMMAND [ARGUMENTS] [FLAGS]",
-		Flags:     append(globalFlags(), newVersionFlag(), newHelpFlag()),
+		Flags:     append(base.GlobalFlags(), newVersionFlag(), base.HelpFlag()),
 		Commands: []*cli.Command{
-			newDemoCommand(env),
-			newNextCommand(env),
-			newIDCommand(env),
-			newSeedCommand(env),
-			newListCommand(env),
-			newInspectCommand(env),
-			newExportCommand(env),
-			newImportCommand(env),
+			demo.Command(env),
+			take.NextCommand(env),
+			take.IDCommand(env),
+			seed.Command(env),
+			counters.ListCommand(env),
+			counters.InspectCommand(env),
+			transfer.ExportCommand(env),
+			transfer.ImportCommand(env),
 			newIdentityCommand(env),
-			newPrefixCommand(env),
-			newWorkerCommand(env),
-			newBenchCommand(env),
-			newVerifyCommand(env),
-			newDoctorCommand(env),
-			newProbeCommand(env),
-			newTopCommand(env),
-			newDevCommand(env),
-			newCompletionCommand(env),
+			prefixes.Command(env),
+			worker.Command(env),
+			serve.Command(env),
+			bench.Command(env),
+			verify.Command(env),
+			doctor.Command(env),
+			worker.ProbeCommand(env),
+			top.Command(env),
+			demo.DevCommand(env),
+			complete.Command(env),
 			newVersionCommand(env),
-			newHelpCommand(),
+			base.HelpCommand(),
 		},
 		Before: func(c *cli.Context) error {
 			if c.Bool("version") && c.Args().Present() {
-				return usagef("--version stands alone; leave it out, or all else")
+				return exit.Usagef("--version stands alone; leave it out, or all else")
 			}
 			return nil
 		},
 		Action: func(c *cli.Context) error {
 			if c.Bool("version") {
-				return runVersion(c, env)
+				return versionAction(env)(c)
 			}
-			return showGroup(c)
+			return base.ShowGroup(c)
 		},
-		OnUsageError:          onUsageError,
+		OnUsageError:          base.OnUsageError,
 		ExitErrHandler:        func(*cli.Context, error) {}, // Run reports; without this, urfave/cli may end the process
-		CustomAppHelpTemplate: appHelp,
+		CustomAppHelpTemplate: base.AppHelp,
 		Reader:                env.Stdin,
-		Writer:                &helpWriter{w: env.Stdout}, // commands write to env.Stdout themselves
+		Writer:                term.HelpWriter(env.Stdout), // commands write to env.Stdout themselves
 		ErrWriter:             env.Stderr,
 		// A URL of a cluster has commas in it.
 		DisableSliceFlagSeparator: true,
@@ -102,4 +119,27 @@ func New(env Env) *cli.App {
 		HideHelpCommand: true,
 		HideVersion:     true,
 	}
+}
+
+func newIdentityCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "identity",
+		Usage:     "take, seed or show identities",
+		UsageText: "hilo identity next NAME [--count N] | seed NAME --value N [--force] | list",
+		Description: base.Describe(`
+An identity (companies/1, companies/2) leaves no gaps in normal work and never has a
+prefix or tag, at the price of a round trip for each call. A trailing | of NAME, as
+programs and hilo id know it, may be left out. Where the server has neither prefix
+nor tag, a name is an identity or a collection, not both; where it has, it gives
+identities only as their home, which hilo prefix set --identities makes it.`,
+			[]string{"hilo identity next companies", "hilo identity list"},
+			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, of another server, or the name is taken by a collection"),
+		Action: base.ShowGroup,
+		Subcommands: []*cli.Command{
+			take.IdentityNextCommand(env),
+			seed.IdentityCommand(env),
+			counters.IdentityListCommand(env),
+			base.HelpCommand("identity"),
+		},
+	})
 }

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
 // tried is how the tests that hold for every command run one of them.
@@ -19,7 +23,7 @@ type tried struct {
 	line       string            // the command line, without the program, that needs nothing; $DIR stands for a folder with files in it
 	files      map[string]string // by name
 	stdin      string
-	json       any    // a value of the type that --output json prints
+	json       string // the type that --output json prints
 	lines      bool   // prints a value a line and not one in all
 	serverless bool   // works on no server, and refuses one
 	endless    bool   // goes on until it is told to stop
@@ -30,38 +34,39 @@ type tried struct {
 
 // everyCommand has all commands that do something, by their words. One that is not here fails the tests.
 var everyCommand = map[string]tried{
-	"demo":          {line: "demo", json: outcome{}, serverless: true, slow: true},
-	"next":          {line: "next orders --count 2", json: []string{}},
-	"id":            {line: "id companies/ products/ravendb", json: []string{}},
-	"seed":          {line: "seed orders --max 3", json: seeded{}, note: "with --file, --scan or --dry-run that of hilo import, with --scan also `scanned`, `matched` and `leftOut`"},
-	"list":          {before: "next orders", line: "list", json: []listed{}},
-	"inspect":       {before: "next orders", line: "inspect orders", json: inspected{}},
-	"export":        {before: "next orders", line: "export", json: exportLine{}, lines: true},
-	"import":        {line: "import --from-namespace Raven --prefix take", stdin: furnished, json: imported{}},
-	"identity next": {line: "identity next companies", json: []string{}},
-	"identity seed": {line: "identity seed companies --value 3", json: seededIdentity{}},
-	"identity list": {before: "identity next companies", line: "identity list", json: []listedIdentity{}},
-	"prefix get":    {before: "prefix set North/ --tag A", line: "prefix get", json: shownPrefix{}},
-	"prefix set":    {line: "prefix set North/", json: shownPrefix{}},
-	"prefix clear":  {line: "prefix clear", json: shownPrefix{}},
-	"worker":        {line: "worker orders --rate max --count 20", json: shiftReport{}, endless: true, note: "when it has ended"},
-	"prefix check":  {before: "prefix set North/", line: "prefix check", json: comparison{}},
-	"doctor":        {line: "doctor --require-seeded", json: diagnosis{}}, // without, a server that keeps nothing is a fault
-	"bench":         {line: "bench orders --count 20 --compare", json: measured{}},
-	"verify":        {line: "verify --ids 20 --workers 1", json: proof{}},
-	"top":           {before: "next orders", line: "top --interval 100ms --count 1", json: snapshot{}},
-	"probe":         {line: "probe http://127.0.0.1:1/readyz", json: answer{}, serverless: true, code: exitFailed}, // nobody is there
-	"dev":           {line: "dev --addr 127.0.0.1:0", json: started{}, serverless: true, endless: true},
-	"completion":    {line: "completion bash", json: completionScript{}, serverless: true},
-	"version":       {line: "version", json: build{}, serverless: true},
+	"demo":          {line: "demo", json: "demo.outcome", serverless: true, slow: true},
+	"next":          {line: "next orders --count 2", json: "[]string"},
+	"id":            {line: "id companies/ products/ravendb", json: "[]string"},
+	"seed":          {line: "seed orders --max 3", json: "seed.seeded", note: "with --file, --scan or --dry-run that of hilo import, with --scan also `scanned`, `matched` and `leftOut`"},
+	"list":          {before: "next orders", line: "list", json: "[]counters.listed"},
+	"inspect":       {before: "next orders", line: "inspect orders", json: "counters.inspected"},
+	"export":        {before: "next orders", line: "export", json: "transfer.record", lines: true},
+	"import":        {line: "import --from-namespace Raven --prefix take", stdin: clitest.Furnished, json: "transfer.imported"},
+	"identity next": {line: "identity next companies", json: "[]string"},
+	"identity seed": {line: "identity seed companies --value 3", json: "seed.seededIdentity"},
+	"identity list": {before: "identity next companies", line: "identity list", json: "[]counters.listedIdentity"},
+	"prefix get":    {before: "prefix set North/ --tag A", line: "prefix get", json: "prefixes.shownPrefix"},
+	"prefix set":    {line: "prefix set North/", json: "prefixes.shownPrefix"},
+	"prefix clear":  {line: "prefix clear", json: "prefixes.shownPrefix"},
+	"worker":        {line: "worker orders --rate max --count 20", json: "worker.report", endless: true, note: "when it has ended"},
+	"serve":         {line: "serve --listen 127.0.0.1:0", json: "serve.served", endless: true},
+	"prefix check":  {before: "prefix set North/", line: "prefix check", json: "prefixes.comparison"},
+	"doctor":        {line: "doctor --require-seeded", json: "doctor.diagnosis"}, // without, a server that keeps nothing is a fault
+	"bench":         {line: "bench orders --count 20 --compare", json: "bench.measured"},
+	"verify":        {line: "verify --ids 20 --workers 1", json: "verify.report"},
+	"top":           {before: "next orders", line: "top --interval 100ms --count 1", json: "top.snapshot"},
+	"probe":         {line: "probe http://127.0.0.1:1/readyz", json: "worker.answer", serverless: true, code: exit.Failed}, // nobody is there
+	"dev":           {line: "dev --addr 127.0.0.1:0", json: "demo.started", serverless: true, endless: true},
+	"completion":    {line: "completion bash", json: "complete.printed", serverless: true},
+	"version":       {line: "version", json: "build", serverless: true},
 }
 
 func TestEveryCommandIsTried(t *testing.T) {
 	t.Parallel()
 	var known []string
-	eachLeaf(New(Env{}).Commands, "", func(path string, _ *cli.Command) {
+	eachLeaf(New(base.Env{}).Commands, "", func(path string, _ *cli.Command) {
 		known = append(known, path)
-		if command := everyCommand[path]; command.json == nil || command.line != path && !strings.HasPrefix(command.line, path+" ") {
+		if command := everyCommand[path]; command.json == "" || command.line != path && !strings.HasPrefix(command.line, path+" ") {
 			t.Errorf("hilo %s is not in everyCommand with a command line and the type of its JSON", path)
 		}
 	})
@@ -77,7 +82,7 @@ func eachLeaf(commands []*cli.Command, above string, do func(path string, c *cli
 	for _, c := range commands {
 		path := strings.TrimSpace(above + " " + c.Name)
 		switch {
-		case c.Name == helpName:
+		case c.Name == base.HelpName:
 		case len(c.Subcommands) > 0:
 			eachLeaf(c.Subcommands, path, do)
 		default:
@@ -88,10 +93,10 @@ func eachLeaf(commands []*cli.Command, above string, do func(path string, c *cli
 
 // run runs the command, after those that come before it, with flags of the test's own. One that is endless is stopped
 // when it has printed something, and after a while in any case.
-func (c tried) run(t *testing.T, environment map[string]string, flags ...string) result {
+func (c tried) run(t *testing.T, environment map[string]string, flags ...string) clitest.Result {
 	t.Helper()
 	for line := range strings.Lines(c.before) {
-		if r := hiloWith(t, environment, append(strings.Fields(line), flags...)...); r.code != exitDone {
+		if r := clitest.HiloWith(t, environment, append(strings.Fields(line), flags...)...); r.Code != exit.Done {
 			return r
 		}
 	}
@@ -105,18 +110,39 @@ func (c tried) run(t *testing.T, environment map[string]string, flags ...string)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	var out writer = stdout.Write
+	var out clitest.Writer = stdout.Write
 	if c.endless {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, time.Second)
 		defer stop()
 		out = func(p []byte) (int, error) { cancel(); return stdout.Write(p) }
 	}
-	code := Run(ctx, append(args, flags...), Env{
+	code := clitest.Run(ctx, append(args, flags...), base.Env{
 		Stdin:     strings.NewReader(c.stdin),
 		Stdout:    out,
 		Stderr:    &stderr,
 		LookupEnv: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
 	})
-	return result{code, stdout.String(), stderr.String()}
+	return clitest.Result{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}
+}
+
+func TestCommandsThatAreInterruptedBeforeTheyBegin(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, command := range append(commandsOnAServer(), "demo") {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			args := strings.Fields(command)
+			if command != "demo" {
+				args = append(args, "--redis", "embedded:")
+			}
+			var stdout, stderr bytes.Buffer
+			out, err := clitest.Writer(stdout.Write), clitest.Writer(stderr.Write)
+			code := clitest.RunTo(ctx, &out, &err, args...)
+			if code != exit.Failed || !strings.HasPrefix(stderr.String(), "hilo: interrupted") || stdout.Len() > 0 {
+				t.Errorf("exit %d, stdout %q, stderr %q", code, stdout.String(), stderr.String())
+			}
+		})
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -36,7 +38,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"an argument too many", []string{"next", "orders", "companies"}, `takes one argument: "companies" is one too many`},
 		{"an argument where none belongs", []string{"list", "orders"}, `takes no arguments: "orders" is one too many`},
 		{"two prefixes", []string{"prefix", "set", "A/", "B/"}, `"B/" is one too many`},
-		{"neither prefix nor tag", []string{"prefix", "set"}, "needs a PREFIX, a --tag, or both"},
+		{"neither prefix nor tag", []string{"prefix", "set"}, "needs a PREFIX, a --tag, --identities, or some of them"},
 		{"a prefix that ends in a digit", []string{"prefix", "set", "North1"}, `"North1" ends in a digit`},
 		{"a tag with a dash", []string{"prefix", "set", "--tag", "A-B"}, `node tag "A-B"`},
 		{"count 0", []string{"next", "orders", "--count", "0"}, "--count is 0: must be 1 or more"},
@@ -96,7 +98,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 			t.Parallel()
 			// Nothing answers there, and nobody must have asked.
 			environment := map[string]string{"HILO_REDIS_URL": "redis://127.0.0.1:1/0"}
-			mustFail(t, exitUsage, hiloWith(t, environment, test.args...), test.want)
+			clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, environment, test.args...), test.want)
 		})
 	}
 }
@@ -107,7 +109,7 @@ func TestBadValuesOfTheEnvironmentAreNamedAfterIt(t *testing.T) {
 		"HILO_TLS_CA", "HILO_TLS_CERT", "HILO_TLS_KEY", "HILO_PASSWORD_FILE"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			mustFail(t, exitUsage, hiloWith(t, map[string]string{name: "{{{"}, "list"), name)
+			clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, map[string]string{name: "{{{"}, "list"), name)
 		})
 	}
 }
@@ -115,10 +117,10 @@ func TestBadValuesOfTheEnvironmentAreNamedAfterIt(t *testing.T) {
 func TestAFlagWinsOverTheEnvironment(t *testing.T) {
 	t.Parallel()
 	environment := map[string]string{"HILO_REDIS_URL": "embedded:", "HILO_OUTPUT": "json", "HILO_SEPARATOR": ":"}
-	if r := hiloWith(t, environment, "next", "orders"); r.stdout != "[\n  \"orders:1\"\n]\n" {
+	if r := clitest.HiloWith(t, environment, "next", "orders"); r.Stdout != "[\n  \"orders:1\"\n]\n" {
 		t.Errorf("%+v", r)
 	}
-	if r := hiloWith(t, environment, "next", "orders", "--output=text", "--separator", "."); r.stdout != "orders.1\n" {
+	if r := clitest.HiloWith(t, environment, "next", "orders", "--output=text", "--separator", "."); r.Stdout != "orders.1\n" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -145,8 +147,8 @@ func TestNoRedisThere(t *testing.T) {
 		for _, command := range commandsOnAServer() {
 			t.Run(test.name+": "+command, func(t *testing.T) {
 				t.Parallel()
-				r := hilo(t, append(strings.Fields(command), "--redis", test.url)...)
-				mustFail(t, exitUnavailable, r, "no Redis answers at "+test.addr, "start one, or name it with --redis URL")
+				r := clitest.Hilo(t, append(strings.Fields(command), "--redis", test.url)...)
+				clitest.MustFail(t, exit.Unavailable, r, "no Redis answers at "+test.addr, "start one, or name it with --redis URL")
 			})
 		}
 	}
@@ -162,8 +164,8 @@ func TestRedisThatNeverAnswers(t *testing.T) {
 	for _, command := range commandsOnAServer() {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			r := hilo(t, append(strings.Fields(command), "--timeout", "50ms", "--redis", "redis://"+listener.Addr().String())...)
-			mustFail(t, exitUnavailable, r, "no Redis answers at "+listener.Addr().String())
+			r := clitest.Hilo(t, append(strings.Fields(command), "--timeout", "50ms", "--redis", "redis://"+listener.Addr().String())...)
+			clitest.MustFail(t, exit.Unavailable, r, "no Redis answers at "+listener.Addr().String())
 		})
 	}
 }
@@ -181,10 +183,10 @@ func TestLoginRefused(t *testing.T) {
 		with := func(login string) string { return strings.Replace(s.URL(), "redis://", "redis://"+login, 1) }
 		for _, command := range commandsOnAServer() {
 			args := append(strings.Fields(command), "--redis")
-			mustFail(t, exitUnavailable, hilo(t, append(args, with(":wrong@"))...), "refuses the login (WRONGPASS", "check user and password in --redis")
-			mustFail(t, exitUnavailable, hilo(t, append(args, with("nobody:right@"))...), "refuses the login (WRONGPASS")
-			mustFail(t, exitUnavailable, hilo(t, append(args, with(""))...), "wants a login; give user and password")
-			must(t, append(args, with(":right@"))...)
+			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, append(args, with(":wrong@"))...), "refuses the login (WRONGPASS", "check user and password in --redis")
+			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, append(args, with("nobody:right@"))...), "refuses the login (WRONGPASS")
+			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, append(args, with(""))...), "wants a login; give user and password")
+			clitest.Must(t, append(args, with(":right@"))...)
 		}
 	})
 }
@@ -208,7 +210,7 @@ func TestRedisThatDoesNotServe(t *testing.T) {
 				return test.reply
 			})
 			for _, command := range commandsOnAServer() {
-				mustFail(t, exitUnavailable, hilo(t, append(strings.Fields(command), "--redis", s.URL())...), test.want)
+				clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, append(strings.Fields(command), "--redis", s.URL())...), test.want)
 			}
 		})
 	}

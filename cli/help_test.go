@@ -9,18 +9,22 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
 func TestHelpOfTheWhole(t *testing.T) {
 	t.Parallel()
-	want := must(t)
-	for _, part := range append([]string{"Usage:", "redis+sentinel://", "HILO_REDIS_URL", "Exit codes:"}, names(New(Env{}).Commands)...) {
+	want := clitest.Must(t)
+	for _, part := range append([]string{"Usage:", "redis+sentinel://", "HILO_REDIS_URL", "Exit codes:"}, names(New(base.Env{}).Commands)...) {
 		if !strings.Contains(want, part) {
 			t.Errorf("%q is not in the help", part)
 		}
 	}
 	for _, args := range []string{"help", "--help", "-h", "--redis bad --help"} {
-		if got := must(t, strings.Fields(args)...); got != want {
+		if got := clitest.Must(t, strings.Fields(args)...); got != want {
 			t.Errorf("hilo %s: %q", args, got)
 		}
 	}
@@ -28,10 +32,10 @@ func TestHelpOfTheWhole(t *testing.T) {
 
 func TestEveryCommandHasItsHelp(t *testing.T) {
 	t.Parallel()
-	for _, path := range paths(New(Env{}).Commands, nil) {
+	for _, path := range paths(New(base.Env{}).Commands, nil) {
 		t.Run(strings.Join(path, " "), func(t *testing.T) {
 			t.Parallel()
-			got := must(t, append(path, "--help")...)
+			got := clitest.Must(t, append(path, "--help")...)
 			for _, want := range []string{"hilo " + strings.Join(path, " ") + " - ", "Usage:\n   hilo ", "Examples:\n   hilo ", "Exit codes:\n   0 done", "--help, -h"} {
 				if !strings.Contains(got, want) {
 					t.Errorf("%q is not in\n%s", want, got)
@@ -42,7 +46,7 @@ func TestEveryCommandHasItsHelp(t *testing.T) {
 				append([]string{"-h"}, path...),
 				append(slices.Clone(path), "--redis", "bad", "-h"),
 			} {
-				if again := must(t, args...); again != got {
+				if again := clitest.Must(t, args...); again != got {
 					t.Errorf("hilo %q: %q", args, again)
 				}
 			}
@@ -54,7 +58,7 @@ func TestEveryCommandHasItsHelp(t *testing.T) {
 func paths(commands []*cli.Command, above []string) [][]string {
 	var all [][]string
 	for _, c := range commands {
-		if c.Name == helpName {
+		if c.Name == base.HelpName {
 			continue
 		}
 		path := append(slices.Clone(above), c.Name)
@@ -73,13 +77,13 @@ func names(commands []*cli.Command) []string {
 
 func TestHelpOfACommandWithCommands(t *testing.T) {
 	t.Parallel()
-	want := must(t, "prefix", "--help")
+	want := clitest.Must(t, "prefix", "--help")
 	for _, args := range []string{"prefix", "prefix help", "help prefix"} {
-		if got := must(t, strings.Fields(args)...); got != want {
+		if got := clitest.Must(t, strings.Fields(args)...); got != want {
 			t.Errorf("hilo %s: %q", args, got)
 		}
 	}
-	if got, want := must(t, "prefix", "help", "set"), must(t, "prefix", "set", "-h"); got != want {
+	if got, want := clitest.Must(t, "prefix", "help", "set"), clitest.Must(t, "prefix", "set", "-h"); got != want {
 		t.Errorf("hilo prefix help set: %q", got)
 	}
 }
@@ -88,7 +92,7 @@ func TestHelpShowsNothingOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	environment := map[string]string{"HILO_REDIS_URL": "redis://ann:S3cr3t@h", "HILO_NAMESPACE": "S3cr3t"}
 	for _, args := range []string{"help", "next --help", "prefix", "--redis redis://ann:S3cr3t@h help"} {
-		if r := hiloWith(t, environment, strings.Fields(args)...); r.code != exitDone || strings.Contains(r.stdout+r.stderr, "S3cr3t") {
+		if r := clitest.HiloWith(t, environment, strings.Fields(args)...); r.Code != exit.Done || strings.Contains(r.Stdout+r.Stderr, "S3cr3t") {
 			t.Errorf("hilo %s: %+v", args, r)
 		}
 	}
@@ -96,14 +100,14 @@ func TestHelpShowsNothingOfTheEnvironment(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	got := must(t, "version")
+	got := clitest.Must(t, "version")
 	if !strings.HasPrefix(got, "hilo ") || !strings.Contains(got, runtime.Version()) || strings.Count(got, "\n") != 1 {
 		t.Errorf("%q", got)
 	}
-	if again := must(t, "--version"); again != got {
+	if again := clitest.Must(t, "--version"); again != got {
 		t.Errorf("%q", again)
 	}
-	shown := decode[build](t, must(t, "version", "--output", "json"))
+	shown := clitest.Decode[build](t, clitest.Must(t, "version", "--output", "json"))
 	if shown.Go != runtime.Version() || shown.Version == "" {
 		t.Errorf("%+v", shown)
 	}
@@ -131,7 +135,7 @@ func TestVersionOfABuildWithARevision(t *testing.T) {
 func TestNewAloneIsPure(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr strings.Builder
-	env := Env{Stdout: &stdout, Stderr: &stderr}
+	env := base.Env{Stdout: &stdout, Stderr: &stderr}
 	if err := New(env).Run([]string{"hilo", "--redis", "embedded:", "next", "--count", "2", "orders"}); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +143,7 @@ func TestNewAloneIsPure(t *testing.T) {
 		t.Errorf("%q", stdout.String())
 	}
 	for _, args := range [][]string{{"hilo", "nxt"}, {"hilo", "next", "--nope"}, {"hilo", "prefix", "nope"}, {"hilo", "next", "--count"}} {
-		if err := New(env).Run(args); exitCode(err) != exitUsage {
+		if err := New(env).Run(args); exit.Code(err) != exit.Usage {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
@@ -150,39 +154,11 @@ func TestNewAloneIsPure(t *testing.T) {
 
 func TestHelpFitsATerminalOf80Columns(t *testing.T) {
 	t.Parallel()
-	for _, path := range append(paths(New(Env{}).Commands, nil), nil) {
-		for line := range strings.Lines(must(t, append(path, "--help")...)) {
+	for _, path := range append(paths(New(base.Env{}).Commands, nil), nil) {
+		for line := range strings.Lines(clitest.Must(t, append(path, "--help")...)) {
 			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > 80 {
 				t.Errorf("hilo %s --help: %q", strings.Join(path, " "), line)
 			}
 		}
-	}
-}
-
-func TestLongLinesOfHelpAreBroken(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("word ", 20)
-	tests := []struct{ name, text, want string }{
-		{"a short line", "  a  b\n", "  a  b\n"},
-		{"an empty line", "\n", "\n"},
-		{"text", long + "\n", long[:79] + "\n" + long[80:99] + "\n"},
-		{"columns", "   --flag  " + long + "\n", "   --flag  " + long[:69] + "\n           " + long[70:99] + "\n"},
-		{"a word that is too long", strings.Repeat("x", 90) + " y\n", strings.Repeat("x", 90) + "\ny\n"},
-		{"characters of several bytes", strings.Repeat("…", 80) + "\n", strings.Repeat("…", 80) + "\n"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			var b strings.Builder
-			h := &helpWriter{w: &b}
-			for i := range len(test.text) { // however it is cut
-				if _, err := h.Write([]byte(test.text[i : i+1])); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if b.String() != test.want {
-				t.Errorf("%q, want %q", b.String(), test.want)
-			}
-		})
 	}
 }

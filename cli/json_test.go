@@ -3,13 +3,14 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -37,12 +38,12 @@ func TestEveryCommandPrintsTheJSONOfTheReference(t *testing.T) {
 	})
 }
 
-func checkJSON(t *testing.T, command tried, r result) {
+func checkJSON(t *testing.T, command tried, r clitest.Result) {
 	t.Helper()
-	if r.code != command.code {
-		t.Fatalf("exit %d, %q", r.code, r.stderr)
+	if r.Code != command.code {
+		t.Fatalf("exit %d, %q", r.Code, r.Stderr)
 	}
-	decoder := json.NewDecoder(strings.NewReader(r.stdout))
+	decoder := json.NewDecoder(strings.NewReader(r.Stdout))
 	decoder.UseNumber()
 	values := 0
 	for ; ; values++ {
@@ -52,41 +53,38 @@ func checkJSON(t *testing.T, command tried, r result) {
 			break
 		}
 		if err != nil {
-			t.Fatalf("%v: %q", err, r.stdout)
+			t.Fatalf("%v: %q", err, r.Stdout)
 		}
-		for _, fault := range faults("the value", value, reflect.TypeOf(command.json)) {
-			t.Errorf("%s, in %s", fault, r.stdout)
+		for _, fault := range faults("the value", value, shapeOf(t, command.json)) {
+			t.Errorf("%s, in %s", fault, r.Stdout)
 		}
 	}
 	if values == 0 || values > 1 && !command.lines {
-		t.Errorf("%d values: %q", values, r.stdout)
+		t.Errorf("%d values: %q", values, r.Stdout)
 	}
-	if command.lines && strings.Count(r.stdout, "\n") != values {
-		t.Errorf("%d values, and not a line each: %q", values, r.stdout)
+	if command.lines && strings.Count(r.Stdout, "\n") != values {
+		t.Errorf("%d values, and not a line each: %q", values, r.Stdout)
 	}
 }
 
 // faults are the differences between a JSON value and the type that the reference shows.
-func faults(what string, value any, shape reflect.Type) []string {
-	if shape.Kind() == reflect.Pointer {
-		if value == nil {
-			return nil
-		}
-		shape = shape.Elem()
+func faults(what string, value any, is shape) []string {
+	if is.null && value == nil {
+		return nil
 	}
 	var found []string
 	switch v := value.(type) {
 	case map[string]any:
-		if shape.Kind() == reflect.Map {
+		if is.kind == "map" {
 			for _, key := range slices.Sorted(maps.Keys(v)) {
-				found = append(found, faults(what+"."+key, v[key], shape.Elem())...)
+				found = append(found, faults(what+"."+key, v[key], *is.of)...)
 			}
 			return found
 		}
-		if shape.Kind() != reflect.Struct {
+		if is.kind != "object" {
 			break
 		}
-		for _, f := range jsonFields(shape) {
+		for _, f := range is.fields {
 			inner, ok := v[f.name]
 			switch {
 			case ok:
@@ -101,46 +99,49 @@ func faults(what string, value any, shape reflect.Type) []string {
 		}
 		return found
 	case []any:
-		if shape.Kind() != reflect.Slice {
+		if is.kind != "list" {
 			break
 		}
 		if len(v) == 0 && what == "the value" {
 			found = append(found, "the list is empty, so it shows nothing")
 		}
 		for i, inner := range v {
-			found = append(found, faults(fmt.Sprintf("%s[%d]", what, i), inner, shape.Elem())...)
+			found = append(found, faults(fmt.Sprintf("%s[%d]", what, i), inner, *is.of)...)
 		}
 		return found
 	case string:
-		if typeName(shape) == "string" {
+		if is.kind == "string" {
 			return nil
 		}
 	case bool:
-		if typeName(shape) == "boolean" {
+		if is.kind == "boolean" {
 			return nil
 		}
 	case json.Number:
-		_, err := v.Int64()
-		if name := typeName(shape); name == "number" || name == "integer" && err == nil {
+		if _, err := v.Int64(); is.kind == "number" || is.kind == "integer" && err == nil {
 			return nil
 		}
 	}
-	return append(found, fmt.Sprintf("%s is %v, not %s", what, value, typeName(shape)))
+	return append(found, fmt.Sprintf("%s is %v, not %s", what, value, is.kind))
 }
 
 func TestFaultsOfJSONAreFound(t *testing.T) {
 	t.Parallel()
-	type inner struct {
-		Name string `json:"name"`
-	}
-	type shape struct {
-		inner
-		N    int64   `json:"n"`
-		F    float64 `json:"f"`
-		On   bool    `json:"on,omitempty"`
-		List []inner `json:"list"`
-		May  *inner  `json:"may,omitempty"`
-	}
+	const code = `package p
+type inner struct {
+	Name string ` + "`json:\"name\"`" + `
+}
+type whole struct {
+	inner
+	N    int64   ` + "`json:\"n\"`" + `
+	F    float64 ` + "`json:\"f\"`" + `
+	On   bool    ` + "`json:\"on,omitempty\"`" + `
+	List []inner ` + "`json:\"list\"`" + `
+	May  *inner  ` + "`json:\"may,omitempty\"`" + `
+}`
+	read := goSource{make(map[string]ast.Expr), make(map[string]string)}
+	read.parse(t, code)
+	whole := read.shape(t, read.types["whole"])
 	const right = `{"name": "a", "n": 1, "f": 1.5, "list": [{"name": "b"}]}`
 	tests := []struct {
 		name, value string
@@ -165,7 +166,7 @@ func TestFaultsOfJSONAreFound(t *testing.T) {
 			if err := decoder.Decode(&value); err != nil {
 				t.Fatal(err)
 			}
-			if got := faults("it", value, reflect.TypeFor[shape]()); len(got) != test.want {
+			if got := faults("it", value, whole); len(got) != test.want {
 				t.Errorf("%q", got)
 			}
 		})

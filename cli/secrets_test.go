@@ -6,16 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
-
-const password = "S3cr3t/of@Ann"
 
 // TestPasswordsAreNeverShown runs all commands, with everything logged, against servers of all tempers.
 func TestPasswordsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	right := redistest.StartMini(t)
-	right.RequireLogin("ann", password)
+	right.RequireLogin("ann", clitest.Password)
 	other := redistest.StartMini(t)
 	other.RequireLogin("ann", "another")
 	dead := redistest.StartMini(t)
@@ -32,7 +33,7 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 		{"of no host", "redis+sentinel://ann:" + escaped + "@/m"},
 		{"of sentinels that are away", "redis+sentinel://ann:" + escaped + "@" + dead.Addr() + "/m?max_retries=-1&sentinel_password=" + escaped},
 		{"of a cluster that is away", "redis+cluster://ann:" + escaped + "@" + dead.Addr()},
-		{"that is not escaped", "redis://ann:" + password + "@h"},
+		{"that is not escaped", "redis://ann:" + clitest.Password + "@h"},
 	}
 	commands := maps.Clone(everyCommand)
 	for _, line := range []string{"help", "next --help", "nonsense", "next a/b", "next", "--bogus"} {
@@ -52,7 +53,7 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 						environment = map[string]string{"HILO_REDIS_URL": u.url}
 					}
 					flags = append(flags, "--log-level", "debug", "--timeout", "1s")
-					checkNoPassword(t, command.line, command.run(t, environment, flags...))
+					clitest.CheckNoPassword(t, command.line, command.run(t, environment, flags...))
 				}
 			})
 		}
@@ -61,7 +62,7 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 
 func TestAURLInTheWrongPlaceIsNotQuoted(t *testing.T) {
 	t.Parallel()
-	url := "redis://ann:" + password + "@h:1/0"
+	url := "redis://ann:" + clitest.Password + "@h:1/0"
 	tests := []struct {
 		name string
 		args []string
@@ -78,24 +79,15 @@ func TestAURLInTheWrongPlaceIsNotQuoted(t *testing.T) {
 		{"as a flag that is not known", []string{"list", "--rdis=" + url}},
 		{"behind a flag that is not known", []string{"list", "--rdis", url}},
 		{"without the dashes", []string{"list", "redis=" + url}},
-		{"with the password as an option", []string{"next", "redis+sentinel://h/m?password=" + password}},
+		{"with the password as an option", []string{"next", "redis+sentinel://h/m?password=" + clitest.Password}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			r := hilo(t, test.args...)
-			mustFail(t, exitUsage, r)
-			checkNoPassword(t, test.name, r)
+			r := clitest.Hilo(t, test.args...)
+			clitest.MustFail(t, exit.Usage, r)
+			clitest.CheckNoPassword(t, test.name, r)
 		})
-	}
-}
-
-func checkNoPassword(t *testing.T, what string, r result) {
-	t.Helper()
-	for _, secret := range []string{"S3cr3t", "of@Ann", "of%40Ann"} {
-		if strings.Contains(r.stdout+r.stderr, secret) {
-			t.Errorf("%s shows the password: %q %q", what, r.stdout, r.stderr)
-		}
 	}
 }
 
@@ -108,14 +100,14 @@ func TestGoRedisLogsThroughOurs(t *testing.T) {
 	}{{"at debug", "debug", true}, {"at info", "info", false}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			var log RedisLog
+			var log base.RedisLog
 			var stderr strings.Builder
-			code := Run(t.Context(), []string{"hilo", "list", "--redis", "embedded:", "--log-level", test.level}, Env{
+			code := clitest.Run(t.Context(), []string{"hilo", "list", "--redis", "embedded:", "--log-level", test.level}, base.Env{
 				Stdout:      new(strings.Builder),
 				Stderr:      &stderr,
-				SetRedisLog: func(l RedisLog) { log = l },
+				SetRedisLog: func(l base.RedisLog) { log = l },
 			})
-			if code != exitDone || log == nil {
+			if code != exit.Done || log == nil {
 				t.Fatalf("exit %d, logger %v", code, log)
 			}
 			log.Printf(context.Background(), "dial %d failed", 3)

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
 // build is what the binary knows of itself. A field is empty where the build did not say.
@@ -21,59 +25,51 @@ func newVersionFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "version", Usage: "show the version", DisableDefaultText: true}
 }
 
-func newVersionCommand(env Env) *cli.Command {
-	return command(&cli.Command{
+func newVersionCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
 		Name:      "version",
 		Usage:     "show which hilo this is",
 		UsageText: "hilo version",
-		Description: describe("Shows the module's version, the revision it was built from, and the Go that built it.",
+		Description: base.Describe("Shows the module's version, the revision it was built from, and the Go that built it.",
 			[]string{"hilo version --output json"}),
-		Action: func(c *cli.Context) error { return runVersion(c, env) },
+		Action: versionAction(env),
 	})
 }
 
-func runVersion(c *cli.Context, env Env) error {
-	if _, err := takeArguments(c); err != nil {
-		return err
-	}
-	g, err := readServerless(c, env)
-	if err != nil {
-		return err
-	}
+// version shows what the binary knows of itself.
+type version struct{ base.Session }
+
+func versionAction(env base.Env) cli.ActionFunc {
+	return base.Action(env, func(r *base.Reader) base.Runner {
+		r.Arguments()
+		return version{r.Serverless()}
+	})
+}
+
+func (v version) Run(context.Context) error {
 	b := build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		b.read(info)
 	}
-	if g.JSON {
-		return g.writeJSON(b)
-	}
-	return g.printf("%s\n", b.String())
+	return v.Show(b, func() error { return v.Printf("%s\n", b.String()) })
 }
 
 func (b *build) read(info *debug.BuildInfo) {
-	if info.Main.Version != "" {
-		b.Version = info.Main.Version
-	}
+	said := make(map[string]string)
 	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Revision = s.Value
-		case "vcs.time":
-			b.Time = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
+		said[s.Key] = s.Value
 	}
+	b.Version = cmp.Or(info.Main.Version, b.Version)
+	b.Revision, b.Time, b.Modified = said["vcs.revision"], said["vcs.time"], said["vcs.modified"] == "true"
 }
 
 func (b *build) String() string {
-	text := "hilo " + b.Version
-	if b.Revision != "" {
-		text += " (" + b.Revision
-		if b.Modified {
-			text += ", modified"
-		}
-		text += ")"
+	revision := b.Revision
+	if b.Modified {
+		revision += ", modified"
 	}
-	return text + " " + b.Go + " " + b.Platform
+	if b.Revision != "" {
+		revision = " (" + revision + ")"
+	}
+	return "hilo " + b.Version + revision + " " + b.Go + " " + b.Platform
 }

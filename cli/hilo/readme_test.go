@@ -5,16 +5,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hilo-id/hilo/allocator/pgtest"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestWhatTheReadmeShowsOfComingFromElsewhereRuns takes the commands from the README and runs them as they stand.
-func TestWhatTheReadmeShowsOfComingFromElsewhereRuns(t *testing.T) {
+// TestWhatIsShownOfComingFromElsewhereRuns takes the commands from cli/README.md and runs them as they stand.
+func TestWhatIsShownOfComingFromElsewhereRuns(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"bash", "jq", "sqlite3", "redis-cli"} {
+	for _, tool := range []string{"bash", "jq", "sqlite3", "psql", "redis-cli"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			redistest.Missing(t, tool)
 		}
@@ -31,35 +33,93 @@ func TestWhatTheReadmeShowsOfComingFromElsewhereRuns(t *testing.T) {
 		}
 	}
 	bash(t, dir, nil, "sqlite3 shop.db < shop.sql")
+	postgres := pgtest.Start(t).Environment()
+	bash(t, dir, postgres, `psql --quiet -c "create table receipts (id bigserial primary key); create table unused (id bigserial primary key)
+		" -c "insert into receipts select nextval('receipts_id_seq') from generate_series(1, 77)"`)
 
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		host, port, err := net.SplitHostPort(s.HostPort())
-		if err != nil {
-			t.Fatal(err)
-		}
-		environment := []string{"HILO_REDIS_URL=" + s.URL(), "REDIS_HOST=" + host, "REDIS_PORT=" + port, "HILO=" + hilo}
+		environment := append(slices.Clone(postgres), environmentOf(t, s, hilo)...)
 		s.Client(t).Set(t.Context(), "counter:users", "42", 0)
 		s.Client(t).Set(t.Context(), "counter:visits", "9007199254740993", 0)
-		for _, block := range shellBlocks(t) {
-			if strings.HasPrefix(block, "psql ") { // needs a PostgreSQL
-				continue
-			}
+		for _, block := range shellBlocks(t, "cli/README.md", "Come from elsewhere", 4) {
 			bash(t, dir, environment, block)
 		}
 		const want = `{"kind":"export","version":1,"namespace":"Raven"}
 {"kind":"prefix"}
-{"kind":"hilo","collection":"invoices","max":123}
-{"kind":"hilo","collection":"orders","max":4000}
-{"kind":"hilo","collection":"people","max":96}
-{"kind":"hilo","collection":"users","max":42}
-{"kind":"hilo","collection":"visits","max":9007199254740993}
+{"kind":"hilo","collection":"invoices","max":123,"bare":123}
+{"kind":"hilo","collection":"orders","max":4000,"bare":4000}
+{"kind":"hilo","collection":"people","max":96,"bare":96}
+{"kind":"hilo","collection":"receipts","max":77,"bare":77}
+{"kind":"hilo","collection":"users","max":42,"bare":42}
+{"kind":"hilo","collection":"visits","max":9007199254740993,"bare":9007199254740993}
 {"kind":"identity","collection":"companies","max":17}
-{"kind":"end","counters":6}
+{"kind":"end","counters":7}
 `
 		if got := bash(t, dir, environment, "hilo export"); got != want {
 			t.Errorf("%s", got)
 		}
 	})
+}
+
+func TestWhatIsShownOfSeedingRuns(t *testing.T) {
+	t.Parallel()
+	seeding := shellBlocks(t, "cli/README.md", "Seed", 1)[0]
+	hilo := binary(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "counters.csv"), []byte("collection,max,kind\npeople,7,\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		s.Client(t).Set(t.Context(), "orders/NorthServer/5000", "", 0)
+		bash(t, dir, environmentOf(t, s, hilo), seeding)
+		if max := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); max != "5000" {
+			t.Errorf("orders stands at %q", max)
+		}
+		if n := s.Client(t).Exists(t.Context(), "{Raven}/HiLo/people").Val(); n != 0 {
+			t.Error("a dry run wrote")
+		}
+	})
+}
+
+func TestWhatIsShownOfPrefixesRuns(t *testing.T) {
+	t.Parallel()
+	prefixes := shellBlocks(t, "cli/README.md", "Prefixes", 1)[0]
+	hilo := binary(t)
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		other := redistest.StartMini(t)
+		block := strings.NewReplacer("redis://north.example", s.URL(), "redis://south.example", other.URL()).Replace(prefixes)
+		bash(t, t.TempDir(), environmentOf(t, s, hilo), block)
+		if got := s.Client(t).HGetAll(t.Context(), "{Raven}/ServerPrefixForHilo").Val(); got["ServerPrefix"] != "NorthServer/" || got["Identities"] != "here" {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestWhatTheReadmeShowsInRedisRuns also shows that the rights of its user are enough for a worker.
+func TestWhatTheReadmeShowsInRedisRuns(t *testing.T) {
+	t.Parallel()
+	block := shellBlocks(t, "README.md", "What stands in Redis", 1)[0]
+	if _, err := exec.LookPath("redis-cli"); err != nil {
+		redistest.Missing(t, "redis-cli")
+	}
+	hilo := binary(t)
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		bash(t, t.TempDir(), environmentOf(t, s, hilo), block)
+		worker := environmentOf(t, s, hilo, strings.Replace(s.URL(), "redis://", "redis://worker:secret@", 1))
+		if got := bash(t, t.TempDir(), worker, "hilo next accounts"); got != "accounts/4001\n" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// environmentOf has hilo and redis-cli find a server by themselves, hilo by another URL if one is given.
+func environmentOf(t *testing.T, s *redistest.Server, hilo string, url ...string) []string {
+	t.Helper()
+	host, port, err := net.SplitHostPort(s.HostPort())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"HILO_REDIS_URL=" + append(url, s.URL())[0], "REDIS_HOST=" + host, "REDIS_PORT=" + port, "HILO=" + hilo}
 }
 
 // bash runs commands with the server as the one that hilo and redis-cli find by themselves.
@@ -77,16 +137,16 @@ func bash(t *testing.T, dir string, environment []string, commands string) strin
 	return string(output)
 }
 
-// shellBlocks are the commands that the README shows for those who come from elsewhere.
-func shellBlocks(t *testing.T) []string {
+// shellBlocks are the commands that a section of a page shows, which has so many blocks of them.
+func shellBlocks(t *testing.T, page, heading string, count int) []string {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(readme), "\n## Come from elsewhere\n")
+	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
 	if !found {
-		t.Fatal("the README has no such section")
+		t.Fatalf("%s has no section %q", page, heading)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var blocks []string
@@ -94,8 +154,8 @@ func shellBlocks(t *testing.T) []string {
 		block, _, _ := strings.Cut(part, "```")
 		blocks = append(blocks, block)
 	}
-	if len(blocks) != 4 {
-		t.Fatalf("%d blocks", len(blocks))
+	if len(blocks) != count {
+		t.Fatalf("%s, %s: %d blocks, want %d", page, heading, len(blocks), count)
 	}
 	return blocks
 }

@@ -1,0 +1,275 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+// load is a number of callers that take identifiers, each as fast as it can or all together at a rate, until the
+// first of Count and Duration is reached.
+type load struct {
+	Count    int64         // 0: no matter how many
+	Duration time.Duration // 0: no matter how long
+	Rate     int64         // a second, over all callers; 0: as fast as they can
+	Patience time.Duration // how long a caller goes on without getting one
+	OneIn    int           // of the calls that need no waiting, one in so many is timed
+
+	start   time.Time
+	callers []caller
+	stripes []latencies
+	claimed atomic.Int64 // of Count, at full speed
+	stop    atomic.Bool  // nobody is to begin another call
+}
+
+// caller is one goroutine of a load.
+type caller struct {
+	load     *load
+	number   int
+	from     source
+	seen     *latencies
+	greatest time.Duration
+	stall    stall
+	untimed  int // calls that are not to be timed, before the next one that is
+	ids      atomic.Int64
+	waits    atomic.Int64
+	failures atomic.Int64
+	_        [64]byte // what the neighbour counts is on another cache line
+}
+
+// taken is what came of a load.
+type taken struct {
+	progress
+	failures int64
+	latency  percentiles
+	sampling sampling
+}
+
+// progress is what was done in a time.
+type progress struct {
+	elapsed time.Duration
+	ids     int64
+	waits   int64 // calls that waited, however often
+}
+
+func (p progress) perSecond() float64 { return float64(p.ids) / max(p.elapsed.Seconds(), 1e-9) }
+
+// since is a line about what was done after another progress.
+func (p progress) since(last progress) string {
+	done := progress{p.elapsed - last.elapsed, p.ids - last.ids, p.waits - last.waits}
+	return fmt.Sprintf("%3.0f s  %.0f ids/s  %d calls waited", p.elapsed.Seconds(), done.perSecond(), done.waits)
+}
+
+// stripesAtMost bounds what the histograms need.
+const stripesAtMost = 64
+
+func newLoad(l *load, sources []source) *load {
+	l.OneIn, l.start = max(l.OneIn, 1), time.Now()
+	l.callers = make([]caller, len(sources))
+	l.stripes = make([]latencies, min(len(sources), stripesAtMost))
+	for i := range l.callers {
+		c := &l.callers[i]
+		c.load, c.number, c.from, c.seen = l, i, sources[i], &l.stripes[i%len(l.stripes)]
+	}
+	return l
+}
+
+// run returns when all callers have ended: by the load's own end, by ctx, or because one of them failed for good.
+// What was taken until then counts in any case.
+func (l *load) run(ctx context.Context) (taken, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { l.stop.Store(true) })()
+	if l.Duration > 0 {
+		end := l.Duration
+		if l.Rate > 0 {
+			end += 2 * l.period() // the schedule ends it, but for callers that cannot keep up
+		}
+		defer time.AfterFunc(end, func() { l.stop.Store(true) }).Stop()
+	}
+	var running sync.WaitGroup
+	for i := range l.callers {
+		running.Go(func() {
+			work := l.callers[i].rush
+			if l.Rate > 0 {
+				work = l.callers[i].keepPace
+			}
+			if err := work(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	running.Wait()
+
+	t := taken{progress: l.soFar()}
+	var greatest time.Duration
+	for i := range l.callers {
+		t.failures += l.callers[i].failures.Load()
+		greatest = max(greatest, l.callers[i].greatest)
+	}
+	t.latency, t.sampling = summarize(l.stripes, t.ids, greatest)
+	t.sampling.OneIn = l.OneIn
+	return t, context.Cause(ctx)
+}
+
+func (l *load) now() time.Duration { return time.Since(l.start) }
+
+// soFar may be asked while the callers run.
+func (l *load) soFar() progress {
+	p := progress{elapsed: l.now()}
+	for i := range l.callers {
+		p.ids += l.callers[i].ids.Load()
+		p.waits += l.callers[i].waits.Load()
+	}
+	return p
+}
+
+// rush takes identifiers at full speed, a portion at a time, since what all callers count is slow.
+func (c *caller) rush(ctx context.Context) error {
+	for !c.load.stop.Load() {
+		portion := c.load.claim(int64(c.load.OneIn))
+		if portion == 0 {
+			return nil
+		}
+		var err error
+		left := portion
+		for left > 0 && !c.load.stop.Load() {
+			if err = c.take(ctx, 0); err != nil {
+				break
+			}
+			for left--; left > 0 && c.untimed > 0 && c.from.tryNext(); left-- { // as take does, and nothing in between
+				c.untimed--
+			}
+		}
+		c.ids.Add(portion - left)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim is how many of n identifiers a caller may take, so that all callers together take Count.
+func (l *load) claim(n int64) int64 {
+	if l.Count == 0 {
+		return n
+	}
+	return max(0, min(n, l.Count-(l.claimed.Add(n)-n)))
+}
+
+// take takes one identifier, which was due then; at full speed nothing ever is. To read the clock takes as long as to take
+// a number that is in hand, so of those calls one in OneIn is timed: at random, since ranges are powers of two, and every
+// hundredth call could always or never be the one that changes to the next range. A call that finds nothing in hand takes
+// so long that the clock does not matter: each one is timed.
+func (c *caller) take(ctx context.Context, due time.Duration) error {
+	delay := c.stall.delay(due)
+	if delay == 0 && c.untimed > 0 && c.from.tryNext() {
+		c.untimed--
+		return nil
+	}
+	began := c.load.now()
+	inHand := c.from.tryNext()
+	if !inHand {
+		if err := c.await(ctx, began); err != nil {
+			return err
+		}
+	}
+	ended := c.load.now()
+	lasted := delay + ended - began
+	c.greatest = max(c.greatest, lasted)
+	if inHand && delay == 0 {
+		c.seen.inHand.add(lasted)
+		c.untimed = rand.IntN(2*c.load.OneIn - 1)
+		return nil
+	}
+	c.seen.waited.add(lasted)
+	if !inHand {
+		c.stall.extend(due, began, ended)
+	}
+	return nil
+}
+
+// await takes an identifier that was not in hand. Where the server fails it tries again, which the allocator lets
+// happen only as often as its back-off permits; but a caller that never got one gives up at once.
+func (c *caller) await(ctx context.Context, began time.Duration) error {
+	c.waits.Add(1)
+	for {
+		err := c.from.next(ctx)
+		if err == nil {
+			return nil
+		}
+		lasted := c.load.now() - began
+		c.greatest = max(c.greatest, lasted) // it counts, whatever comes of it
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.failures.Add(1)
+		if !errors.Is(err, allocator.ErrUnavailable) || c.ids.Load() == 0 || lasted > c.load.Patience {
+			return err
+		}
+	}
+}
+
+// source gives identifiers to one caller.
+type source struct {
+	tryNext func() bool                     // takes one if that needs no waiting
+	next    func(ctx context.Context) error // takes one, however long that takes
+}
+
+// rotation takes from collections in turn.
+func rotation(collections []*allocator.Collection, at int) source {
+	turn := func(taken bool) bool {
+		if taken {
+			if at++; at == len(collections) {
+				at = 0
+			}
+		}
+		return taken
+	}
+	return source{
+		tryNext: func() bool {
+			_, ok := collections[at].TryNext()
+			return turn(ok)
+		},
+		next: func(ctx context.Context) error {
+			_, err := collections[at].Next(ctx)
+			turn(err == nil)
+			return err
+		},
+	}
+}
+
+// increment asks the server for each number, as one does without an allocator.
+func increment(client redis.UniversalClient, key string) source {
+	return source{
+		tryNext: func() bool { return false },
+		next: func(ctx context.Context) error {
+			if err := client.Incr(ctx, key).Err(); err != nil {
+				return exit.OfRedis(err)
+			}
+			return nil
+		},
+	}
+}
+
+// showProgress writes a line now and then until ctx ends. Lines, and not one that is written over: the log may come in
+// between.
+func (l *load) showProgress(ctx context.Context, w io.Writer, what string, every time.Duration) {
+	var last progress
+	for base.Sleep(ctx, every); ctx.Err() == nil; base.Sleep(ctx, every) {
+		now := l.soFar()
+		fmt.Fprintf(w, "%s%s\n", what, now.since(last))
+		last = now
+	}
+}

@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/tally"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// measured is what a bench found. The names of its fields in JSON are documented in the help, and stay.
+type measured struct {
+	Namespace       string        `json:"namespace"`
+	Workers         int           `json:"workers"`
+	Allocators      int           `json:"allocators"`
+	TargetRate      int64         `json:"targetRate"`
+	Warmup          float64       `json:"warmupSeconds"` // before what follows
+	Interrupted     bool          `json:"interrupted"`
+	Seconds         float64       `json:"seconds"`
+	IDs             int64         `json:"ids"` // as the workers counted them
+	PerSecond       float64       `json:"perSecond"`
+	CallsThatWaited int64         `json:"callsThatWaited"` // each of them once or more
+	RoundTripsPerID float64       `json:"roundTripsPerId"`
+	BurntPerID      float64       `json:"burntPerId"`
+	Latency         percentiles   `json:"latencyNanoseconds"`
+	Sampling        sampling      `json:"sampling"`
+	Total           tally.Tallies `json:"total"`
+	Collections     []tally.Of    `json:"collections"`
+	Compare         *compared     `json:"compare,omitempty"`
+}
+
+// compared is what one INCR per identifier makes of the same server.
+type compared struct {
+	IDs       int64       `json:"ids"`
+	Seconds   float64     `json:"seconds"`
+	PerSecond float64     `json:"perSecond"`
+	Ratio     float64     `json:"ratio"` // so many times as many a second did Next give
+	Failures  int64       `json:"failures"`
+	Latency   percentiles `json:"latencyNanoseconds"`
+}
+
+// take puts in what was measured, from what the workers saw and from what the allocators had counted before it, at its end,
+// and when they were closed. What was held before it, after a warm-up, counts as reserved in it.
+func (m *measured) take(got taken, names []string, warm, held, closed map[string]tally.Tallies) {
+	m.Seconds, m.IDs, m.PerSecond = got.elapsed.Seconds(), got.ids, got.perSecond()
+	m.CallsThatWaited = got.waits
+	m.Latency, m.Sampling = got.latency, got.sampling
+	m.Sampling.Clock = int64(clockCost())
+	m.Collections = make([]tally.Of, 0, len(names))
+	for _, name := range names {
+		before, t := warm[name], closed[name]
+		t.Ranges -= before.Ranges
+		t.Reserved -= before.Issued + before.Burnt
+		t.Issued -= before.Issued
+		t.Burnt -= before.Burnt
+		t.Waits -= before.Waits
+		t.Failures -= before.Failures
+		t.Held = t.Reserved - t.Issued - (held[name].Burnt - before.Burnt) // with a range that was still under way
+		m.Collections = append(m.Collections, tally.Of{Collection: name, Tallies: t})
+		m.Total.Add(t)
+	}
+	m.RoundTripsPerID = float64(m.Total.Ranges) / float64(max(m.IDs, 1))
+	m.BurntPerID = float64(m.Total.Burnt) / float64(max(m.IDs, 1))
+}
+
+func (m *measured) compare(got taken) {
+	m.Compare = &compared{
+		IDs:       got.ids,
+		Seconds:   got.elapsed.Seconds(),
+		PerSecond: got.perSecond(),
+		Ratio:     m.PerSecond / got.perSecond(),
+		Failures:  got.failures,
+		Latency:   got.latency,
+	}
+}
+
+func (b bench) show(m measured) error {
+	if b.JSON {
+		return b.WriteJSON(m)
+	}
+	allocators, wanted, warm := "one allocator", "at full speed", ""
+	if m.Allocators > 1 {
+		allocators = fmt.Sprintf("%d allocators", m.Allocators)
+	}
+	if m.TargetRate > 0 {
+		wanted = fmt.Sprintf("of %d wanted", m.TargetRate)
+	}
+	if m.Warmup > 0 {
+		warm = ", after a warm-up of " + term.Short(int64(m.Warmup*1e9))
+	}
+	var t term.Table
+	t.Addf("workers:", "%d on %s", m.Workers, allocators)
+	t.Addf("ids:", "%d in %s%s", m.IDs, term.Short(int64(m.Seconds*1e9)), warm)
+	t.Addf("rate:", "%.0f ids/s, %s", m.PerSecond, wanted)
+	t.Addf("round trips:", "%d, one for %d ids", m.Total.Ranges, m.IDs/max(m.Total.Ranges, 1))
+	t.Addf("waits:", "%d, of %d calls; %d refills failed", m.Total.Waits, m.CallsThatWaited, m.Total.Failures)
+	t.Addf("burnt:", "%.6g per id issued", m.BurntPerID)
+	l := m.Latency
+	for i, name := range []string{"p50:", "p99:", "p99.9:", "p99.99:", "greatest:"} {
+		t.Add(name, term.Short([]int64{l.P50, l.P99, l.P999, l.P9999, l.Greatest}[i]))
+	}
+	if c := m.Compare; c != nil {
+		t.Addf("INCR per id:", "%.0f ids/s, p50 %s, p99 %s, greatest %s",
+			c.PerSecond, term.Short(c.Latency.P50), term.Short(c.Latency.P99), term.Short(c.Latency.Greatest))
+		t.Addf("ratio:", "%.4g times as many with Next", c.Ratio)
+	}
+	t.Add("")
+	if err := b.WriteTable(t); err != nil {
+		return err
+	}
+	if err := tally.Write(b.Session, m.Collections, m.Total); err != nil {
+		return err
+	}
+	left := fmt.Sprintf("The namespace %s is removed.", m.Namespace)
+	if b.Keep {
+		left = fmt.Sprintf("The counters in the namespace %s stay raised.", m.Namespace)
+	}
+	_, err := fmt.Fprintf(term.Fold(b.Stdout, 0), "\n%s\nHELD was in hand at the end, before it was returned or burnt: what kill -9 would have burnt.\n%s\n",
+		m.how(), left)
+	return exit.Written(err)
+}
+
+// how says how the latency was measured.
+func (m *measured) how() string {
+	s := m.Sampling
+	text := fmt.Sprintf("Latency is of one call in %d at random, %d of them, and of each call that waited, %d.", s.OneIn, s.Timed, s.Waited)
+	if s.OneIn == 1 {
+		text = fmt.Sprintf("Latency is of every call, %d, of which %d waited or were held up by one that did.", s.Timed+s.Waited, s.Waited)
+	}
+	text += fmt.Sprintf(" The clock is %s of each.\n", term.Short(s.Clock))
+	if m.TargetRate > 0 {
+		return text + "A call that came due while its worker waited counts from when it was due."
+	}
+	text += "At full speed a worker that waits asks for nothing meanwhile; --rate shows what callers that come on time see."
+	if processors := runtime.GOMAXPROCS(0); m.Workers > processors {
+		text += fmt.Sprintf("\nThe workers share %d processors: the greatest latencies may be of calls whose worker had to cede its own.", processors)
+	}
+	return text
+}

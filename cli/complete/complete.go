@@ -1,0 +1,170 @@
+// Package complete has hilo completion: short scripts with which shells ask hilo how a command line may go on, and the
+// answer to them.
+//
+// It exports the constructor of the command and the answer, and imports only the rooms under cli/internal.
+package complete
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+// completion prints the script of a shell.
+type completion struct {
+	base.Session
+	printed
+}
+
+type printed struct {
+	Shell  string `json:"shell"`
+	Script string `json:"script"`
+}
+
+// shells are those that there is a script for.
+var shells = []string{"bash", "zsh", "fish"}
+
+//go:embed hilo.*
+var scripts embed.FS
+
+// Command is hilo completion.
+func Command(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "completion",
+		Usage:     "print the script that completes hilo in your shell",
+		UsageText: "hilo completion bash|zsh|fish",
+		Description: base.Describe(`
+Prints a script with which the shell completes commands, flags, and the values of
+flags that have a fixed few. It asks no server. To install it:
+
+   bash   hilo completion bash > ~/.local/share/bash-completion/completions/hilo
+          where the package bash-completion is in use; else, in ~/.bashrc:
+          source <(hilo completion bash)
+   zsh    hilo completion zsh > ~/.zfunc/_hilo
+          with fpath+=~/.zfunc before compinit in ~/.zshrc; or, after compinit:
+          source <(hilo completion zsh)
+   fish   hilo completion fish > ~/.config/fish/completions/hilo.fish
+
+The folder has to be there. The next shell that is started completes: the script asks
+the hilo that is in PATH.`,
+			[]string{"hilo completion bash > ~/.local/share/bash-completion/completions/hilo", "source <(hilo completion zsh)"},
+			"1 failed"),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			shell := r.Arguments("SHELL")[0]
+			if !slices.Contains(shells, shell) {
+				r.Failf("there is no completion for %q: name one of %s", shell, strings.Join(shells, ", "))
+			}
+			script, _ := scripts.ReadFile("hilo." + shell)
+			return completion{r.Serverless(), printed{shell, string(script)}}
+		}),
+	})
+}
+
+// Run prints the script.
+func (c completion) Run(context.Context) error {
+	if c.JSON {
+		return c.WriteJSON(c.printed)
+	}
+	_, err := io.WriteString(c.Stdout, c.Script)
+	return exit.Written(err)
+}
+
+// files is the answer where the name of a file belongs, which the shell knows better.
+const files = ":files"
+
+// flagChoices are the values of flags that have a fixed few. A flag is the same in all commands.
+var flagChoices = map[string][]string{
+	base.FlagOutput:   {"text", "json"},
+	base.FlagLogLevel: {"debug", "info", "warn", "error"},
+}
+
+// Answer answers the scripts, which ask with hilo __complete WORD…: the words of a command line without the program, the
+// last of which is the one that is being typed. It prints what that may become, one a line, with a tab before what it does.
+// It does not parse the line as a command line of hilo's own, since what is begun need not be right; false: args ask for
+// something else.
+func Answer(app *cli.App, args []string, to io.Writer) bool {
+	if len(args) < 3 || args[1] != "__complete" {
+		return false
+	}
+	for _, text := range candidates(app, args[2:len(args)-1], args[len(args)-1]) {
+		fmt.Fprintln(to, text)
+	}
+	return true
+}
+
+// candidates are what the typed word may become after the words before it.
+func candidates(app *cli.App, before []string, typed string) []string {
+	commands, flags := app.Commands, app.Flags
+	var arguments, values []string
+	valueIsDue, flagsEnded := false, false
+	for _, word := range before {
+		switch {
+		case valueIsDue:
+			valueIsDue = false
+		case flagsEnded:
+		case word == "--":
+			flagsEnded = true
+		case strings.HasPrefix(word, "-"):
+			values, valueIsDue = valuesOf(flags, word)
+		default:
+			if i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == word }); i >= 0 {
+				commands, flags = commands[i].Subcommands, slices.Concat(commands[i].Flags, base.GlobalFlags())
+				if word == "completion" {
+					arguments = shells
+				}
+			}
+		}
+	}
+	name, _, isValue := strings.Cut(typed, "=")
+	isFlag := strings.HasPrefix(typed, "-") && !flagsEnded
+	switch {
+	case valueIsDue:
+		return values
+	case isFlag && isValue:
+		values, _ = valuesOf(flags, name)
+		return values
+	case isFlag:
+		return described(flags)
+	}
+	for _, c := range commands {
+		arguments = append(arguments, c.Name+"\t"+c.Usage)
+	}
+	return arguments
+}
+
+// valuesOf are the values of a flag where they are a fixed few, and whether it takes one.
+func valuesOf(flags []cli.Flag, word string) (values []string, takesValue bool) {
+	for _, flag := range flags {
+		name := flag.Names()[0]
+		documented, ok := flag.(cli.DocGenerationFlag)
+		switch {
+		case !ok || base.Dashed(name) != word:
+		case name == "file" || strings.Contains(documented.GetUsage(), "`FILE`"):
+			return []string{files}, true
+		default:
+			return flagChoices[name], documented.TakesValue()
+		}
+	}
+	return nil, false
+}
+
+// described are flags with what they do.
+func described(flags []cli.Flag) []string {
+	var all []string
+	for _, flag := range flags {
+		documented, ok := flag.(cli.DocGenerationFlag)
+		if visible, isIt := flag.(cli.VisibleFlag); ok && isIt && visible.IsVisible() {
+			usage, _, _ := strings.Cut(documented.GetUsage(), "; $")
+			all = append(all, base.Dashed(flag.Names()[0])+"\t"+strings.ReplaceAll(usage, "`", ""))
+		}
+	}
+	return all
+}

@@ -1,0 +1,141 @@
+package counters
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/headroom"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// inspect shows one counter.
+type inspect struct {
+	observer
+	Kind allocator.Kind
+	Name string
+}
+
+type inspected struct {
+	Collection string              `json:"collection"`
+	Kind       allocator.Kind      `json:"kind"` // hilo, identity or server-side
+	Max        int64               `json:"max"`  // an identity's value
+	Ranges     int64               `json:"ranges"`
+	Epoch      int64               `json:"epoch"`
+	Origin     string              `json:"origin"` // replication id of the server that wrote last; empty: unknown
+	Key        string              `json:"key"`
+	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over
+	Headroom   []headroom.Headroom `json:"headroom"`
+}
+
+// InspectCommand is hilo inspect.
+func InspectCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "inspect",
+		Usage:     "show all about one counter",
+		UsageText: "hilo inspect COLLECTION [--rate-over DURATION]",
+		Description: base.Describe(`
+Shows one collection's counter, the Redis key that it stands at, and its headroom:
+to 2^31-1, where 32-bit integers end, to 2^53-1, where JavaScript's numbers cease to
+be exact, and to the limit, where hilo ends; with --rate-over, which looks twice, the
+time left to each at the rate between the looks.
+
+A COLLECTION that ends in | is an identity, and one that ends in the separator the
+counter of all server-side identifiers.`,
+			[]string{"hilo inspect orders", "hilo inspect orders --rate-over 1m", "hilo inspect 'companies|'"},
+			"1 failed or interrupted", "3 Redis unavailable", "4 there is no such counter"),
+		Flags: lookFlags(),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			i := inspect{observer: readLook(r), Kind: allocator.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
+			given := i.Name
+			for kind, mark := range map[allocator.Kind]string{allocator.KindIdentity: "|", allocator.KindServerSide: i.Separator} {
+				if name, found := strings.CutSuffix(given, mark); found {
+					i.Kind, i.Name = kind, name
+				}
+			}
+			if err := prefix.ValidateCollection(i.Name, i.Separator); err != nil {
+				r.Fail(exit.Invalid(err, "name one such as orders"))
+			}
+			return i
+		}),
+	})
+}
+
+func (i inspect) Run(ctx context.Context) error {
+	keys := prefix.NewKeys(i.Namespace)
+	see, key := func(m *allocator.Admin) (allocator.Counter, error) { return m.Counter(ctx, i.Name) }, keys.HiLo(i.Name)
+	switch i.Kind {
+	case allocator.KindHiLo:
+	case allocator.KindIdentity:
+		see, key = func(m *allocator.Admin) (allocator.Counter, error) { return m.Identity(ctx, i.Name) }, keys.Identity(i.Name)
+	case allocator.KindServerSide:
+		see, key = func(m *allocator.Admin) (allocator.Counter, error) { return m.ServerSide(ctx) }, keys.ServerSide()
+	}
+	seen, err := i.look(ctx, func(m *allocator.Admin) ([]allocator.Counter, error) {
+		counter, err := see(m)
+		if errors.Is(err, allocator.ErrNotSeeded) {
+			err = i.none(ctx, m)
+		}
+		return []allocator.Counter{counter}, err
+	})
+	if err != nil {
+		return err
+	}
+	c := seen[0]
+	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, key, c.rate, c.room}
+	return i.Show(shown, func() error { return i.print(shown) })
+}
+
+// none says what to do where there is no such counter.
+func (i inspect) none(ctx context.Context, m *allocator.Admin) error {
+	what, remedy := fmt.Sprintf("counter for %q", i.Name), "; hilo next makes one that begins at 1, hilo seed one that begins higher"
+	switch i.Kind {
+	case allocator.KindIdentity:
+		what, remedy = fmt.Sprintf("identity %q", i.Name), "; hilo identity next makes one that begins at 1, hilo identity seed one that begins higher"
+	case allocator.KindServerSide:
+		what, remedy = "counter of server-side identifiers", fmt.Sprintf("; hilo id %s%s makes it", i.Name, i.Separator)
+	case allocator.KindHiLo:
+		if identity, err := m.Identity(ctx, i.Name); err == nil {
+			remedy = fmt.Sprintf(", but an identity, whose value is %d; hilo identity next takes from it, hilo inspect '%s|' shows it", identity.Max, i.Name)
+		}
+	}
+	return exit.Refusedf("there is no %s in the namespace %s%s", what, i.Namespace, remedy)
+}
+
+func (i inspect) print(s inspected) error {
+	top := strconv.FormatInt(s.Max, 10)
+	var facts [][2]string
+	switch i.Kind {
+	case allocator.KindHiLo:
+		facts = [][2]string{{"collection:", s.Collection}, {"Max:", top}, {"ranges:", fmt.Sprintf("%d handed out", s.Ranges)}}
+	case allocator.KindIdentity:
+		facts = [][2]string{{"identity:", s.Collection}, {"Value:", top}}
+	case allocator.KindServerSide:
+		facts = [][2]string{{"identifiers:", "server-side, of all names"}, {"Value:", top}}
+	}
+	facts = append(facts, [][2]string{
+		{"epoch:", strconv.FormatInt(s.Epoch, 10)},
+		{"origin:", cmp.Or(s.Origin, "unknown")},
+		{"in Redis:", "HGETALL '" + s.Key + "'"},
+	}...)
+	if s.Rate != nil {
+		facts = append(facts, [2]string{"rate:", fmt.Sprintf("%s a second, over %s", term.Brief(*s.Rate), i.RateOver)})
+	}
+	for _, h := range s.Headroom {
+		left := fmt.Sprintf("%d left, %s used", h.Left, h.Percent())
+		if h.SecondsLeft != nil {
+			left += ", " + h.TimeLeft()
+		}
+		facts = append(facts, [2]string{"to " + h.Bound + ":", left})
+	}
+	return i.WriteFacts(facts)
+}

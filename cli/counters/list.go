@@ -1,0 +1,89 @@
+// Package counters has the commands that show what stands in Redis: hilo list, hilo inspect and hilo identity list. What
+// they have in common, one or two looks at counters, is in observe.go.
+//
+// It exports constructors of commands and nothing else, and imports only the rooms under cli/internal and the library.
+package counters
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/headroom"
+)
+
+type listed struct {
+	Collection string              `json:"collection"`
+	Max        int64               `json:"max"`
+	Ranges     int64               `json:"ranges"`
+	Epoch      int64               `json:"epoch"`
+	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over; missing for a counter that was not there at the first look
+	Headroom   []headroom.Headroom `json:"headroom"`
+}
+
+// ListCommand is hilo list.
+func ListCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "list",
+		Usage:     "show all counters of the namespace",
+		UsageText: "hilo list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
+		Description: base.Describe(`
+Shows each collection's Max, the greatest number given so far; how many ranges
+were handed out; the epoch, which counts the jumps after lost writes; and how much
+is used of what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold
+exactly (2^53-1), and of the limit. It scans, which blocks the server for no one.
+
+With --rate-over it looks twice and shows the numbers a second between the looks,
+and the time left to each bound at that rate. Max grows a range at a time, so that
+a short while shows a busy counter as too busy or as idle: a minute is fair.
+
+Names are sorted from a on, headroom from the least, all else from the greatest.`,
+			[]string{
+				"hilo list", "hilo list --filter 'ord*' --sort max",
+				"hilo list --rate-over 1m --sort headroom", "hilo list --namespace Raven --output json",
+			},
+			"1 failed or interrupted", "3 Redis unavailable"),
+		Flags: listFlags("name, max, ranges, epoch, headroom or rate"),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			return readListing(r, listing{
+				all:   (*allocator.Admin).Counters,
+				json:  func(c observed) any { return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room} },
+				head:  []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
+				cells: func(c observed) []any { return []any{c.Name, c.Max, c.Ranges, c.Epoch} },
+			}, "name", "max", "ranges", "epoch")
+		}),
+	})
+}
+
+type listedIdentity struct {
+	Name     string              `json:"name"`
+	Value    int64               `json:"value"`
+	Epoch    int64               `json:"epoch"`
+	Rate     *float64            `json:"perSecond,omitempty"` // with --rate-over; missing for one that was not there at the first look
+	Headroom []headroom.Headroom `json:"headroom"`
+}
+
+// IdentityListCommand is hilo identity list.
+func IdentityListCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "list",
+		Usage:     "show all identities of the namespace",
+		UsageText: "hilo identity list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
+		Description: base.Describe(`
+Shows each identity's value, the greatest given so far, as this server has it, be it the
+home of identities or not; the epoch, which counts the jumps after lost writes; and how
+much is used of what integers hold, or with --rate-over the rate and the time left, as
+hilo list --help explains.`,
+			[]string{"hilo identity list", "hilo identity list --sort value --output json"},
+			"1 failed or interrupted", "3 Redis unavailable"),
+		Flags: listFlags("name, value, epoch, headroom or rate"),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			return readListing(r, listing{
+				all:   (*allocator.Admin).Identities,
+				json:  func(c observed) any { return listedIdentity{c.Name, c.Max, c.Epoch, c.rate, c.room} },
+				head:  []string{"NAME", "VALUE", "EPOCH"},
+				cells: func(c observed) []any { return []any{c.Name, c.Max, c.Epoch} },
+			}, "name", "value", "epoch")
+		}),
+	})
+}

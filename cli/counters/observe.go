@@ -1,0 +1,205 @@
+package counters
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/headroom"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// observer is how counters are looked at.
+type observer struct {
+	base.Session
+	target   target.Target
+	RateOver time.Duration // between two looks; 0: one look, no rate
+	Limit    int64         // the greatest number that the allocators give
+}
+
+// observed is a counter as it was seen.
+type observed struct {
+	allocator.Counter
+	rate *float64 // numbers a second, nil: not known
+	room []headroom.Headroom
+}
+
+func lookFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "rate-over", Usage: "look twice, `DURATION` apart, and show the rate and the time left"},
+		&cli.StringFlag{Name: "limit", Usage: "the greatest number `N` to be given, Options.Limit", Value: "9223372036854775807", DefaultText: "2^63-1"},
+	}
+}
+
+func readLook(r *base.Reader) observer {
+	l := observer{Session: r.Session(), target: r.Target(), Limit: r.Count("limit", 1)}
+	if text := r.String("rate-over"); r.IsSet("rate-over") {
+		var err error
+		if l.RateOver, err = time.ParseDuration(text); err != nil || l.RateOver <= 0 {
+			r.Failf("--rate-over is %q: must be a duration of more than 0, such as 2s", text)
+		}
+	}
+	return l
+}
+
+// look looks once, or twice with a while in between. It gives corrupt state as an error beside what else there is.
+func (l observer) look(ctx context.Context, see func(*allocator.Admin) ([]allocator.Counter, error)) (all []observed, err error) {
+	err = l.Administer(ctx, l.target, func(m *allocator.Admin) error {
+		now, err := see(m)
+		began := time.Now()
+		before := make(map[string]int64)
+		if l.RateOver > 0 && (err == nil || errors.Is(err, allocator.ErrCorrupt)) {
+			for _, counter := range now {
+				before[counter.Name] = counter.Max
+			}
+			if base.Sleep(ctx, l.RateOver); ctx.Err() != nil {
+				return ctx.Err()
+			}
+			now, err = see(m)
+		}
+		took := time.Since(began).Seconds()
+		for _, counter := range now {
+			seen := observed{Counter: counter}
+			rate := 0.0
+			if first, found := before[counter.Name]; found {
+				rate = max(0, float64(counter.Max-first)) / took
+				seen.rate = &rate
+			}
+			seen.room = headroom.To(l.Limit, counter.Max, rate)
+			all = append(all, seen)
+		}
+		return err
+	})
+	return all, err
+}
+
+// listing is a look at all counters of a kind.
+type listing struct {
+	observer
+	all     func(*allocator.Admin, context.Context) iter.Seq2[allocator.Counter, error]
+	json    func(observed) any
+	head    []string
+	cells   func(observed) []any // under the head
+	Filter  string
+	Sort    string
+	Reverse bool
+}
+
+func listFlags(keys string) []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case"},
+		&cli.StringFlag{Name: "sort", Usage: "by `KEY`: " + keys, Value: "name", DefaultText: "name"},
+		&cli.BoolFlag{Name: "reverse", Usage: "the other way round", DisableDefaultText: true},
+	}, lookFlags()...)
+}
+
+// readListing reads the flags of a list. keys are those to sort by, beside headroom and rate.
+func readListing(r *base.Reader, l listing, keys ...string) listing {
+	r.Arguments()
+	l.observer, l.Filter, l.Reverse = readLook(r), "*", r.Bool("reverse")
+	if r.IsSet("filter") {
+		l.Filter = r.String("filter")
+	}
+	if l.Filter == "" {
+		r.Failf("--filter is empty: it takes a glob such as 'ord*'")
+	}
+	keys = append(keys, "headroom", "rate")
+	l.Sort = r.Choice("sort", strings.Join(keys, ", "), keys...)
+	if l.Sort == "rate" && l.RateOver == 0 {
+		r.Failf("--sort rate needs --rate-over, the time between two looks")
+	}
+	return l
+}
+
+// Run shows them, also beside corrupt ones.
+func (l listing) Run(ctx context.Context) error {
+	all, err := l.look(ctx, func(m *allocator.Admin) ([]allocator.Counter, error) { return l.see(ctx, m.WithFilter(l.Filter)) })
+	if err != nil && !errors.Is(err, allocator.ErrCorrupt) {
+		return err
+	}
+	slices.SortFunc(all, l.compare)
+	rows := make([]any, 0, len(all))
+	for _, c := range all {
+		rows = append(rows, l.json(c))
+	}
+	return cmp.Or(l.Show(rows, func() error { return l.print(all) }), err)
+}
+
+func (l listing) see(ctx context.Context, m *allocator.Admin) (all []allocator.Counter, corrupt error) {
+	for counter, err := range l.all(m, ctx) {
+		switch {
+		case errors.Is(err, allocator.ErrCorrupt): // the others are fine, and are shown
+			corrupt = cmp.Or(corrupt, err)
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, counter)
+		}
+	}
+	return all, corrupt
+}
+
+// compare has names from a on, the least headroom first, and of all other numbers the greatest.
+func (l listing) compare(a, b observed) int {
+	order := 0
+	switch l.Sort {
+	case "max", "value", "headroom": // what is left is the less, the greater Max is
+		order = cmp.Compare(b.Max, a.Max)
+	case "ranges":
+		order = cmp.Compare(b.Ranges, a.Ranges)
+	case "epoch":
+		order = cmp.Compare(b.Epoch, a.Epoch)
+	case "rate": // below all others where it is not known
+		order = cmp.Compare(perSecond(b), perSecond(a))
+	}
+	order = cmp.Or(order, strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)))
+	if l.Reverse {
+		return -order
+	}
+	return order
+}
+
+func perSecond(s observed) float64 {
+	if s.rate == nil {
+		return -1
+	}
+	return *s.rate
+}
+
+// print writes a table with the rate and headroom in its last columns: the time left to each bound, or how much of it is used.
+func (l listing) print(all []observed) error {
+	t := term.Table{Head: l.head}
+	if l.RateOver > 0 {
+		t.Head = append(t.Head, "RATE/S")
+	}
+	for _, h := range headroom.To(l.Limit, 0, 0) {
+		t.Head = append(t.Head, h.Bound)
+	}
+	for _, c := range all {
+		cells := l.cells(c)
+		share := headroom.Headroom.Share
+		if l.RateOver > 0 {
+			share = headroom.Headroom.TimeLeft
+			rate := "–"
+			if c.rate != nil {
+				rate = term.Brief(*c.rate)
+			}
+			cells = append(cells, term.Right(rate))
+		}
+		for _, h := range c.room {
+			cells = append(cells, term.Right(share(h)))
+		}
+		t.Add(cells...)
+	}
+	return l.WriteTable(t)
+}

@@ -1,0 +1,151 @@
+// Package doctor has hilo doctor: checks of servers for what could lose or repeat numbers. Those of one node are functions
+// of what it says of itself, without I/O; the others try things out at keys of their own.
+//
+// It exports the constructor of the command and nothing else, and imports only the rooms under cli/internal and the
+// library.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+// doctor examines servers: whether they keep what they are given, and whether what they give can meet.
+type doctor struct {
+	base.Session
+	servers target.Servers
+	settle  time.Duration // within which what is written on one master would be seen on another
+	most    int           // keys that are looked at on one server
+}
+
+// diagnosis is what it shows.
+type diagnosis struct {
+	Namespace string     `json:"namespace"`
+	Servers   []examined `json:"servers"`
+	finding.All
+}
+
+type examined struct {
+	Server  string `json:"server,omitempty"`
+	Address string `json:"address"`
+}
+
+// Command is hilo doctor.
+func Command(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "doctor",
+		Usage:     "examine servers for what could lose or repeat numbers",
+		UsageText: "hilo doctor [--replicas N] [--fsync] [--redis NAME=URL …]",
+		Description: base.Describe(`
+Examines one server, or several masters together: role and version, eviction,
+persistence, replicas against what is to be waited for, whether scripts count exactly
+and may use INFO, the namespace's keys, prefixes, the home of identities, and whether
+masters share their data.
+Each finding says what, why it matters, and what to do. On a cluster each primary is
+examined. Give it --replicas, --fsync, --require-seeded and --require-prefix as your workers
+have them.
+
+It writes to keys of its own, {NAME}/Doctor/…, and removes them. Where CONFIG is not
+permitted INFO serves; where neither is, a finding says unknown.
+
+--output json: namespace; servers [{server, address}]; `+finding.About,
+			[]string{
+				"hilo doctor --redis redis://cache.example:6379/0",
+				"hilo doctor --fsync --redis north=redis://n:6379 --redis south=redis://s:6379",
+			},
+			"1 failed or interrupted", "3 no Redis available", "5 a fault was found"),
+		Flags: base.ServerFlags(),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			r.Arguments()
+			return doctor{Session: r.Session(), servers: r.Servers(), settle: time.Second, most: 10_000_000}
+		}),
+	})
+}
+
+func (d doctor) Run(ctx context.Context) error {
+	return d.servers.Use(ctx, d.Timeout, func(o target.Opened) error {
+		for _, client := range o.Clients {
+			client.AddHook(base.StepLimit(o.Attempt(o.Timeout)))
+		}
+		all, err := d.examine(ctx, o)
+		if err != nil {
+			return err
+		}
+		shown := diagnosis{Namespace: d.Namespace, All: finding.Of(all)}
+		for _, t := range o.Targets {
+			shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})
+		}
+		return cmp.Or(d.Show(shown, func() error { return shown.Print(d.Stdout) }), shown.Verdict())
+	})
+}
+
+// patient is one of the servers, and the sheet of what is found there.
+type patient struct {
+	doctor
+	target.Target
+	finding.Sheet
+	client    redis.UniversalClient
+	admin     *allocator.Admin
+	nodes     []node // the primaries of a cluster; else one
+	adds      finding.Adds
+	unguarded bool // scripts may not use INFO
+}
+
+// examine is all checks of one server alone.
+func (p *patient) examine(ctx context.Context) {
+	want := wanted{p.servers.Durability, p.servers.RequireSeeded, p.servers.RequirePrefix, p.adds.Adds}
+	serves := true
+	for _, n := range p.nodes {
+		sheet := finding.Sheet{Server: n.name}
+		for _, check := range nodeChecks() {
+			check(n, want, &sheet)
+		}
+		p.Findings = append(p.Findings, sheet.Findings...)
+		role := n.info["role"]
+		serves = serves && (role == "" || role == "master")
+	}
+	if serves {
+		p.count(ctx)
+	}
+	p.visit(ctx)
+}
+
+// examine is an error only when no server answers.
+func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding, error) {
+	var all []finding.Finding
+	var there []*patient
+	away := make(map[string]error)
+	var last error
+	for i, t := range o.Targets {
+		p := &patient{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i]}
+		if err := p.admit(ctx); err == nil {
+			there = append(there, p)
+			p.examine(ctx)
+		} else if ctx.Err() != nil {
+			return nil, ctx.Err()
+		} else {
+			away[t.Name], last = err, err
+			what, remedy := t.Diagnose(err, o.Timeout)
+			p.Add("reach", finding.Fault, "%s", what).Because("Nothing else is known of it.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])
+		}
+		all = append(all, p.Findings...)
+	}
+	switch {
+	case len(there) > 0:
+		return append(all, d.examineTogether(ctx, there, len(o.Targets))...), ctx.Err()
+	case len(o.Targets) == 1: // its error is made a sentence of by use
+		return nil, last
+	}
+	return nil, &exit.Error{Code: exit.Unavailable, Text: o.Blame(away), Cause: last}
+}

@@ -1,0 +1,166 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+// found is what a check notes.
+func found(check func(*finding.Sheet)) []finding.Finding {
+	var s finding.Sheet
+	check(&s)
+	return s.Findings
+}
+
+func mustParse(t *testing.T, url string) target.Target {
+	t.Helper()
+	parsed, err := target.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// double counts as a server that keeps numbers as doubles would.
+type double struct {
+	max float64
+	err error
+}
+
+func (d *double) Raise(_ context.Context, max int64) error {
+	d.max = float64(max)
+	return d.err
+}
+
+func (d *double) Next(_ context.Context, capacity int64) (got allocator.Range, guarded bool, err error) {
+	low := d.max + 1
+	return allocator.Range{Low: int64(low), High: int64(low + float64(capacity) - 1)}, true, d.err
+}
+
+func TestAServerThatCountsWithDoublesIsFound(t *testing.T) {
+	t.Parallel()
+	count := func(d double) []finding.Finding {
+		return found(func(s *finding.Sheet) { checkCounting(t.Context(), &d, s) })
+	}
+	got := diagnosis{All: finding.Of(count(double{}))}
+	got.must(t, "exactness", "", finding.Fault, "above 9007199254740992 it gives 9007199254740992..9007199254740996, and should give 9007199254740993..9007199254740995")
+	for _, f := range got.Findings {
+		checkComplete(t, f)
+	}
+	got = diagnosis{All: finding.Of(count(double{err: errors.New("ERR unknown command 'EVALSHA'")}))}
+	got.must(t, "scripts", "", finding.Fault, "unknown command")
+	if got := count(double{err: allocator.ErrCorrupt}); got != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+// page is a place of a group whose members see what the others wrote, in one direction or both, after a while.
+type page struct {
+	called string
+	on     []*page // that get what is written here
+	after  time.Duration
+	err    error
+
+	mu    sync.Mutex // timers write too
+	notes []string
+}
+
+func (s *page) name() string { return s.called }
+
+func (s *page) leave(_ context.Context, nonce string) error {
+	if s.err != nil {
+		return s.err
+	}
+	s.note(nonce)
+	for _, other := range s.on {
+		time.AfterFunc(s.after, func() { other.note(nonce) })
+	}
+	return nil
+}
+
+func (s *page) note(nonce string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes = append(s.notes, nonce)
+}
+
+func (s *page) sees(_ context.Context, nonce string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.notes, nonce)
+}
+
+func (s *page) clear(_ context.Context, nonce string) []finding.Finding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes = slices.DeleteFunc(s.notes, func(n string) bool { return n == nonce })
+	return nil
+}
+
+func TestMastersThatShareAreFound(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		ab   bool // a's writes come up on b
+		ba   bool
+		want string
+	}{
+		{"neither", false, false, ""},
+		{"one way", true, false, "what is written on a comes up on b"},
+		{"the other way", false, true, "what is written on b comes up on a"},
+		{"both", true, true, "a and b see what is written on either: they replicate to each other, or are one"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a, b, c := &page{called: "a", after: 500 * time.Millisecond}, &page{called: "b", after: 500 * time.Millisecond}, &page{called: "c"}
+				if test.ab {
+					a.on = append(a.on, b)
+				}
+				if test.ba {
+					b.on = append(b.on, a)
+				}
+				share := func(places []place, known pairs) []finding.Finding {
+					return found(func(s *finding.Sheet) { checkSharing(t.Context(), places, known, time.Second, s) })
+				}
+				all := finding.Of(share([]place{a, b, c}, nil))
+				if test.want == "" {
+					if all.Faults > 0 || len(all.Findings) != 1 || all.Findings[0].Level != finding.OK {
+						t.Errorf("%+v", all)
+					}
+					return
+				}
+				if len(all.Findings) != 1 || all.Findings[0].Level != finding.Fault || all.Findings[0].What != test.want {
+					t.Errorf("%+v", all)
+				}
+				known := pairs{{"a", "b"}: true, {"b", "a"}: true}
+				if again := finding.Of(share([]place{a, b, c}, known)); again.Faults > 0 {
+					t.Errorf("said again, though known: %+v", again)
+				}
+			})
+		})
+	}
+}
+
+func TestAPlaceThatTakesNothingIsUnknown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := found(func(s *finding.Sheet) {
+			checkSharing(t.Context(), []place{&page{called: "a", err: errors.New("NOPERM")}, &page{called: "b"}}, nil, time.Second, s)
+		})
+		if len(all) == 0 || all[0].Server != "a" || all[0].Level != finding.Unknown || !strings.Contains(all[0].What, "NOPERM") {
+			t.Errorf("%+v", all)
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+const checkKeys = "keys"
+
+// exemplars is how many keys of a kind are named.
+const exemplars = 5
+
+// ward collects what is wrong with the keys of a namespace.
+type ward struct {
+	keys       prefix.Keys
+	counters   map[string]bool // by folded name
+	identities map[string]bool
+	expiring   sample
+	corrupt    sample
+	unread     sample // keys of names that are not folded as they should be
+	origins    sample // keys with an Origin
+}
+
+// sample is the first few of many.
+type sample struct {
+	n     int
+	first []string
+}
+
+func (s *sample) addf(format string, values ...any) {
+	if s.n++; s.n <= exemplars {
+		s.first = append(s.first, fmt.Sprintf(format, values...))
+	}
+}
+
+func (s *sample) String() string {
+	text := strings.Join(s.first, "; ")
+	if more := s.n - len(s.first); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// fieldOrigin is what fields ends in; those before it hold numbers.
+const fieldOrigin = "Origin"
+
+func fields() []string {
+	return []string{"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", fieldOrigin}
+}
+
+// look looks at one key, which is hilo's or left alone; its TTL, below 0 where it has none; and the values of fields, or why
+// there are none.
+func (w *ward) look(key string, ttl time.Duration, values []any, err error) {
+	folded := key // the key that is read for the name in this one
+	if name, ok := strings.CutPrefix(key, w.keys.HiLoPrefix()); ok {
+		w.counters[name], folded = true, w.keys.HiLo(name)
+	} else if name, ok := strings.CutPrefix(key, w.keys.IdentityPrefix()); ok {
+		w.identities[name], folded = true, w.keys.Identity(name)
+	} else if key != w.keys.ServerSide() && key != w.keys.Server() {
+		return
+	}
+	if ttl >= 0 {
+		w.expiring.addf("%s in %v", key, ttl.Round(time.Second))
+	}
+	if err != nil {
+		w.corrupt.addf("%s is not a hash", key)
+		return
+	}
+	if folded != key {
+		w.unread.addf("%s, read is %s", key, folded)
+	}
+	for i, field := range fields() {
+		switch text, ok := values[i].(string); {
+		case !ok:
+		case field != fieldOrigin && !isDecimal(text):
+			w.corrupt.addf("%s has %s %.40q", key, field, text)
+		case field == fieldOrigin && text != "":
+			w.origins.addf("%s", key)
+		}
+	}
+}
+
+// isDecimal tells whether a script would take text for a number.
+func isDecimal(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && n >= 0 && strconv.FormatInt(n, 10) == text
+}
+
+// judge says what was seen of the keys.
+func (p *patient) judge(w *ward) {
+	var both sample
+	for name := range w.identities {
+		if w.counters[name] && p.adds.Adds.IsZero() {
+			both.addf("%s", name)
+		}
+	}
+	if !p.unguarded {
+		w.origins = sample{}
+	}
+	sound := true
+	for _, one := range []struct {
+		seen                        sample
+		check, thing, what, why, do string
+	}{
+		{
+			w.expiring, "ttl", "key", "going to expire", "A counter that is gone gives its numbers again.",
+			"PERSIST each, and find out who sets a TTL: hilo never does.",
+		}, {
+			w.corrupt, "state", "value", "of no use", "Nothing is given from a counter whose state is not a plain decimal in a hash.",
+			"Put it right with redis-cli; a counter not below the greatest number in use.",
+		}, {
+			w.unread, "spelling", "key", "never read",
+			"An earlier version, or a hand, spelt the name otherwise; what was given from it can be given again.",
+			"Seed the name with the greater Max of the two, with hilo seed or hilo identity seed, and DEL the key.",
+		}, {
+			w.origins, checkGuard, "key", "with an Origin, and scripts of this user may not use INFO",
+			"Nothing is given from them to this user, who would walk past the guard that others rely on.",
+			grantInfo + " Where the server permits INFO to nobody, HDEL the field Origin of each.",
+		}, {
+			both, "mixed", "name", "both a collection and an identity",
+			"Without prefix and tag both give the same texts, so neither gives any.",
+			"Set a prefix with hilo prefix set, or remove the one that is not used.",
+		},
+	} {
+		if one.seen.n > 0 {
+			sound = false
+			p.Add(one.check, finding.Fault, "%s %s: %s", term.Plural(one.seen.n, one.thing), one.what, &one.seen).Because(one.why).Remedy("%s", one.do)
+		}
+	}
+	if sound {
+		p.Add(checkKeys, finding.OK, "%d counters and %d identities are sound, and no key expires", len(w.counters), len(w.identities))
+	}
+}
+
+// visit looks at all keys of the namespace.
+func (p *patient) visit(ctx context.Context) {
+	w := &ward{keys: prefix.NewKeys(p.Namespace), counters: make(map[string]bool), identities: make(map[string]bool)}
+	defer func() { p.adds.Uses = len(w.identities) > 0 }()
+	more, err := p.lookAtAll(ctx, w)
+	if err != nil {
+		p.Add(checkKeys, finding.Unknown, "the keys of the namespace could not be looked at: %s", exit.Plain(err)).
+			Because("A key that expires, or a value that is none, would not be seen.").
+			Remedy("Let this user do it: ACL SETUSER … +scan +pttl +hmget.")
+		return
+	}
+	p.judge(w)
+	if more {
+		p.Add(checkKeys, finding.Unknown, "the server has more keys than the %d or so that were looked at", p.most).
+			Because("What is wrong with the others is not known.")
+	}
+}
+
+// lookAtAll looks at all keys, or tells that there are more than it may look at.
+func (p *patient) lookAtAll(ctx context.Context, w *ward) (more bool, err error) {
+	client, err := target.Holder(ctx, p.client, w.keys.Server())
+	if err != nil {
+		return false, err
+	}
+	looked := 0
+	for keys, err := range target.Keys(ctx, client, escapeGlob("{"+p.Namespace+"}/")+"*") {
+		if err != nil || looked >= p.most {
+			return err == nil, err
+		}
+		if err := w.read(ctx, client, keys); err != nil {
+			return false, err
+		}
+		looked += target.KeysAtOnce
+	}
+	return false, nil
+}
+
+// read looks at some keys, with one round trip.
+func (w *ward) read(ctx context.Context, client redis.Cmdable, keys []string) error {
+	ttls, values := make([]*redis.DurationCmd, len(keys)), make([]*redis.SliceCmd, len(keys))
+	_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		for i, key := range keys {
+			ttls[i], values[i] = p.PTTL(ctx, key), p.HMGet(ctx, key, fields()...)
+		}
+		return nil
+	})
+	for i, key := range keys {
+		err := cmp.Or(values[i].Err(), ttls[i].Err())
+		if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+			return err
+		}
+		w.look(key, ttls[i].Val(), values[i].Val(), err)
+	}
+	return nil
+}
+
+// escapeGlob has a pattern match text as it stands.
+func escapeGlob(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
+}

@@ -1,0 +1,192 @@
+package doctor
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/finding"
+)
+
+// nodeCheck looks at one node, and notes what it finds on its sheet.
+type nodeCheck func(node, wanted, *finding.Sheet)
+
+func nodeChecks() []nodeCheck {
+	return []nodeCheck{checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities}
+}
+
+const grantInfo = "Grant it to this user: ACL SETUSER … +info."
+
+func checkRole(n node, _ wanted, s *finding.Sheet) {
+	const check = "role"
+	switch n.info["role"] {
+	case "master":
+		s.Add(check, finding.OK, "it is a primary")
+	case "":
+		s.Add(check, finding.Unknown, "INFO does not tell its role, its version and its replicas").
+			Because("A replica takes no writes, and what there is of replicas decides what a failover can lose.").Remedy(grantInfo)
+	default:
+		s.Add(check, finding.Fault, "it is a replica, of %s:%s", n.info["master_host"], n.info["master_port"]).
+			Because("It takes no writes, so no identifier can be given from it.").
+			Remedy("Name its primary with --redis, or the sentinels or the cluster that know it.")
+	}
+}
+
+func checkVersion(n node, _ wanted, s *finding.Sheet) {
+	const check, upgrade = "version", "Upgrade to Redis 7 or later, or to Valkey."
+	switch kind, version := n.version(); {
+	case version == "": // the role says that nothing is known
+	case kind == "Redis" && older(version, 5, 0):
+		s.Add(check, finding.Fault, "Redis %s", version).Because("Before Redis 5 a script that reads the clock may not write.").Remedy(upgrade)
+	case kind == "Redis" && older(version, 7, 0):
+		s.Add(check, finding.Warning, "Redis %s", version).Because("hilo is tested on Redis 7 and 8 and on Valkey 8.").Remedy(upgrade)
+	default:
+		s.Add(check, finding.OK, "%s %s", kind, version)
+	}
+}
+
+// version is what the node says that it is; "": it does not say.
+func (n node) version() (kind, version string) {
+	if version = n.info["valkey_version"]; version != "" {
+		return "Valkey", version
+	}
+	return "Redis", n.info["redis_version"]
+}
+
+// older compares the first two numbers of a version.
+func older(version string, major, minor int) bool {
+	parts := strings.SplitN(version+".0", ".", 3)
+	is, err := strconv.Atoi(parts[0])
+	if err != nil || is != major {
+		return err == nil && is < major
+	}
+	is, err = strconv.Atoi(parts[1])
+	return err == nil && is < minor
+}
+
+func checkEviction(n node, _ wanted, s *finding.Sheet) {
+	const check = "eviction"
+	policy, known := n.config["maxmemory-policy"]
+	if !known {
+		policy, known = n.info["maxmemory_policy"]
+	}
+	switch {
+	case !known:
+		s.Add(check, finding.Unknown, "its maxmemory-policy is not known: neither CONFIG nor INFO tells").
+			Because("A policy that evicts counters has their numbers given again.").Remedy("See to it that it is noeviction.")
+	case strings.HasPrefix(policy, "allkeys-"):
+		s.Add(check, finding.Fault, "maxmemory-policy is %s", policy).
+			Because("When memory is full it evicts counters, and their numbers are given again.").
+			Remedy("CONFIG SET maxmemory-policy noeviction, also in its configuration file.")
+	case policy != "noeviction":
+		s.Add(check, finding.OK, "maxmemory-policy is %s, which spares keys without a TTL", policy)
+	default:
+		s.Add(check, finding.OK, "maxmemory-policy is noeviction")
+	}
+}
+
+const (
+	checkPersistent = "persistence"
+	checkFsync      = "fsync"
+)
+
+// slowestFsync is how long a write waits at worst for appendfsync everysec: two seconds, and what a busy disk adds.
+const slowestFsync = 3 * time.Second
+
+const turnOnAOF = "Turn it on: CONFIG SET appendonly yes, also in its configuration file."
+
+func checkPersistence(n node, want wanted, s *finding.Sheet) {
+	aof, known := n.config["appendonly"]
+	if !known {
+		var enabled string
+		if enabled, known = n.info["aof_enabled"]; enabled == "1" {
+			aof = "yes"
+		}
+	}
+	switch {
+	case !known:
+		s.Add(checkPersistent, finding.Unknown, "it is not known whether it keeps its data: neither CONFIG nor INFO tells").
+			Because("A server that comes back empty gives all numbers again, to workers that do not know better.").
+			Remedy("See to it that appendonly is yes.")
+	case aof == "yes":
+		n.appending(s)
+		n.fsync(want, s)
+	default:
+		n.snapshots(want, s)
+		if want.durability.Fsync {
+			s.Add(checkFsync, finding.Fault, "--fsync waits for an AOF, and there is none").
+				Because("No range would ever be confirmed.").Remedy(turnOnAOF)
+		}
+	}
+}
+
+// appending is about a node that writes an AOF.
+func (n node) appending(s *finding.Sheet) {
+	status, told := n.info["aof_last_write_status"]
+	sync, known := n.config["appendfsync"]
+	switch {
+	case told && status != "ok":
+		s.Add(checkPersistent, finding.Fault, "it could not write its AOF the last time (aof_last_write_status is %s)", status).
+			Because("It refuses writes, and a crash loses what is not on disk.").Remedy("See to its disk and its log.")
+	case !known:
+		s.Add(checkPersistent, finding.Note, "it writes an AOF; how often it goes to disk is not known, without CONFIG")
+	case sync == "no":
+		s.Add(checkPersistent, finding.Warning, "it writes an AOF, and leaves it to the system when that goes to disk (appendfsync no)").
+			Because("A crash of the machine can lose half a minute, more than the jump that follows may cover.").
+			Remedy("CONFIG SET appendfsync everysec, or always.")
+	default:
+		s.Add(checkPersistent, finding.OK, "it writes an AOF, appendfsync %s", sync)
+	}
+}
+
+// fsync is about waiting for the AOF. A node that does not say its version may know how.
+func (n node) fsync(want wanted, s *finding.Sheet) {
+	const never = "No range would ever be confirmed."
+	kind, version := n.version()
+	switch sync := n.config["appendfsync"]; {
+	case !want.durability.Fsync:
+	case kind == "Redis" && version != "" && older(version, 7, 2):
+		s.Add(checkFsync, finding.Fault, "--fsync takes WAITAOF, and %s %s does not know it", kind, version).
+			Because(never).Remedy("Upgrade to Redis 7.2 or later, or to Valkey; or set appendfsync always and leave --fsync out.")
+	case sync == "no":
+		s.Add(checkFsync, finding.Fault, "--fsync waits for the disk, and appendfsync no never says when that is").
+			Because(never).Remedy("CONFIG SET appendfsync everysec, or always.")
+	case sync == "everysec" && want.durability.Timeout < slowestFsync:
+		s.Add(checkFsync, finding.Warning, "--fsync waits at most %v, and with appendfsync everysec it can take longer", want.durability.Timeout).
+			Because("A range that is not confirmed in time is discarded, and nothing is given meanwhile.").
+			Remedy("Use --durable-timeout %v, or CONFIG SET appendfsync always.", slowestFsync)
+	default:
+		s.Add(checkFsync, finding.OK, "--fsync can be confirmed")
+	}
+}
+
+// snapshots is about a node without AOF.
+func (n node) snapshots(want wanted, s *finding.Sheet) {
+	points, known := n.config["save"]
+	switch {
+	case n.info["rdb_last_bgsave_status"] == "err" && points != "":
+		s.Add(checkPersistent, finding.Fault, "it could not write its last snapshot (rdb_last_bgsave_status is err)").
+			Because("It refuses writes while that is so, unless told otherwise, and a restart loses all since the one before.").
+			Remedy("See to its disk and its log.")
+	case !known:
+		s.Add(checkPersistent, finding.Warning, "it writes no AOF; whether it writes snapshots is not known, without CONFIG").
+			Because("A restart loses at least all since the last snapshot, more than the jump that follows may cover.").Remedy(turnOnAOF)
+	case points != "":
+		s.Add(checkPersistent, finding.Warning, "it writes snapshots (save %s) and no AOF", points).
+			Because("A restart loses all since the last one, more than the jump that follows may cover.").Remedy(turnOnAOF)
+	default:
+		level, why := finding.Fault, "After a restart counters begin at 1 again for workers that were restarted too."
+		if want.requireSeeded {
+			level, why = finding.Warning, "After a restart nothing is given until the counters are seeded again (--require-seeded)."
+		} else if len(n.replicas) > 0 {
+			level, why = finding.Warning, "It has replicas, so it takes the loss of all of them at once; and a primary that "+
+				"restarts before it is failed over empties them too."
+		}
+		s.Add(checkPersistent, level, "it keeps nothing: no AOF, no snapshots").Because(why).Remedy(turnOnAOF)
+		if !want.adds.IsZero() && !want.requirePrefix {
+			s.Add(checkPersistent, finding.Warning, "its prefix is not kept either, and workers take it without one").
+				Because("A master that comes back empty has neither prefix nor tag, and a worker that knows it alone would be given bare numbers.").
+				Remedy("Give workers --require-prefix, or HILO_REQUIRE_PREFIX=true, and the doctor as well.")
+		}
+	}
+}

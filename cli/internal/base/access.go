@@ -1,0 +1,93 @@
+package base
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+// The global flags that say how a server lets hilo in, beyond what its URL says.
+const (
+	flagTLSCA        = "tls-ca"
+	flagTLSCert      = "tls-cert"
+	flagTLSKey       = "tls-key"
+	flagPasswordFile = "password-file"
+)
+
+// reason is what an error about a file says, without the file.
+func reason(err error) string {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err
+	}
+	return err.Error()
+}
+
+// Access reads the files that the access flags name.
+func (r *Reader) Access() target.Access {
+	var a target.Access
+	if ca, source := r.setting(flagTLSCA); ca != "" {
+		text, err := os.ReadFile(ca)
+		a.Authorities = x509.NewCertPool()
+		switch {
+		case err != nil:
+			r.Failf("%s is %q: cannot be read (%s)", source, ca, reason(err))
+		case !a.Authorities.AppendCertsFromPEM(text):
+			r.Failf("%s is %q: holds no certificate; must be PEM, -----BEGIN CERTIFICATE-----", source, ca)
+		}
+	}
+	cert, certSource := r.setting(flagTLSCert)
+	key, keySource := r.setting(flagTLSKey)
+	switch {
+	case cert != "" && key == "":
+		r.Failf("%s is %q without the key that belongs to it: add %s FILE", certSource, cert, Dashed(flagTLSKey))
+	case cert == "" && key != "":
+		r.Failf("%s is %q without the certificate that it belongs to: add %s FILE", keySource, key, Dashed(flagTLSCert))
+	case cert != "":
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			r.Failf("%s %q and %s %q are no certificate and its key (%s)", certSource, cert, keySource, key, reason(err))
+		}
+		a.Certificates = []tls.Certificate{pair}
+	}
+	if file, source := r.setting(flagPasswordFile); file != "" {
+		a.Password = r.Password(file, source)
+	}
+	return a
+}
+
+// Password reads a file with a password in it; source is the flag or variable that names the file.
+func (r *Reader) Password(file, source string) string {
+	text, err := os.ReadFile(file)
+	password := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	switch {
+	case err != nil: // the name is not shown: it may be the password, put in the wrong place
+		r.Failf("%s names a file that cannot be read (%s)", source, reason(err))
+	case password == "":
+		r.Failf("%s names a file without a password in it", source)
+	}
+	return password
+}
+
+// Settings are the global flags and those of servers, given or from the environment, as environment variables: with them
+// another process of hilo reads the same.
+func (r *Reader) Settings() map[string]string {
+	all := make(map[string]string)
+	for _, flag := range append(GlobalFlags(), ServerFlags()...) {
+		name := flag.Names()[0]
+		switch flag.(type) {
+		case *cli.StringFlag:
+			all[Variable(name)], _ = r.setting(name)
+		case *cli.BoolFlag:
+			all[Variable(name)] = strconv.FormatBool(r.switched(name))
+		}
+	}
+	return all
+}

@@ -1,0 +1,98 @@
+package base
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+// Administer does what an operator asks for. Each step of it may take --timeout.
+func (g Session) Administer(ctx context.Context, t target.Target, do func(*allocator.Admin) error) error {
+	return g.AdministerWith(ctx, t, func(_ redis.UniversalClient, m *allocator.Admin) error { return do(m) })
+}
+
+// AdministerWith is Administer for what needs the client too.
+func (g Session) AdministerWith(ctx context.Context, t target.Target, do func(redis.UniversalClient, *allocator.Admin) error) error {
+	return t.Use(ctx, g.Timeout, func(client redis.UniversalClient) error {
+		client.AddHook(StepLimit(g.Timeout))
+		// go-redis heeds a deadline while it reads, but no cancellation.
+		stop := context.AfterFunc(ctx, func() { _ = client.Close() })
+		defer stop()
+		m, err := allocator.NewAdmin(client, g.Namespace)
+		if err != nil {
+			return err
+		}
+		if m, err = m.WithSeparator(g.Separator); err != nil {
+			return err
+		}
+		return do(client, m)
+	})
+}
+
+// StepLimit is a hook that bounds each command, tries and all. A scan of a great server is many of them, and all of
+// it may take as long as it takes.
+type StepLimit time.Duration
+
+// DialHook is of redis.Hook.
+func (StepLimit) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook is of redis.Hook.
+func (l StepLimit) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Duration(l))
+		defer cancel()
+		return next(ctx, command)
+	}
+}
+
+// ProcessPipelineHook is of redis.Hook.
+func (l StepLimit) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Duration(l))
+		defer cancel()
+		return next(ctx, commands)
+	}
+}
+
+// Allocate lends do an allocator of the servers. Nothing is sent before do asks for something that needs it.
+func (g Session) Allocate(ctx context.Context, s target.Servers, do func(*allocator.Allocator) error) error {
+	return s.Use(ctx, g.Timeout, func(o target.Opened) error {
+		a, err := o.Allocator(g.Options(o))
+		if err != nil {
+			return err
+		}
+		defer g.CloseAllocator(ctx, a)
+		return do(a)
+	})
+}
+
+// CloseAllocator returns what was not used, also after an interruption.
+func (g Session) CloseAllocator(ctx context.Context, a *allocator.Allocator) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.Timeout)
+	defer cancel()
+	if err := a.Close(ctx); err != nil {
+		g.Log.Warn("numbers that were not needed could not be returned, and are a gap now", zap.Error(err))
+	}
+}
+
+// Options are those that the flags ask for; the rest may be filled in.
+func (g Session) Options(o target.Opened) allocator.Options {
+	log := g.Log
+	if len(o.Targets) == 1 { // with several, that one is down need not come back as the command's error
+		log = WithoutReturned(log)
+	}
+	return allocator.Options{
+		Namespace:     g.Namespace,
+		Separator:     g.Separator,
+		RefillTimeout: o.Timeout,
+		RequireSeeded: o.RequireSeeded,
+		RequirePrefix: o.RequirePrefix,
+		Durability:    o.Durability,
+		Logger:        log,
+	}
+}

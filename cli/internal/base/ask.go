@@ -1,0 +1,79 @@
+package base
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// Slurp reads a file, or stdin for "-", and gives the name that errors have for it.
+func (g Session) Slurp(ctx context.Context, file string) (content []byte, name string, err error) {
+	name = file
+	content, err = Await(ctx, func() ([]byte, error) {
+		if file != "-" {
+			return os.ReadFile(file)
+		}
+		name = "stdin"
+		return io.ReadAll(g.Stdin)
+	})
+	if err != nil && ctx.Err() == nil {
+		err = exit.Usagef("%q cannot be read: %s", file, reason(err))
+	}
+	return content, name, err
+}
+
+// Interactive reports whether a question would be read by somebody who can answer it.
+func (g Session) Interactive() bool { return term.IsTerminal(g.Stdin) && term.IsTerminal(g.Stderr) }
+
+// Confirm asks a question whose answer is no unless it is yes. Its error is that ctx ended first.
+func (g Session) Confirm(ctx context.Context, question string) (bool, error) {
+	fmt.Fprintf(g.Stderr, "%s [y/N] ", question)
+	answer, err := Await(ctx, func() (string, error) { return bufio.NewReader(g.Stdin).ReadString('\n') })
+	if err != nil && err != io.EOF { //nolint:errorlint // as bufio gives it
+		fmt.Fprintln(g.Stderr)
+		return false, err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true, nil
+	}
+	return false, nil
+}
+
+// Await does a read that may block for good, as one from a terminal does, until ctx ends. It is then left behind: the
+// process is about to end.
+func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := do()
+		done <- outcome{value, err}
+	}()
+	select {
+	case got := <-done:
+		return got.value, got.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// Sleep returns after d, or when ctx has ended.
+func Sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,111 @@
+package base
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// WriteJSON writes one JSON value, indented for people, since machines do not mind.
+func (g Session) WriteJSON(value any) error {
+	encoder := json.NewEncoder(g.Stdout)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return exit.Written(encoder.Encode(value))
+}
+
+// Show writes a result, as JSON or by what writes its text.
+func (g Session) Show(value any, text func() error) error {
+	if g.JSON {
+		return g.WriteJSON(value)
+	}
+	return text()
+}
+
+// Printf writes a result as text: whole lines, broken between words on a terminal that is too narrow.
+func (g Session) Printf(format string, values ...any) error {
+	_, err := fmt.Fprintf(term.Fold(g.Stdout, term.Indent), format, values...)
+	return exit.Written(err)
+}
+
+// WriteFacts writes what belongs to each name, under each other, as a result.
+func (g Session) WriteFacts(facts [][2]string) error {
+	width := 0
+	for _, fact := range facts {
+		width = max(width, len(fact[0]))
+	}
+	var lines strings.Builder
+	for _, fact := range facts {
+		fmt.Fprintf(&lines, "%-*s  %s\n", width, fact[0], fact[1])
+	}
+	return g.Printf("%s", &lines)
+}
+
+// WriteTable writes a table, as a result.
+func (g Session) WriteTable(t term.Table) error { return exit.Written(t.Write(g.Stdout)) }
+
+// NewLogger writes for a person at a terminal.
+func NewLogger(w io.Writer, level zapcore.Level) *zap.Logger {
+	if w == nil {
+		return zap.NewNop()
+	}
+	config := zap.NewDevelopmentEncoderConfig()
+	config.EncodeLevel = zapcore.LowercaseLevelEncoder
+	config.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
+	config.ConsoleSeparator = " "
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(config), zapcore.Lock(zapcore.AddSync(term.Fold(w, term.Indent))), level))
+}
+
+// redisLogger makes debug messages of what go-redis says: the errors among them come back to the caller anyway.
+type redisLogger struct{ log *zap.Logger }
+
+func (l redisLogger) Printf(_ context.Context, format string, v ...any) {
+	l.log.Debug("go-redis: " + fmt.Sprintf(format, v...))
+}
+
+// WithoutReturned drops the warnings that carry an error: the allocator logs an outage as such for a program that
+// goes on, but a command that ends with this error says it itself. All else, a jump of a counter above all, stays.
+func WithoutReturned(log *zap.Logger) *zap.Logger {
+	if log.Core().Enabled(zapcore.InfoLevel) {
+		return log // who asks for more gets everything
+	}
+	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return returnedCore{core} }))
+}
+
+type returnedCore struct{ zapcore.Core }
+
+func (c returnedCore) With(fields []zapcore.Field) zapcore.Core {
+	return returnedCore{c.Core.With(fields)}
+}
+
+func (c returnedCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(entry.Level) {
+		return checked.AddCore(entry, c)
+	}
+	return checked
+}
+
+func (c returnedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	for _, field := range fields {
+		if field.Type == zapcore.ErrorType && entry.Level == zapcore.WarnLevel {
+			return nil
+		}
+	}
+	return c.Core.Write(entry, fields)
+}
+
+// Silence has nothing more logged.
+func (g *Session) Silence() {
+	g.Log = zap.NewNop()
+	if g.SetRedisLog != nil {
+		g.SetRedisLog(redisLogger{g.Log})
+	}
+}

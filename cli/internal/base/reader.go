@@ -1,0 +1,218 @@
+package base
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// Runner is a command whose flags and arguments are read.
+type Runner interface {
+	Run(ctx context.Context) error
+}
+
+// Action reads a command line and, where nothing is wrong with it, runs what read makes of it.
+func Action(env Env, read func(r *Reader) Runner) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		r := &Reader{Context: c, Env: env}
+		command := read(r)
+		if r.Err != nil {
+			return r.Err
+		}
+		return command.Run(c.Context)
+	}
+}
+
+// Reader reads a command line: each call a flag, an argument, or what the global flags say. Err is the first mistake;
+// what is read after it is zero, so that nobody has to look before the end.
+type Reader struct {
+	*cli.Context
+	Env Env
+	Err error
+	// Variable names the environment variable of a flag of the command's own; nil: there are none.
+	Variable func(flag string) string
+}
+
+// Fail notes a mistake, unless there was one before; nil is none.
+func (r *Reader) Fail(err error) {
+	if r.Err == nil {
+		r.Err = err
+	}
+}
+
+// Failf is Fail with a usage error.
+func (r *Reader) Failf(format string, values ...any) { r.Fail(exit.Usagef(format, values...)) }
+
+// Help is what an error says last: where to read on.
+func (r *Reader) Help() string { return "see " + r.Command.HelpName + " --help" }
+
+// Text is the value of a flag of the command's own, and where it comes from, as an error would name it.
+func (r *Reader) Text(flag string) (value, source string) {
+	if r.Variable == nil {
+		return r.String(flag), Dashed(flag)
+	}
+	return r.settingOr(flag, r.Variable(flag))
+}
+
+// settingOr is the value of a flag, or of an environment variable where the flag is not given, and which of them it is.
+func (r *Reader) settingOr(flag, variable string) (value, source string) {
+	if !r.IsSet(flag) {
+		if value, ok := r.Env.Lookup(variable); ok && value != "" {
+			return value, variable
+		}
+	}
+	return r.String(flag), Dashed(flag)
+}
+
+// missing tells whether there is nothing to read: a mistake was made, or a flag without a default was not given.
+func (r *Reader) missing(flag, text string) bool {
+	return r.Err != nil || text == "" && (r.Variable != nil || !r.IsSet(flag))
+}
+
+// Number reads a whole number from least to most. A flag that has no default and is not given is 0.
+func (r *Reader) Number(flag string, least, most int64) int64 {
+	text, source := r.Text(flag)
+	if r.missing(flag, text) {
+		return 0
+	}
+	number, err := strconv.ParseInt(text, 10, 64) // the nearest there is, where it is beyond all
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		r.Failf("%s is %q: must be a whole number, %d or more", source, text, least)
+	case number < least || err != nil && number < 0:
+		r.Failf("%s is %s: must be %d or more", source, text, least)
+	case number > most || err != nil:
+		r.Failf("%s is %s: must be at most %d", source, text, most)
+	default:
+		return number
+	}
+	return 0
+}
+
+// Count is a Number without an upper bound.
+func (r *Reader) Count(flag string, least int64) int64 { return r.Number(flag, least, math.MaxInt64) }
+
+// Period reads a duration of more than 0. A flag that has no default and is not given is 0.
+func (r *Reader) Period(flag string) time.Duration {
+	text, source := r.Text(flag)
+	if r.missing(flag, text) {
+		return 0
+	}
+	return r.period(text, source)
+}
+
+func (r *Reader) period(text, source string) time.Duration {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		r.Failf("%s is %q: must be a duration such as 5s or 500ms", source, text)
+	case d <= 0:
+		r.Failf("%s is %s: must be more than 0", source, text)
+	}
+	return d
+}
+
+// Collections are as many as the flag collections says.
+func (r *Reader) Collections(name string, most int64) []string {
+	return Numbered(name, int(r.Number("collections", 1, most)))
+}
+
+// Numbered are name1, name2 and so on, or name alone.
+func Numbered(name string, n int) []string {
+	if n == 1 {
+		return []string{name}
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = name + strconv.Itoa(i+1)
+	}
+	return names
+}
+
+// Arguments are those of a command that takes exactly those named.
+func (r *Reader) Arguments(names ...string) []string {
+	given := r.Args().Slice()
+	switch {
+	case len(given) > len(names):
+		counted := "no arguments"
+		if len(names) == 1 {
+			counted = "one argument"
+		}
+		r.Failf("%s takes %s: %q is one too many; %s", r.Command.HelpName, counted, given[len(names)], r.Help())
+	case len(given) < len(names):
+		r.Failf("%s needs a %s: %s", r.Command.HelpName, names[len(given)], r.Command.UsageText)
+	default:
+		return given
+	}
+	return make([]string, len(names))
+}
+
+// NamedCollections are the arguments of a command that takes any number of collections, or, where none is named, those
+// of its variable, with white space between them.
+func (r *Reader) NamedCollections(separator string) []string {
+	names, source := r.Args().Slice(), "name one such as orders"
+	if variable := r.Variable("collections"); len(names) == 0 {
+		text, _ := r.Env.Lookup(variable)
+		names, source = strings.Fields(text), "see to "+variable
+	}
+	if len(names) > MostCollections {
+		r.Failf("%s takes at most %d collections, and %d are named", r.Command.HelpName, MostCollections, len(names))
+	}
+	for i, name := range names {
+		if err := prefix.ValidateCollection(name, separator); err != nil {
+			r.Fail(exit.Invalid(err, source))
+		}
+		if slices.Contains(names[:i], name) {
+			r.Failf("collection %q is named twice: name it once", name)
+		}
+	}
+	return names
+}
+
+// Collection is the one argument of a command that works on a collection.
+func (r *Reader) Collection(separator string) string {
+	name := r.Arguments("COLLECTION")[0]
+	if err := prefix.ValidateCollection(name, separator); err != nil {
+		r.Fail(exit.Invalid(err, "name one such as orders"))
+	}
+	return name
+}
+
+// Identity is the one argument of a command that works on an identity, without the "|" that it may end in.
+func (r *Reader) Identity(separator string) string {
+	name := strings.TrimSuffix(r.Arguments("NAME")[0], "|")
+	if err := prefix.ValidateCollection(name, separator); err != nil {
+		r.Failf("identity: %s; name one such as companies", exit.Plain(err))
+	}
+	return name
+}
+
+// Choice is the value of a flag that has to be one of words; rule says so in an error.
+func (r *Reader) Choice(flag, rule string, words ...string) string {
+	return r.choice(r.String(flag), Dashed(flag), rule, words...)
+}
+
+func (r *Reader) choice(text, source, rule string, words ...string) string {
+	if !slices.Contains(words, text) {
+		r.Failf("%s is %q: must be %s", source, text, rule)
+	}
+	return text
+}
+
+// The collection that is used where none is named, and what makes no sense to ask for.
+const (
+	DefaultCollection = "orders"
+
+	MostWorkers     = 10_000
+	MostCollections = 100_000
+	MostRate        = 1_000_000_000
+)

@@ -1,0 +1,90 @@
+package base
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+// The flags of all commands that allocate. Each has an environment variable, as the global flags have.
+const (
+	flagPrefer         = "prefer"
+	flagReplicas       = "replicas"
+	flagFsync          = "fsync"
+	flagDurableTimeout = "durable-timeout"
+	flagRequireSeeded  = "require-seeded"
+	flagRequirePrefix  = "require-prefix"
+)
+
+// AboutServers is for the description of a command that has ServerFlags.
+const AboutServers = `
+
+With several --redis NAME=URL, masters in order of preference and each with a prefix
+or tag of its own, it goes on at the next where one fails. $HILO_PREFER, $HILO_REPLICAS
+and so on stand in for the flags.`
+
+// ServerFlags are for Reader.Servers; own are the command's.
+func ServerFlags(own ...cli.Flag) []cli.Flag {
+	return append(own,
+		&cli.StringFlag{Name: flagPrefer, Usage: "of several servers try `NAME` first"},
+		&cli.StringFlag{Name: flagReplicas, Usage: "use only what `N` replicas have", Value: "0", DefaultText: "0"},
+		&cli.BoolFlag{Name: flagFsync, Usage: "use only what is on the server's disk (AOF)", DisableDefaultText: true},
+		&cli.StringFlag{Name: flagDurableTimeout, Usage: "wait `D` for either at most", DefaultText: "1s, with --fsync 3s"},
+		&cli.BoolFlag{Name: flagRequireSeeded, Usage: "refuse to start a missing counter at 1", DisableDefaultText: true},
+		&cli.BoolFlag{Name: flagRequirePrefix, Usage: "refuse a server without prefix and tag", DisableDefaultText: true},
+	)
+}
+
+// Servers are those of a command that allocates, which has ServerFlags.
+func (r *Reader) Servers() target.Servers {
+	s := target.Servers{Targets: r.Targets()}
+	if name, source := r.setting(flagPrefer); name != "" && r.Err == nil {
+		r.prefer(s.Targets, name, source)
+	}
+	s.Durability = r.durability()
+	s.RequireSeeded, s.RequirePrefix = r.switched(flagRequireSeeded), r.switched(flagRequirePrefix)
+	return s
+}
+
+// prefer puts the server of a name first. Of several each has one.
+func (r *Reader) prefer(targets []target.Target, name, source string) {
+	var names []string
+	for i, t := range targets {
+		if t.Name == name {
+			copy(targets[1:], targets[:i])
+			targets[0] = t
+			return
+		}
+		names = append(names, t.Name)
+	}
+	if names[0] == "" {
+		r.Failf("%s is %q, and no server has a name: give it one, as in --redis %[2]s=redis://…", source, name)
+	}
+	r.Failf("%s is %q: must be one of the servers that --redis names: %s", source, name, strings.Join(names, ", "))
+}
+
+// durability is what a range needs before it is used.
+func (r *Reader) durability() allocator.Durability {
+	const mostReplicas = 1000
+	text, source := r.setting(flagReplicas)
+	replicas, err := strconv.Atoi(text)
+	if err != nil || replicas < 0 || replicas > mostReplicas {
+		r.Failf("%s is %q: must be a whole number, 0 to %d", source, text, mostReplicas)
+	}
+	d := allocator.Durability{Replicas: replicas, Fsync: r.switched(flagFsync)}
+	if text, source = r.setting(flagDurableTimeout); text == "" {
+		text = "1s"
+		if d.Fsync { // with appendfsync everysec it may take two
+			text = "3s"
+		}
+	}
+	if d.Timeout, err = time.ParseDuration(text); err != nil || d.Timeout < time.Millisecond {
+		r.Failf("%s is %q: must be a duration of 1ms or more, such as 1s", source, text)
+	}
+	return d
+}

@@ -1,0 +1,125 @@
+// Package clitest runs command lines for tests, and has what tests of several commands need: streams that can be waited
+// for, masters, state to begin with.
+//
+// It may import base and exit, and is imported by tests only.
+package clitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+// program runs a command line.
+var program func(ctx context.Context, args []string, env base.Env) int
+
+// Main is the TestMain of a room. Its tests see the whole program, which is run: they stand within a package that the
+// program imports, and cannot import it back. Their TestMain can, in a package of its own, room_test.
+func Main(m *testing.M, run func(ctx context.Context, args []string, env base.Env) int) {
+	logging.Disable()                            // as main does for the process
+	if slices.Contains(os.Args, "--as-worker") { // hilo verify starts itself, which is the test here
+		os.Exit(run(context.Background(), os.Args, base.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
+	}
+	program = run
+	goleak.VerifyTestMain(m)
+}
+
+// Run runs a command line with an environment and streams of the test's own.
+func Run(ctx context.Context, args []string, env base.Env) int { return program(ctx, args, env) }
+
+// Result is what a run of hilo left behind.
+type Result struct {
+	Code           int
+	Stdout, Stderr string
+}
+
+// Hilo runs a command line with no environment.
+func Hilo(t *testing.T, args ...string) Result {
+	t.Helper()
+	return HiloWith(t, nil, args...)
+}
+
+// HiloWith is Hilo with environment variables.
+func HiloWith(t *testing.T, environment map[string]string, args ...string) Result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := Run(t.Context(), append([]string{"hilo"}, args...), base.Env{
+		Stdin:     strings.NewReader(""),
+		Stdout:    &stdout,
+		Stderr:    &stderr,
+		LookupEnv: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
+	})
+	return Result{code, stdout.String(), stderr.String()}
+}
+
+// Must runs a command line that has to succeed and say nothing on stderr, and gives its output.
+func Must(t *testing.T, args ...string) string {
+	t.Helper()
+	r := Hilo(t, args...)
+	if r.Code != exit.Done || r.Stderr != "" {
+		t.Fatalf("hilo %q: exit %d, stderr %q", args, r.Code, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// MustFail checks the exit code, that stdout is empty, and that stderr is one sentence with all of what in it.
+func MustFail(t *testing.T, code int, r Result, what ...string) {
+	t.Helper()
+	if r.Code != code {
+		t.Errorf("exit %d, want %d; stderr %q", r.Code, code, r.Stderr)
+	}
+	if r.Stdout != "" {
+		t.Errorf("stdout %q, want none", r.Stdout)
+	}
+	if !strings.HasPrefix(r.Stderr, "hilo: ") || strings.Count(r.Stderr, "\n") != 1 || !strings.HasSuffix(r.Stderr, "\n") {
+		t.Errorf("stderr is not one sentence: %q", r.Stderr)
+	}
+	for _, part := range what {
+		if !strings.Contains(r.Stderr, part) {
+			t.Errorf("stderr %q does not say %q", r.Stderr, part)
+		}
+	}
+}
+
+// Decode reads output that has to be one JSON value.
+func Decode[T any](t *testing.T, output string) T {
+	t.Helper()
+	var value T
+	decoder := json.NewDecoder(strings.NewReader(output))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%q is no JSON: %v", output, err)
+	}
+	if decoder.More() {
+		t.Fatalf("%q is more than one JSON value", output)
+	}
+	return value
+}
+
+// Writer does with what is written whatever the function does.
+type Writer func(p []byte) (int, error)
+
+func (w Writer) Write(p []byte) (int, error) { return w(p) }
+
+// RunTo runs a command line with streams and a context of the test's own.
+func RunTo(ctx context.Context, stdout, stderr *Writer, args ...string) int {
+	return Run(ctx, append([]string{"hilo"}, args...), base.Env{Stdout: stdout, Stderr: stderr})
+}
+
+// HiloIn runs a command line that reads stdin.
+func HiloIn(t *testing.T, stdin string, args ...string) Result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := Run(t.Context(), append([]string{"hilo"}, args...), base.Env{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr})
+	return Result{code, stdout.String(), stderr.String()}
+}

@@ -1,0 +1,95 @@
+package clitest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// CheckEmpty fails where a server holds a key.
+func CheckEmpty(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	if n, err := s.Client(t).DBSize(t.Context()).Result(); n != 0 || err != nil {
+		t.Errorf("%d keys are left, error %v", n, err)
+	}
+}
+
+// WriteFile writes a file of the test's own.
+func WriteFile(t *testing.T, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Furnish puts all kinds of state on a server.
+func Furnish(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	for _, args := range []string{
+		"prefix set NorthServer/ --tag A --identities", "next Orders --count 50", "seed people --max 9223372036854775807", "seed empty --max 0",
+		"identity next companies --count 3", "identity seed orders --value 7", "id invoices/ companies/",
+	} {
+		Must(t, append(strings.Fields(args), "--redis", s.URL())...)
+	}
+	if err := s.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Epoch", 3).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Furnished is the export of a server after Furnish.
+const Furnished = `{"kind":"export","version":1,"namespace":"Raven"}
+{"kind":"prefix","serverPrefix":"NorthServer/","nodeTag":"A","identities":true}
+{"kind":"hilo","collection":"empty","max":0}
+{"kind":"hilo","collection":"Orders","max":50,"ranges":1,"epoch":3}
+{"kind":"hilo","collection":"people","max":9223372036854775807}
+{"kind":"identity","collection":"companies","max":3}
+{"kind":"identity","collection":"orders","max":7}
+{"kind":"server-side","collection":"invoices","max":2}
+{"kind":"end","counters":6}
+`
+
+// AwaitTrue asks again and again.
+func AwaitTrue(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(awaitFor); time.Now().Before(deadline); <-ticker.C {
+		if is() {
+			return
+		}
+	}
+	t.Fatalf("did not come: %s", what)
+}
+
+// Everything is all that a server holds, key by key.
+func Everything(t *testing.T, client *redis.Client) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	ctx := context.WithoutCancel(t.Context())
+	for _, key := range client.Keys(ctx, "*").Val() {
+		if client.Type(ctx, key).Val() == "hash" {
+			all[key] = fmt.Sprint(client.HGetAll(ctx, key).Val())
+		} else {
+			all[key] = client.Dump(ctx, key).Val()
+		}
+	}
+	return all
+}
+
+// WantUnchanged fails where a server does not hold what it held before, as Everything gave it.
+func WantUnchanged(t *testing.T, client *redis.Client, before map[string]string) {
+	t.Helper()
+	if after := Everything(t, client); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("something was written: %v, before %v", after, before)
+	}
+}

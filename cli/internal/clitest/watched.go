@@ -1,0 +1,69 @@
+package clitest
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// Watched is a stream whose text can be waited for.
+type Watched struct {
+	mu   sync.Mutex // guards what follows
+	text strings.Builder
+	more chan struct{} // closed with the next write
+}
+
+func (w *Watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.more != nil {
+		close(w.more)
+		w.more = nil
+	}
+	return w.text.Write(p)
+}
+
+func (w *Watched) String() string {
+	text, _ := w.Now()
+	return text
+}
+
+// Now is what was written so far, and a channel that is closed when there is more.
+func (w *Watched) Now() (text string, more <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.more == nil {
+		w.more = make(chan struct{})
+	}
+	return w.text.String(), w.more
+}
+
+// awaitFor is far longer than anything here takes.
+const awaitFor = time.Minute
+
+// Await returns when what is written.
+func (w *Watched) Await(t *testing.T, what string) {
+	t.Helper()
+	deadline := time.After(awaitFor)
+	for {
+		text, more := w.Now()
+		if strings.Contains(text, what) {
+			return
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			t.Fatalf("%q did not come: %q", what, text)
+		}
+	}
+}
+
+// AwaitKey returns when there is a key of that name.
+func AwaitKey(t *testing.T, s *redistest.Server, key string) {
+	t.Helper()
+	client := s.Client(t)
+	AwaitTrue(t, "key "+key, func() bool { return client.Exists(t.Context(), key).Val() > 0 })
+}

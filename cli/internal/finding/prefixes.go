@@ -1,0 +1,91 @@
+package finding
+
+import (
+	"errors"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// Adds is what a server adds to identifiers.
+type Adds struct {
+	Name string
+	Adds prefix.Server
+	Uses bool  // identities: there is one
+	Err  error // why that is not known; ErrCorrupt: what stands there is of no use
+}
+
+const (
+	checkPrefix = "prefix"
+	checkHome   = "identities"
+)
+
+// ComparePrefixes finds the servers that could give an identifier of another one's.
+func ComparePrefixes(servers []Adds) []Finding {
+	const (
+		why = "They could give the same identifier."
+		do  = "Give each one of its own: hilo prefix set NAME/ --redis URL."
+	)
+	var s Sheet
+	for i, one := range servers {
+		s.Server = one.Name
+		switch {
+		case errors.Is(one.Err, allocator.ErrCorrupt):
+			s.Add(checkPrefix, Fault, "%s", exit.Plain(one.Err)).
+				Because("No identifier is given while it is like this.").Remedy("Set another: hilo prefix set NAME/ --redis URL.")
+		case one.Err != nil:
+		case one.Adds.IsZero() && len(servers) > 1:
+			s.Add(checkPrefix, Fault, "it has neither prefix nor tag").
+				Because("Its identifiers could be those of any other server without.").Remedy(do)
+		case one.Adds.IsZero():
+			s.Add(checkPrefix, OK, "it has neither prefix nor tag, and needs none while it is the only one")
+		default:
+			s.Add(checkPrefix, OK, "prefix %s, tag %s", term.OrNone(one.Adds.ServerPrefix), term.OrNone(one.Adds.NodeTag))
+		}
+		s.Server = ""
+		for _, other := range servers[:i] {
+			switch a, b := other.Adds, one.Adds; {
+			case one.Err != nil || other.Err != nil || b.IsZero() || !b.SameAs(a):
+			case b.ServerPrefix == a.ServerPrefix && b.NodeTag == a.NodeTag:
+				s.Add(checkPrefix, Fault, "%s and %s have the same prefix %s and tag %s",
+					other.Name, one.Name, term.OrNone(b.ServerPrefix), term.OrNone(b.NodeTag)).Because(why).Remedy(do)
+			default:
+				s.Add(checkPrefix, Fault, "%s and %s have the same prefix and tag but for letter case: %q and tag %q and %q and tag %q",
+					other.Name, one.Name, a.ServerPrefix, a.NodeTag, b.ServerPrefix, b.NodeTag).
+					Because(why + " Many stores compare identifiers without letter case.").Remedy(do)
+			}
+		}
+	}
+	s.compareHomes(servers)
+	return s.Findings
+}
+
+// compareHomes finds that identities come from two servers, or from none.
+func (s *Sheet) compareHomes(servers []Adds) {
+	const do = "Make one their home: hilo prefix set --identities --redis URL."
+	alone := len(servers) == 1
+	used, known := false, true
+	var homes []string
+	for _, one := range servers {
+		used, known = used || one.Uses, known && one.Err == nil && (!alone || !one.Adds.IsZero())
+		if one.Err == nil && one.Adds.Identities {
+			homes = append(homes, one.Name)
+		}
+	}
+	for _, other := range homes[min(1, len(homes)):] {
+		s.Add(checkHome, Fault, "%s and %s both say that they are the home of identities", homes[0], other).
+			Because("Both could give the same identity, so neither gives any beside the other.").
+			Remedy("Leave it to one: hilo prefix set --identities=false --redis URL.")
+	}
+	switch {
+	case len(homes) == 1 && !alone:
+		s.Add(checkHome, OK, "identities come from %s", homes[0])
+	case len(homes) > 0 || !known: // one that is not known may be the home
+	case used:
+		s.Add(checkHome, Warning, "there are identities, and no server says that it is their home").Because("None is given.").Remedy(do)
+	case !alone:
+		s.Add(checkHome, Note, "no server says that it is the home of identities, so none is given").Remedy(do)
+	}
+}

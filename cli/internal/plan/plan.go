@@ -1,0 +1,326 @@
+// Package plan raises many counters: rows of files, what is wrong with them, the check of all before the first is
+// written, and what came of it.
+//
+// It may import base, exit, target and term beside it, and the library.
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// Plan is a set of counters to raise: all are checked before the first is written.
+type Plan struct {
+	base.Session
+	Source string // what the counters are from, for errors
+	Rows   []Row
+	Server prefix.Server // what the server will add by then
+}
+
+// Change is what comes of one of them, as JSON has it.
+type Change struct {
+	Collection string         `json:"collection"`
+	Kind       allocator.Kind `json:"kind"`
+	Requested  int64          `json:"requested"`
+	Before     *int64         `json:"before"` // null: there was none
+	After      int64          `json:"after"`
+}
+
+// Changes are what comes of all.
+type Changes struct { //nolint:recvcheck // filled in once, and a value from then on
+	DryRun   bool     `json:"dryRun"` // true: nothing was written, this is what would be
+	New      int      `json:"new"`
+	Raised   int      `json:"raised"`
+	Stay     int      `json:"stay"` // they stood as high or higher
+	Counters []Change `json:"counters"`
+}
+
+// planAtOnce is how many counters go between two looks at ctx, and two steps of the bar.
+const planAtOnce = 1000
+
+// Merge leaves one row per counter, the greatest: to raise a counter twice is to raise it to that.
+func Merge(rows []Row) []Row {
+	type counter struct {
+		kind allocator.Kind
+		name string
+	}
+	places := make(map[counter]int)
+	var merged []Row
+	for _, r := range rows {
+		key := counter{r.Kind, prefix.Fold(r.Name)}
+		place, found := places[key]
+		if !found {
+			places[key] = len(merged)
+			merged = append(merged, r)
+		} else if r.Max > merged[place].Max {
+			merged[place].Line, merged[place].Max = r.Line, r.Max
+		}
+	}
+	return merged
+}
+
+// Raise carries the plan out on a server. prepare, if there is one, may change the plan before it is checked; agree, if there is
+// one, is asked before the first counter is written. What was raised before an error stays raised, and the error says how much.
+func (p *Plan) Raise(ctx context.Context, t target.Target, dryRun bool, prepare func(redis.UniversalClient, *allocator.Admin) error,
+	agree func(*allocator.Admin, Changes) error,
+) (done Changes, err error) {
+	err = p.AdministerWith(ctx, t, func(client redis.UniversalClient, m *allocator.Admin) (err error) {
+		if p.Server, err = m.ServerPrefix(ctx); err != nil {
+			return err
+		}
+		if prepare != nil {
+			if err := prepare(client, m); err != nil {
+				return err
+			}
+		}
+		would, err := p.check(ctx, m)
+		if err != nil || dryRun {
+			done = would
+			return err
+		}
+		if agree != nil {
+			if err := agree(m, would); err != nil {
+				return err
+			}
+		}
+		done, err = p.each(ctx, "writing", func(states []allocator.State) []allocator.Imported { return m.Import(ctx, states) },
+			func(_ Row, err error) error { return err })
+		return err
+	})
+	if written := len(done.Counters); err != nil && written > 0 && !done.DryRun {
+		text := exit.Plain(err)
+		if errors.Is(err, context.Canceled) {
+			text = "interrupted"
+		}
+		text = fmt.Sprintf("after %d of %s: %s; to do it again does no harm", written, term.Plural(len(p.Rows), "counter"), text)
+		err = &exit.Error{Code: exit.Code(err), Text: text, Cause: err}
+	}
+	return done, err
+}
+
+// check says what would come of the plan, or why it cannot be carried out.
+func (p *Plan) check(ctx context.Context, m *allocator.Admin) (Changes, error) {
+	bad := &Bad{File: p.Source}
+	p.checkMixed(bad)
+	found, err := p.each(ctx, "checking", func(states []allocator.State) []allocator.Imported {
+		return m.CheckImport(ctx, p.Server, states)
+	}, func(r Row, err error) error {
+		code := exit.Code(err)
+		if code == exit.Unavailable || ctx.Err() != nil {
+			return err
+		}
+		bad.Code = max(bad.Code, code)
+		bad.Addf(r.Line, "%s%s", exit.Plain(err), exit.Remedy(err))
+		return nil
+	})
+	found.DryRun = true
+	return found, cmp.Or(err, bad.Failure())
+}
+
+// checkMixed finds the names of two kinds that would give the same identifiers.
+func (p *Plan) checkMixed(bad *Bad) {
+	if !p.Server.IsZero() {
+		return
+	}
+	first := make(map[string]Row)
+	for _, r := range p.Rows {
+		name := prefix.Fold(r.Name)
+		if r.Kind == allocator.KindServerSide {
+			continue
+		}
+		if other, there := first[name]; there && other.Kind != r.Kind {
+			bad.Code = exit.Refused
+			bad.Addf(r.Line, "%s is a collection and an identity (line %d): without a server prefix or node tag both give the same "+
+				"identifiers; name one otherwise, or set a prefix with hilo prefix set", r.Name, other.Line)
+		}
+		first[name] = r
+	}
+}
+
+// each has do work on some rows at a time, and failed judge what could not be done.
+func (p *Plan) each(ctx context.Context, what string, do func([]allocator.State) []allocator.Imported, failed func(Row, error) error) (Changes, error) {
+	b := term.NewBar(p.Stderr, what, len(p.Rows))
+	defer b.Clear()
+	all := Changes{Counters: make([]Change, 0, len(p.Rows))}
+	for rows := range slices.Chunk(p.Rows, planAtOnce) {
+		if err := ctx.Err(); err != nil {
+			return all, err
+		}
+		states := make([]allocator.State, len(rows))
+		for i, r := range rows {
+			states[i] = r.State
+		}
+		for i, result := range do(states) {
+			if result.Err == nil {
+				all.add(states[i], result)
+			} else if err := failed(rows[i], result.Err); err != nil {
+				return all, err
+			}
+		}
+		b.Add(len(rows))
+	}
+	return all, nil
+}
+
+func (c *Changes) add(state allocator.State, result allocator.Imported) {
+	changed := Change{Collection: state.Name, Kind: state.Kind, Requested: state.Max, After: result.Now}
+	switch {
+	case !result.Existed:
+		c.New++
+	case result.Now > result.Before:
+		c.Raised++
+	default:
+		c.Stay++
+	}
+	if result.Existed {
+		changed.Before = &result.Before
+	}
+	c.Counters = append(c.Counters, changed)
+}
+
+// Show prints what came of it: of a dry run each counter, else the sum.
+func (c Changes) Show(g base.Session) error {
+	if g.JSON {
+		return g.WriteJSON(c)
+	}
+	if c.DryRun {
+		if err := g.WriteTable(c.Table()); err != nil {
+			return err
+		}
+	}
+	return g.Printf("%s\n", c.summary())
+}
+
+// Table shows each counter before and after.
+func (c *Changes) Table() term.Table {
+	t := term.Table{Head: []string{"COLLECTION", "KIND", "BEFORE", "AFTER"}}
+	for _, changed := range c.Counters {
+		var before any = term.Right("-")
+		if changed.Before != nil {
+			before = *changed.Before
+		}
+		t.Add(term.OrNone(changed.Collection), string(changed.Kind), before, changed.After)
+	}
+	return t
+}
+
+// summary is one line on all of them.
+func (c *Changes) summary() string {
+	text := fmt.Sprintf("%s: %d new, %d raised, %d stay", term.Plural(len(c.Counters), "counter"), c.New, c.Raised, c.Stay)
+	if c.Stay > 0 {
+		text += " (as high already)"
+	}
+	if c.DryRun {
+		text += "; nothing was written"
+	}
+	return text
+}
+
+// Row is a counter as a line of a file has it.
+type Row struct {
+	Line int
+	allocator.State
+}
+
+// JsonLines gives the lines that are not blank, and where they stand.
+func JsonLines(content []byte) func(yield func(int, []byte) bool) {
+	return func(yield func(int, []byte) bool) {
+		line := 0
+		for text := range bytes.Lines(content) {
+			line++
+			if text = bytes.TrimSpace(text); len(text) > 0 && !yield(line, text) {
+				return
+			}
+		}
+	}
+}
+
+// Unmarshal reads one JSON object with the fields of into, and no others.
+func Unmarshal(text []byte, into any) error {
+	if !utf8.Valid(text) {
+		return errors.New("is not valid UTF-8")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(into)
+	if err == nil && decoder.More() {
+		return errors.New("holds more than one JSON object")
+	}
+	if err != nil {
+		return fmt.Errorf("is no JSON object of this kind: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// Validate judges the name. What the server has to say about it comes later.
+func (r Row) Validate(separator string) error {
+	if r.Kind == allocator.KindServerSide && r.Name == "" {
+		return nil
+	}
+	return prefix.ValidateCollection(r.Name, separator)
+}
+
+// ReadKind reads the kind of a counter; none is hilo.
+func ReadKind(text string) (allocator.Kind, error) {
+	switch kind := allocator.Kind(text); kind {
+	case "":
+		return allocator.KindHiLo, nil
+	case allocator.KindHiLo, allocator.KindIdentity, allocator.KindServerSide:
+		return kind, nil
+	}
+	return "", fmt.Errorf("kind is %.64q: must be hilo, identity or server-side", text)
+}
+
+// Bad are what is wrong with the lines of a file.
+type Bad struct {
+	File string
+	Code int // that the command ends with
+	rows []badRow
+}
+
+type badRow struct {
+	line int // 0: of no file
+	text string
+}
+
+// Addf notes what is wrong with a line.
+func (b *Bad) Addf(line int, format string, values ...any) {
+	text := fmt.Sprintf(format, values...)
+	if line > 0 {
+		text = fmt.Sprintf("line %d: %s", line, text)
+	}
+	b.rows = append(b.rows, badRow{line, text})
+}
+
+// Failure says the first of them; nil: there is none.
+func (b *Bad) Failure() error {
+	const most = 10
+	if len(b.rows) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(b.rows, func(x, y badRow) int { return cmp.Compare(x.line, y.line) })
+	var texts []string
+	for _, r := range b.rows[:min(most, len(b.rows))] {
+		texts = append(texts, r.text)
+	}
+	if more := len(b.rows) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return &exit.Error{Code: b.Code, Text: fmt.Sprintf("%s: nothing was written: %s", b.File, strings.Join(texts, "; "))}
+}

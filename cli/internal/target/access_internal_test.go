@@ -1,0 +1,43 @@
+package target
+
+import "testing"
+
+func TestThePasswordGoesToWhoeverLacksOne(t *testing.T) {
+	t.Parallel()
+	const given = "given"
+	tests := []struct{ name, url, server, sentinel string }{
+		{"a server", "redis://h", given, ""},
+		{"a server with a user", "redis://ann@h", given, ""},
+		{"a server with a password", "redis://ann:own@h", "own", ""},
+		{"a socket", "unix://ann@/run/redis.sock", given, ""},
+		{"a cluster", "redis+cluster://ann@h1,h2", given, ""},
+		{"a cluster with a password", "redis+cluster://:own@h1,h2", "own", ""},
+		{"sentinels", "redis+sentinel://ann@h/m", given, ""},
+		{"sentinels with a user", "redis+sentinel://ann@h/m?sentinel_username=watch", given, given},
+		{"sentinels with a password", "redis+sentinel://ann:own@h/m?sentinel_username=watch&sentinel_password=theirs", "own", "theirs"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Parse(test.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			Access{Password: given}.Give(&got)
+			server, sentinel := passwords(got)
+			if server != test.server || sentinel != test.sentinel {
+				t.Errorf("server %q, sentinel %q", server, sentinel)
+			}
+		})
+	}
+}
+
+func passwords(t Target) (server, sentinel string) {
+	switch {
+	case t.single != nil:
+		return t.single.Password, ""
+	case t.Cluster != nil:
+		return t.Cluster.Password, ""
+	}
+	return t.failover.Password, t.failover.SentinelPassword
+}

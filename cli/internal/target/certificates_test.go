@@ -1,0 +1,94 @@
+package target_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+)
+
+// authority signs certificates for one test.
+type authority struct {
+	t      *testing.T
+	signer *x509.Certificate
+	key    *ecdsa.PrivateKey
+	file   string // its own certificate, in PEM
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{t: t}
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign,
+	}
+	pair := a.sign(template)
+	a.signer, a.key = pair.Leaf, pair.PrivateKey.(*ecdsa.PrivateKey)
+	a.file = writePEM(t, "CERTIFICATE", pair.Certificate[0])
+	return a
+}
+
+// issue makes a certificate for the hosts, which are addresses or names.
+func (a *authority) issue(hosts ...string) tls.Certificate {
+	a.t.Helper()
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "leaf"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	return a.sign(template)
+}
+
+// sign signs with the authority's key, or, as long as it has none, with that of the certificate.
+func (a *authority) sign(template *x509.Certificate) tls.Certificate {
+	a.t.Helper()
+	template.SerialNumber = big.NewInt(1)
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	signer, signerKey := a.signer, a.key
+	if signer == nil {
+		signer, signerKey = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, signer, &key.PublicKey, signerKey)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+// files writes a certificate and its key as the flags want them.
+func (a *authority) files(pair tls.Certificate) (cert, key string) {
+	a.t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return writePEM(a.t, "CERTIFICATE", pair.Certificate[0]), writePEM(a.t, "PRIVATE KEY", der)
+}
+
+func writePEM(t *testing.T, kind string, der []byte) (path string) {
+	t.Helper()
+	return clitest.WriteFile(t, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
+}

@@ -1,0 +1,122 @@
+package target
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// hosts is [user[:password]@]host[:port],host[:port]…[/path][?query], taken apart.
+type hosts struct {
+	user  *url.Userinfo
+	addrs []string
+	path  string
+	query url.Values
+}
+
+// parseHosts refuses the options that make no sense with several hosts, or with what hilo does.
+func parseHosts(authority, tail, port string, refused ...string) (h hosts, err error) {
+	if at := strings.LastIndex(authority, "@"); at >= 0 {
+		parsed, err := url.Parse("redis://" + authority[:at] + "@host")
+		if err != nil {
+			return h, errURL
+		}
+		h.user, authority = parsed.User, authority[at+1:]
+	}
+	for host := range strings.SplitSeq(authority, ",") {
+		parsed, err := url.Parse("redis://" + host)
+		switch {
+		case err != nil:
+			return h, errURL
+		case parsed.Hostname() == "":
+			return h, errors.New("has an empty address: write host:port,host:port")
+		case parsed.Port() != "" && !IsPort(parsed.Port()):
+			return h, errPort
+		}
+		h.addrs = append(h.addrs, net.JoinHostPort(parsed.Hostname(), cmp.Or(parsed.Port(), port)))
+	}
+	path, query, _ := strings.Cut(tail, "?")
+	if h.query, err = url.ParseQuery(query); err != nil {
+		return h, errURL
+	}
+	for _, name := range append(refused, "addr", "route_by_latency", "route_randomly") {
+		if h.query.Has(name) {
+			return h, fmt.Errorf("has an option %s, which hilo does not take in this kind of URL", name)
+		}
+	}
+	h.path = strings.Trim(path, "/")
+	h.query["addr"] = h.addrs[1:]
+	return h, nil
+}
+
+// parseSentinel parses what stands behind redis+sentinel: hosts, /mymaster, /0. The user and password are the
+// server's, as in every other URL; the sentinels' own are options, sentinel_username and sentinel_password.
+func parseSentinel(scheme, authority, tail string) (Target, error) {
+	h, err := parseHosts(authority, tail, "26379", "db", "master_name", "replica_only", "use_disconnected_replicas")
+	if err != nil {
+		return Target{}, err
+	}
+	master, db, _ := strings.Cut(h.path, "/")
+	if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(master) {
+		return Target{}, errors.New("names no master: redis+sentinel://host:26379,host:26379/mymaster/0")
+	}
+	if h.user != nil {
+		if h.query.Has("username") || h.query.Has("password") {
+			return Target{}, errors.New("has a user and password twice, before the host and as options: leave one out")
+		}
+		password, _ := h.user.Password()
+		h.query.Set("username", h.user.Username())
+		h.query.Set("password", password)
+	}
+	rewritten := url.URL{Scheme: scheme, Host: h.addrs[0], Path: "/" + db}
+	if h.query.Has("sentinel_username") || h.query.Has("sentinel_password") {
+		rewritten.User = url.UserPassword(h.query.Get("sentinel_username"), h.query.Get("sentinel_password"))
+		h.query.Del("sentinel_username")
+		h.query.Del("sentinel_password")
+	}
+	h.query.Set("master_name", master)
+	rewritten.RawQuery = h.query.Encode()
+	o, err := redis.ParseFailoverURL(rewritten.String())
+	if err != nil {
+		return Target{}, reworded(err)
+	}
+	trustByAddress(o.TLSConfig)
+	t := Target{Addr: master + " by way of the sentinels " + strings.Join(h.addrs, ", "), failover: o}
+	t.login = login{&o.Username, &o.Password, &o.SentinelUsername, &o.SentinelPassword, o.TLSConfig}
+	return t, checkNumbers(o.DB, o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxConcurrentDials)
+}
+
+// parseCluster refuses replicas: counters are read where they are written.
+func parseCluster(scheme, authority, tail string) (Target, error) {
+	h, err := parseHosts(authority, tail, "6379", "read_only")
+	if err != nil {
+		return Target{}, err
+	}
+	if h.path != "" && h.path != "0" {
+		return Target{}, errors.New("names a database: a cluster has only database 0")
+	}
+	rewritten := url.URL{Scheme: scheme, User: h.user, Host: h.addrs[0], RawQuery: h.query.Encode()}
+	o, err := redis.ParseClusterURL(rewritten.String())
+	if err != nil {
+		return Target{}, reworded(err)
+	}
+	trustByAddress(o.TLSConfig)
+	t := Target{Addr: "the cluster " + strings.Join(h.addrs, ", "), Cluster: o}
+	t.login = login{user: &o.Username, password: &o.Password, tls: o.TLSConfig}
+	return t, checkNumbers(0, o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxConcurrentDials)
+}
+
+// trustByAddress has each server's certificate compared with the address that it is dialed at. go-redis would
+// compare those of all nodes, of sentinels and of their master with the first host of the URL.
+func trustByAddress(config *tls.Config) {
+	if config != nil {
+		config.ServerName = ""
+	}
+}

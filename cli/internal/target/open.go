@@ -1,0 +1,158 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+// hosted is the target or, in place of embedded:, a server in this process, which others can reach too.
+func (t Target) hosted() (reached Target, closeIt func(), err error) {
+	if !t.Embedded {
+		return t, func() {}, nil
+	}
+	server := miniredis.NewMiniRedis()
+	if err := server.StartAddr("127.0.0.1:0"); err != nil {
+		return t, nil, fmt.Errorf("the embedded server does not start: %w", err)
+	}
+	if reached, err = Parse("redis://" + server.Addr() + "/0"); err != nil {
+		panic("bug: " + err.Error())
+	}
+	reached.Name, reached.Addr = t.Name, t.Addr
+	return reached, server.Close, nil
+}
+
+// Open makes a client of the target, and for embedded: the server too. It does no I/O to servers of others.
+func (t Target) Open(timeout time.Duration) (client redis.UniversalClient, closeAll func(), err error) {
+	t, stop, err := t.hosted()
+	if err != nil {
+		return nil, nil, err
+	}
+	// A person waits: one dial, not five, since go-redis tries the command itself again; and no longer than asked
+	// for, where the URL says nothing of time. What only upgrades of managed servers need stays off, so that nothing
+	// is sent but commands that an ACL would allow.
+	const dials = 1
+	noUpgrades := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	switch {
+	case t.single != nil:
+		o := *t.single
+		o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
+		o.DialerRetries, o.ContextTimeoutEnabled, o.MaintNotificationsConfig = dials, true, noUpgrades
+		client = redis.NewClient(&o)
+	case t.failover != nil:
+		o := *t.failover
+		o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
+		o.DialerRetries, o.ContextTimeoutEnabled = dials, true
+		client = redis.NewFailoverClient(&o)
+	default:
+		o := *t.Cluster
+		o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
+		o.DialerRetries, o.ContextTimeoutEnabled, o.MaintNotificationsConfig = dials, true, noUpgrades
+		client = redis.NewClusterClient(&o)
+	}
+	return client, func() { _ = client.Close(); stop() }, nil
+}
+
+// Use opens the target for as long as do runs, and makes a sentence of an error that is the server's.
+func (t Target) Use(ctx context.Context, timeout time.Duration, do func(redis.UniversalClient) error) error {
+	return Servers{Targets: []Target{t}}.Use(ctx, timeout, func(o Opened) error { return do(o.Clients[0]) })
+}
+
+// Explain is err with its exit code and, where a server is to blame, with the sentence about it.
+func Explain(ctx context.Context, err error, sentence func(error) string) error {
+	known := (*exit.Error)(nil)
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case ctx.Err() != nil: // by a signal; go-redis does not always say so
+		return ctx.Err()
+	case errors.Is(err, allocator.ErrNotDurable): // it served
+		return err
+	case errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded):
+		return &exit.Error{Code: exit.Unavailable, Text: sentence(err), Cause: err}
+	}
+	return err
+}
+
+// Sentence says what was tried, what came back, and what to do.
+func (t Target) Sentence(err error, timeout time.Duration) string {
+	what, remedy := t.Diagnose(err, timeout)
+	return what + "; " + remedy
+}
+
+// Diagnose says what is wrong with a server that does not serve, and what to do.
+func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string) {
+	var hostname x509.HostnameError
+	var certificate *tls.CertificateVerificationError
+	var operation *net.OpError
+	var answer redis.Error
+	said := ""
+	if errors.As(err, &answer) {
+		said = strings.TrimSuffix(answer.Error(), ".")
+	}
+	switch {
+	case t.failover != nil && errors.Is(err, redis.Nil):
+		return fmt.Sprintf("there is no Redis %s: the sentinels know no master of this name", t.Addr), "check it in --redis"
+	case errors.As(err, &hostname):
+		what, remedy = fmt.Sprintf("shows a certificate for other names (%s)", hostname), "name it in --redis as its certificate does"
+	case errors.As(err, &certificate):
+		what, remedy = fmt.Sprintf("shows a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
+	case errors.As(err, &operation) && operation.Op == "remote error": // how crypto/tls words an alert of the server's
+		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
+		remedy = "it may want a certificate: --tls-cert FILE and --tls-key FILE"
+	case answer == nil:
+		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), "start one, or name it with --redis URL"
+	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(said, "unauthenticated"): // the latter to a long command
+		what, remedy = "wants a login", "give user and password, as in --redis redis://USER:PASSWORD@HOST"
+	case redis.IsAuthError(err), redis.HasErrorPrefix(err, "AUTH"), redis.HasErrorPrefix(err, "invalid password"):
+		what, remedy = "refuses the login ("+said+")", "check user and password in --redis"
+	case redis.IsPermissionError(err):
+		what, remedy = "does not let this user do it ("+said+")", "grant it, or name another user in --redis"
+	case redis.IsLoadingError(err):
+		what, remedy = "is still loading its data ("+said+")", "try again in a moment"
+	case redis.IsReadOnlyError(err):
+		what, remedy = "is a replica and takes no writes ("+said+")", "name its primary with --redis"
+	default:
+		what, remedy = "does not serve this ("+said+")", "see to the server, or name another with --redis"
+	}
+	return "Redis at " + t.Addr + " " + what, remedy
+}
+
+// Cause is the innermost reason, as the operating system words it.
+func Cause(err error, timeout time.Duration) string {
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &operation):
+		return operation.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("nothing came back within %s (--timeout)", timeout)
+	}
+	if _, reason, ok := strings.Cut(err.Error(), allocator.ErrUnavailable.Error()+": "); ok {
+		return reason
+	}
+	return exit.Plain(err)
+}
+
+// ReplicaOptions are those of the target, at another address. The login of a server is that of its replicas.
+func (t Target) ReplicaOptions(addr string) *redis.Options {
+	return &redis.Options{
+		Addr: addr, Username: *t.login.user, Password: *t.login.password, TLSConfig: t.login.tls,
+		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+	}
+}
+
+// Label is what a server is called: its name or, if it has none, its address.
+func (t Target) Label() string { return cmp.Or(t.Name, t.Addr) }

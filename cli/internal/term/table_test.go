@@ -1,0 +1,55 @@
+package term
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestATableIsCutToTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"orders", 6, "orders"}, {"orders", 5, "or…rs"}, {"orders", 4, "or…s"}, {"orders", 1, "…"}, {"日本語日本語", 7, "日本…語"}, {"日本語", 6, "日本語"},
+	} {
+		if got := shortened(test.text, test.width); got != test.want {
+			t.Errorf("%s in %d: %q, want %q", test.text, test.width, got, test.want)
+		}
+	}
+}
+
+func TestATableDropsColumnsBeforeItCutsNames(t *testing.T) {
+	t.Parallel()
+	table := Table{Head: []string{"NAME", "A", "B"}, Drop: []int{2, 1}}
+	table.Add("a-name-of-20-letters", 1, 22)
+	table.Add("b", 333, 4)
+	for _, test := range []struct {
+		room     int
+		from, to int
+		want     string
+	}{
+		{0, 0, 2, "NAME                    A   B|a-name-of-20-letters    1  22|b                     333   4"},
+		{29, 0, 1, "NAME                    A   B|a-name-of-20-letters    1  22"},
+		{23, 0, 1, "NAME              A   B|a-name-…etters    1  22"},
+		{22, 1, 2, "NAME                 A|b                  333"},
+		{19, 1, 2, "NAME              A|b               333"},
+	} {
+		if got := strings.Join(table.Lines(test.room, test.from, test.to), "|"); got != test.want {
+			t.Errorf("in %d: %q, want %q", test.room, got, test.want)
+		}
+	}
+}
+
+func TestATableWithoutAHeadIsLabelsAndTexts(t *testing.T) {
+	t.Parallel()
+	var block Table
+	block.Addf("ids:", "%d", 5)
+	block.Add("round trips:", "日本")
+	block.Add("")
+	var b strings.Builder
+	if err := block.Write(&b); err != nil || b.String() != "ids:          5\nround trips:  日本\n\n" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}

@@ -1,0 +1,64 @@
+package term
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Short is a duration in three digits.
+func Short(nanoseconds int64) string {
+	unit := time.Duration(1)
+	for d := nanoseconds; d >= 1000; d /= 10 {
+		unit *= 10
+	}
+	return time.Duration(nanoseconds).Round(unit).String()
+}
+
+// Plural is how many of a thing: 1 id, 2 ids.
+func Plural[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Brief is a number of 0 or more in at most five letters: 0.05, 7.5, 123, 12.3k, 1.2M, 3.4G.
+func Brief(number float64) string {
+	unit := ""
+	for _, next := range []string{"k", "M", "G", "T", "P", "E"} {
+		if number < 999.5 {
+			break
+		}
+		number, unit = number/1000, next
+	}
+	switch {
+	case number == 0 || number >= 99.95:
+		return strconv.FormatFloat(number, 'f', 0, 64) + unit
+	case number >= 9.995 || unit != "":
+		return strconv.FormatFloat(number, 'f', 1, 64) + unit
+	case number < 0.005:
+		return "0.00"
+	}
+	return strconv.FormatFloat(number, 'f', 2, 64)
+}
+
+// OrNone is text, or the word for its absence.
+func OrNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+// Printable is text without what a terminal could take for a command: names are what stands in Redis.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+}

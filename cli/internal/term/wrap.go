@@ -1,0 +1,119 @@
+package term
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// helpWidth is how wide help is, but on a terminal that is narrower.
+const helpWidth = 80
+
+// lineWriter changes lines as they are written, each when it is whole.
+type lineWriter struct {
+	w      io.Writer
+	change func(line string) string
+	begun  []byte // and not ended
+}
+
+func (l *lineWriter) Write(p []byte) (int, error) {
+	var whole strings.Builder
+	for line := range bytes.Lines(p) {
+		l.begun = append(l.begun, line...)
+		if text, ended := bytes.CutSuffix(l.begun, []byte("\n")); ended {
+			whole.WriteString(l.change(string(text)) + "\n")
+			l.begun = l.begun[:0]
+		}
+	}
+	if _, err := io.WriteString(l.w, whole.String()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// HelpWriter is a writer to w that breaks lines that are too long. What continues a line stands under its last column,
+// which two spaces or more come before.
+func HelpWriter(w io.Writer) io.Writer {
+	return &lineWriter{w: w, change: func(line string) string {
+		line = strings.TrimRight(line, " ")
+		return Wrap(line, Width(w), lastColumn(line))
+	}}
+}
+
+// Fold is a writer to w, which breaks lines where w is a terminal, and too narrow for them. What continues one is indented.
+func Fold(w io.Writer, indent int) io.Writer {
+	return &lineWriter{w: w, change: func(line string) string { return Wrap(line, Columns(w), indent) }}
+}
+
+// Named is a writer to w of lines that begin with a name.
+func Named(w io.Writer, name string) io.Writer {
+	return &lineWriter{w: w, change: func(line string) string { return name + ": " + line }}
+}
+
+// lastColumn is where the last column of a line begins, counted in characters.
+func lastColumn(line string) int {
+	at := strings.LastIndex(line, "  ")
+	if at < 0 {
+		return 0
+	}
+	return utf8.RuneCountInString(line[:at+2])
+}
+
+// Wrap breaks text, of one line, into lines of so many columns, those after the first indented. The spaces that it
+// begins with stay; a word that is too long stands alone. With 0 columns, where there is no terminal, it stays one line.
+func Wrap(text string, columns, indent int) string {
+	if columns <= 0 || ansi.StringWidth(text) <= columns {
+		return text
+	}
+	words := strings.Split(text, " ")
+	var b strings.Builder
+	width, begun := 0, false // begun: the line has a word that may stay alone on it
+	for i, word := range words {
+		length := ansi.StringWidth(word)
+		if begun && width >= indent && word != "" && width+1+length > columns {
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			width, begun = indent, false
+		} else if i > 0 {
+			b.WriteByte(' ')
+			width++
+		}
+		b.WriteString(word)
+		width += length
+		begun = begun || word != ""
+	}
+	return b.String()
+}
+
+// Paragraphs makes one line of each run of lines, for the HelpWriter to break. Lines that are indented stay: they are
+// tables.
+func Paragraphs(text string) string {
+	var b strings.Builder
+	joining := false // to the line before
+	for line := range strings.SplitSeq(text, "\n") {
+		indented := line == "" || strings.HasPrefix(line, " ")
+		switch {
+		case b.Len() == 0:
+		case joining && !indented:
+			b.WriteByte(' ')
+		default:
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+		joining = !indented
+	}
+	return b.String()
+}
+
+// Width is how wide text for a person is: not more than helpWidth, however wide the terminal is.
+func Width(w io.Writer) int {
+	if width := Columns(w); width > 0 {
+		return min(width, helpWidth)
+	}
+	return helpWidth
+}
+
+// Indent is before what continues a line of the log, or of a result.
+const Indent = 3

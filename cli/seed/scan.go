@@ -1,0 +1,192 @@
+package seed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/plan"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// fromScan raises counters to the greatest numbers that keys show.
+type fromScan struct {
+	raising
+	Pattern string
+	Strip   string
+	Kind    allocator.Kind
+	Yes     bool
+}
+
+// scanned is what comes of it, as JSON has it.
+type scanned struct {
+	Scanned int64 `json:"scanned"` // keys that there are
+	Matched int64 `json:"matched"` // of these, keys that match the pattern
+	LeftOut int64 `json:"leftOut"` // of these, keys that are no identifiers
+	plan.Changes
+}
+
+func readScan(r *base.Reader, way raising) fromScan {
+	s := fromScan{raising: way, Pattern: r.String("scan"), Strip: r.String("strip"), Yes: r.Bool("yes")}
+	if s.Pattern == "" {
+		r.Failf("--scan is empty: it takes a pattern of keys, such as 'orders/*'")
+	}
+	s.Kind = allocator.Kind(r.Choice("kind", "hilo or identity", string(allocator.KindHiLo), string(allocator.KindIdentity)))
+	return s
+}
+
+// Run scans, shows what it found, and writes when that is agreed to.
+func (s fromScan) Run(ctx context.Context) error {
+	if !s.Yes && !s.DryRun && !s.Interactive() {
+		return &exit.Error{Code: exit.Failed, Text: "there is no terminal to ask at before anything is written: " +
+			"give --yes, or --dry-run to see what would be"}
+	}
+	found := &numbersFound{fromScan: s, greatest: make(map[string]plan.Row)}
+	p := plan.Plan{Session: s.Session, Source: "--scan"}
+	done, err := p.Raise(ctx, s.target, s.DryRun, func(client redis.UniversalClient, _ *allocator.Admin) error {
+		if err := found.scan(ctx, client); err != nil {
+			return exit.OfRedis(err)
+		}
+		p.Rows = slices.SortedFunc(maps.Values(found.greatest), func(a, b plan.Row) int {
+			return strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name))
+		})
+		return nil
+	}, func(_ *allocator.Admin, would plan.Changes) error { return s.agree(ctx, found, would) })
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return s.WriteJSON(scanned{found.scanned, found.matched, found.leftOut(), done})
+	}
+	if s.DryRun {
+		if err := s.Printf("%s\n", found); err != nil {
+			return err
+		}
+	}
+	return done.Show(s.Session)
+}
+
+// agree shows on stderr what would be written and asks. No answer is needed where nothing would change.
+func (s fromScan) agree(ctx context.Context, found *numbersFound, would plan.Changes) error {
+	if s.Yes || would.New+would.Raised == 0 {
+		return nil
+	}
+	onStderr := s.Session
+	onStderr.Stdout = s.Stderr
+	if err := cmp.Or(onStderr.Printf("%s\n", found), onStderr.WriteTable(would.Table())); err != nil {
+		return err
+	}
+	agreed, err := s.Confirm(ctx, fmt.Sprintf("Raise %s?", term.Plural(would.New+would.Raised, "counter")))
+	if err == nil && !agreed {
+		err = &exit.Error{Code: exit.Failed, Text: "not agreed to: nothing was written"}
+	}
+	return err
+}
+
+// numbersFound are the greatest numbers among some keys.
+type numbersFound struct {
+	fromScan
+	greatest                      map[string]plan.Row // by folded collection
+	scanned, matched, identifiers int64
+	example                       string // of a key that is no identifier
+}
+
+// scan looks at all keys: of a cluster, at those of all primaries.
+func (f *numbersFound) scan(ctx context.Context, client redis.UniversalClient) error {
+	nodes, err := target.Primaries(ctx, client)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		size, err := node.DBSize(ctx).Result()
+		if err != nil {
+			return err
+		}
+		f.scanned += size
+	}
+	b := term.NewBar(f.Stderr, "scanning", int(f.scanned))
+	defer b.Clear()
+	for _, node := range nodes {
+		for keys, err := range target.Keys(ctx, node, f.Pattern) {
+			if err != nil {
+				return err
+			}
+			for _, key := range keys {
+				f.key(key)
+			}
+			b.Add(target.KeysAtOnce)
+		}
+	}
+	return nil
+}
+
+func (f *numbersFound) leftOut() int64 { return f.matched - f.identifiers }
+
+func (f *numbersFound) key(key string) {
+	f.matched++
+	id, ok := f.parse(key)
+	if !ok {
+		f.example = cmp.Or(f.example, key)
+		return
+	}
+	f.identifiers++
+	name := prefix.Fold(id.Collection)
+	r := f.greatest[name]
+	if r.Name == "" || r.Name > id.Collection {
+		r.Name = id.Collection // SCAN has no order, and what is found is to have one spelling
+	}
+	r.Kind, r.Max = f.Kind, max(r.Max, id.Number)
+	f.greatest[name] = r
+}
+
+// parse reads a key as an identifier.
+func (f *numbersFound) parse(key string) (prefix.ID, bool) {
+	text, ok := strings.CutPrefix(key, f.Strip)
+	if !ok || isOurs(key) {
+		return prefix.ID{}, false
+	}
+	id, err := prefix.Parse(withoutHashTag(text), f.Separator)
+	return id, err == nil && (f.Kind != allocator.KindIdentity || id.ServerPrefix == "" && id.NodeTag == "")
+}
+
+// isOurs reports whether a key is one of hilo's own, of any namespace: counters are no identifiers, although
+// {Raven}/HiLo/orders2 reads like one.
+func isOurs(key string) bool {
+	namespace, rest, ok := strings.Cut(strings.TrimPrefix(key, "{"), "}")
+	if !ok || key[0] != '{' {
+		return false
+	}
+	keys := prefix.NewKeys(namespace)
+	ours := "{" + namespace + "}" + rest
+	return strings.HasPrefix(ours, keys.HiLoPrefix()) || strings.HasPrefix(ours, keys.IdentityPrefix()) ||
+		ours == keys.ServerSide() || ours == keys.Server()
+}
+
+// withoutHashTag is a key of a cluster without the braces that choose its slot; no identifier has any.
+func withoutHashTag(key string) string {
+	head, rest, opened := strings.Cut(key, "{")
+	tag, tail, closed := strings.Cut(rest, "}")
+	if !opened || !closed {
+		return key
+	}
+	return head + tag + tail
+}
+
+// String says what was looked at.
+func (f *numbersFound) String() string {
+	text := fmt.Sprintf("%d of %d keys match, %d of them identifiers", f.matched, f.scanned, f.identifiers)
+	if f.leftOut() > 0 {
+		text += fmt.Sprintf("; left out: %d, %.64q among them", f.leftOut(), f.example)
+	}
+	return text
+}

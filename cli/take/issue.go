@@ -1,0 +1,103 @@
+package take
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// idsAtOnce is how many identifiers are taken with one call where there is a choice.
+const idsAtOnce = 1000
+
+// takeFunc takes n identifiers, or none.
+type takeFunc func(ctx context.Context, a *allocator.Allocator, n int64) (iter.Seq[string], error)
+
+// issue takes identifiers and prints them.
+type issue struct {
+	base.Session
+	servers target.Servers
+	count   int64
+	chunk   int64 // at most so many with one take
+	take    takeFunc
+}
+
+// Run says with an error how many were given before it: they stay given.
+func (i issue) Run(ctx context.Context) error {
+	out := idWriter{w: bufio.NewWriter(i.Stdout), json: i.JSON}
+	err := i.Allocate(ctx, i.servers, func(a *allocator.Allocator) error { return i.print(ctx, a, &out) })
+	// A bufio.Writer keeps its first error.
+	return errors.Join(exit.After(err, out.n), lost(out.w.Flush(), out.n))
+}
+
+// print takes no more than it can print at once, so that what was taken is what was printed.
+func (i issue) print(ctx context.Context, a *allocator.Allocator, out *idWriter) error {
+	defer out.end()
+	chunk := i.chunk
+	for out.n < i.count {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		patient, cancel := context.WithTimeout(ctx, i.servers.Patience(i.Timeout))
+		batch, err := i.take(patient, a, min(chunk, i.count-out.n))
+		cancel()
+		if errors.Is(err, allocator.ErrExhausted) && chunk > 1 {
+			chunk = 1 // fewer than a chunk are left, if any: they are given all the same
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for id := range batch {
+			out.id(id)
+		}
+		if out.w.Flush() != nil {
+			break
+		}
+	}
+	return nil
+}
+
+func lost(err error, taken int64) error {
+	if err == nil {
+		return nil
+	}
+	return &exit.Error{Code: exit.Failed, Cause: err, Text: fmt.Sprintf("the output broke off (%v): %s had been taken, "+
+		"of which some may not have been written", err, term.Plural(taken, "id"))}
+}
+
+// idWriter writes a line for each identifier, or one JSON array. Errors come with the flush.
+type idWriter struct {
+	w    *bufio.Writer
+	json bool
+	n    int64 // written so far
+}
+
+func (o *idWriter) id(id string) {
+	before, after := "", "\n"
+	if o.json {
+		quoted, _ := json.Marshal(id) // of a string it does not fail
+		if id, before, after = string(quoted), ",\n  ", ""; o.n == 0 {
+			before = "[\n  "
+		}
+	}
+	o.w.WriteString(before)
+	o.w.WriteString(id)
+	o.w.WriteString(after)
+	o.n++
+}
+
+// end closes the array, if there is one, so that also what came before an error is valid.
+func (o *idWriter) end() {
+	if o.json && o.n > 0 {
+		o.w.WriteString("\n]\n")
+	}
+}

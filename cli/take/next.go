@@ -1,0 +1,97 @@
+// Package take has the commands that take identifiers and print them: hilo next, hilo id and hilo identity next. All three
+// print by way of issue, which takes no more than it can print.
+//
+// Like every package of a command it exports constructors of its commands and nothing else, and imports no other command:
+// only the rooms under cli/internal and the library.
+package take
+
+import (
+	"context"
+	"iter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// NextCommand is hilo next.
+func NextCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "next",
+		Usage:     "take identifiers of a collection",
+		UsageText: "hilo next COLLECTION [--count N]",
+		Description: base.Describe(`
+Prints identifiers that were never given before, one a line, and returns what it
+reserved and did not need. As JSON it prints one array of strings. When it is
+interrupted, what it printed stays given.`+base.AboutServers,
+			[]string{
+				"hilo next orders",
+				"hilo next orders --count 1000 --redis redis://cache.example:6379/0",
+				"hilo next orders --redis north=redis://n:6379 --redis south=redis://s:6379",
+			},
+			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of an identity"),
+		Flags: base.ServerFlags(
+			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
+		),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			i := issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
+			name := r.Collection(i.Separator)
+			i.count = r.Count("count", 1)
+			i.take = func(ctx context.Context, a *allocator.Allocator, count int64) (iter.Seq[string], error) {
+				collection, err := a.Collection(name)
+				if err != nil {
+					return nil, err
+				}
+				batch, err := collection.Take(ctx, count)
+				return batch.All(), err
+			}
+			return i
+		}),
+	})
+}
+
+// IdentityNextCommand is hilo identity next.
+func IdentityNextCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "next",
+		Usage:     "take the next values of an identity",
+		UsageText: "hilo identity next NAME [--count N]",
+		Description: base.Describe(`
+Prints the next identifiers of an identity, one a line; as JSON one array of strings.
+Up to 1000 are consecutive; of more, others may take some in between. What was
+printed before an error or an interruption stays given. Of several servers named with
+--redis NAME=URL, identities come from their home alone, in whichever order they stand:
+the one that was made it with hilo prefix set --identities.`,
+			[]string{"hilo identity next companies", "hilo identity next companies --count 10"},
+			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
+		Flags: base.ServerFlags(
+			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
+		),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			i := issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
+			name := r.Identity(i.Separator)
+			i.count = r.Count("count", 1)
+			if r.Err == nil {
+				i.Log = base.WithoutReturned(i.Log) // also of several servers: only their home is asked
+			}
+			i.take = func(ctx context.Context, a *allocator.Allocator, count int64) (iter.Seq[string], error) {
+				values, err := a.NextIdentities(ctx, name, count)
+				return identifiers(name, i.Separator, values), err
+			}
+			return i
+		}),
+	})
+}
+
+func identifiers(name, separator string, values allocator.Range) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for n := range values.High - values.Low + 1 {
+			id := prefix.ID{Collection: name, Number: values.Low + n}
+			if !yield(string(id.Append(nil, separator))) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/headroom"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// unknown stands where there is nothing to show.
+const unknown = "–"
+
+// table is one of the servers.
+func (s *state) table(now time.Time) term.Table {
+	t := term.Table{Head: []string{"SERVER", "ROLE", "VERSION", "PREFIX", "HEALTH"}, Cut: []int{3, 4}}
+	for _, server := range s.servers {
+		l := server.last
+		adds := l.Prefix
+		if l.Tag != "" {
+			adds += "…-" + l.Tag
+		}
+		if l.Identities {
+			adds = strings.TrimSpace(adds + " (identities)")
+		}
+		role := l.Role
+		if role == "primary" && l.replicas != "" && l.replicas != "0" {
+			role += " +" + l.replicas
+		}
+		t.Add(term.Printable(server.name), cmp.Or(role, unknown), term.Printable(cmp.Or(l.Version, unknown)),
+			term.Printable(cmp.Or(adds, unknown)), term.Printable(server.health(now)))
+	}
+	return t
+}
+
+// overdue is how long a look may take longer than expected before it is said.
+const overdue = 2 * time.Second
+
+func (s *server) health(now time.Time) string {
+	l := s.last
+	switch {
+	case l.down != "":
+		return "down for " + shortly(now.Sub(s.since)) + ": " + l.brief
+	case l.at.IsZero():
+		return "being asked"
+	case now.Sub(l.at.Add(l.pause)) > overdue:
+		return "silent for " + shortly(now.Sub(l.at))
+	case l.Corrupt > 0:
+		return "up; " + strconv.Itoa(l.Corrupt) + " corrupt, see hilo list"
+	case l.Role == "replica":
+		return "up, but takes no writes"
+	}
+	return "up, read in " + term.Short(int64(l.took))
+}
+
+// shortly is a duration in whole seconds.
+func shortly(d time.Duration) string {
+	return max(0, d).Round(time.Second).String()
+}
+
+// units are what headroom is shown as.
+var units = []string{"time", "numbers", "used"}
+
+// tableOf is a table of counters, of several servers or of one. The columns of headroom are so wide at least, for a screen
+// on which they are to stand still. The nearest bound is the most urgent: where there is no room, it is the last to go.
+func tableOf(counters []*counter, several bool, unit string, least int) term.Table {
+	t := term.Table{Head: []string{"COLLECTION", "MAX", "RATE/s", "RANGES", "EPOCH"}, Drop: []int{3, 7, 6}}
+	for _, bound := range headroom.Bounds {
+		t.Head = append(t.Head, fmt.Sprintf("%*s", least, bound.Name))
+	}
+	if several {
+		t.Head, t.Drop = slices.Insert(t.Head, 1, "SERVER"), []int{4, 8, 7}
+	}
+	for _, c := range counters {
+		cells := []any{term.Printable(c.Name), c.Max, term.Right(c.rateText()), term.Right(briefly(c.Ranges)), c.Epoch}
+		for _, h := range c.headroom {
+			cells = append(cells, term.Right(inUnit(h, unit)))
+		}
+		if several {
+			cells = slices.Insert(cells, 1, any(term.Printable(c.server.name)))
+		}
+		t.Add(cells...)
+	}
+	return t
+}
+
+func (c *counter) rateText() string {
+	if c.rated {
+		return term.Brief(c.rate)
+	}
+	return unknown
+}
+
+// inUnit is the headroom in few letters.
+func inUnit(h headroom.Headroom, unit string) string {
+	switch unit {
+	case "numbers":
+		return briefly(h.Left)
+	case "used":
+		return strconv.FormatFloat(h.Used, 'f', 2, 64) + "%"
+	}
+	return h.TimeLeft()
+}
+
+// briefly is brief of a number of things.
+func briefly(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	return term.Brief(float64(n))
+}

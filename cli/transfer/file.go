@@ -1,0 +1,110 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/plan"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// file is an export as it was read.
+type file struct {
+	name      string // for errors
+	separator string
+	namespace string
+	server    prefix.Server
+	prefixed  bool // it says what the server was
+	rows      []plan.Row
+	seen      map[string]int // lines of counters, by kind and folded name
+	whole     bool           // with its end, and as many counters as that says
+}
+
+// readExport reads an export, or says what is wrong with its lines.
+func readExport(name, separator string, content []byte) (file, error) {
+	f := file{name: name, separator: separator, seen: make(map[string]int)}
+	bad := &plan.Bad{File: name, Code: exit.Usage}
+	last := 0
+	for line, text := range plan.JsonLines(content) {
+		last = line
+		var l record
+		err := plan.Unmarshal(text, &l)
+		if err == nil {
+			err = f.add(line, l)
+		}
+		if err != nil {
+			bad.Addf(line, "%s", exit.Plain(err))
+			if f.namespace == "" {
+				break // it is no export, and all other lines would be wrong too
+			}
+		}
+	}
+	if last == 0 {
+		return f, exit.Usagef("%s is empty: nothing was written", name)
+	}
+	return f, bad.Failure()
+}
+
+// add takes the next line.
+func (f *file) add(line int, l record) error {
+	begun := f.namespace != ""
+	switch {
+	case !begun && l.Kind != lineExport:
+		return errors.New(`is not the first line of an export, {"kind":"export",…}; a list of counters is for hilo seed --file`)
+	case !begun && l.Version != exportVersion:
+		return fmt.Errorf("version %d of the format is none that this hilo knows", l.Version)
+	case !begun:
+		err := prefix.ValidateNamespace(l.Namespace)
+		if err == nil {
+			f.namespace = l.Namespace
+		}
+		return err
+	case f.whole:
+		return errors.New("stands behind the end of the export")
+	case l.Kind == lineExport:
+		return errors.New("a second export begins: import one at a time")
+	case l.Kind == linePrefix && f.prefixed:
+		return errors.New("a second prefix")
+	case l.Kind == linePrefix:
+		f.prefixed, f.server = true, prefix.Server{ServerPrefix: l.ServerPrefix, NodeTag: l.NodeTag, Identities: l.Identities}
+		return f.server.Validate()
+	case l.Kind == lineEnd && !f.prefixed:
+		return errors.New("the line with the server's prefix is missing")
+	case l.Kind == lineEnd && (l.Counters == nil || *l.Counters != len(f.rows)):
+		return fmt.Errorf("the end says another number of counters than there are, %d", len(f.rows))
+	case l.Kind == lineEnd:
+		f.whole = true
+		return nil
+	}
+	return f.counter(line, l)
+}
+
+func (f *file) counter(line int, l record) error {
+	kind, err := plan.ReadKind(l.Kind)
+	switch {
+	case err != nil:
+		return err
+	case l.Max == nil:
+		return errors.New("max is missing")
+	case *l.Max < 0 || l.Ranges < 0 || l.Epoch < 0 || l.Bare < 0:
+		return errors.New("max, ranges, epoch and bare must be 0 or more")
+	}
+	row := plan.Row{Line: line, State: allocator.State{
+		Kind: kind, Bare: l.Bare, Counter: allocator.Counter{Name: l.Collection, Max: *l.Max, Ranges: l.Ranges, Epoch: l.Epoch},
+	}}
+	if err := row.Validate(f.separator); err != nil {
+		return err
+	}
+	name := string(kind)
+	if kind != allocator.KindServerSide {
+		name += " " + prefix.Fold(l.Collection)
+	}
+	if before, found := f.seen[name]; found {
+		return fmt.Errorf("%s stands on line %d already", name, before)
+	}
+	f.seen[name] = line
+	f.rows = append(f.rows, row)
+	return nil
+}

@@ -1,0 +1,201 @@
+package transfer
+
+import (
+	"context"
+	"math"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/plan"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// importing raises counters to what an export says.
+type importing struct {
+	base.Session
+	target        target.Target
+	File          string
+	FromNamespace string // that the file may be of, beside the one to write to
+	Prefix        string // prefixKeep, prefixTake, or "": refuse another one
+	Margin        int64
+	Partial       bool
+	DryRun        bool
+}
+
+// The values of --prefix.
+const (
+	prefixKeep = "keep"
+	prefixTake = "take"
+)
+
+// imported is what comes of it, as JSON has it.
+type imported struct {
+	Prefix     string `json:"prefix"`     // the server's, afterwards
+	Tag        string `json:"tag"`        // the server's, afterwards
+	Identities bool   `json:"identities"` // the server is their home, afterwards
+	PrefixSet  bool   `json:"prefixSet"`  // prefix, tag or home are not what they were
+	plan.Changes
+}
+
+// ImportCommand is hilo import.
+func ImportCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "import",
+		Usage:     "raise counters to what an export says",
+		UsageText: "hilo import [FILE]",
+		Description: base.Describe(`
+Reads what hilo export wrote, from FILE or stdin, and raises Max, ranges, epoch and bare
+(what was given without prefix and tag) of each counter to it; none is lowered, so that
+to do it again, or of two servers, does no harm. All lines are checked before the first counter is written: one that cannot
+be, and nothing is. What cannot be carried over is Origin, which is of one server.
+
+The file has to be whole, with its last line, and of the same namespace; the server
+has to have the same prefix and tag, or to be empty, which sets them, and makes it the
+home of identities if the old one was. Two servers with one prefix give the same
+identifiers: the old one must not be used any more.
+
+--margin is for a file that may be older than the last range taken there: more than
+what was given since.`,
+			[]string{
+				"hilo import counters.jsonl --dry-run", "hilo import counters.jsonl",
+				"hilo export --redis $OLD | hilo import --redis $NEW --margin 100000",
+			},
+			"1 failed or interrupted", "3 Redis unavailable", "4 another namespace or prefix, or refused by a rule"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "margin", Usage: "raise each counter by `N` more", Value: "0", DefaultText: "0"},
+			&cli.StringFlag{Name: "from-namespace", Usage: "the file is of `NAMESPACE`, not of --namespace, and that is meant"},
+			&cli.StringFlag{Name: "prefix", Usage: "where the server has another prefix or tag: `WHICH`, keep or take"},
+			&cli.BoolFlag{Name: "partial", Usage: "the file is a part of an export, and that is meant", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing", DisableDefaultText: true},
+		},
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			i := importing{
+				Session: r.Session(), target: r.Target(), File: "-", FromNamespace: r.String("from-namespace"),
+				Partial: r.Bool("partial"), DryRun: r.Bool("dry-run"),
+			}
+			if r.Args().Present() {
+				i.File = r.Arguments("FILE")[0]
+			} else if term.IsTerminal(env.Stdin) {
+				r.Failf("%s needs a FILE, or an export on stdin: %s", r.Command.HelpName, r.Command.UsageText)
+			}
+			i.Margin = r.Count("margin", 0)
+			i.Prefix = r.Choice("prefix", "keep, the server's own, or take, the file's", "", prefixKeep, prefixTake)
+			return i
+		}),
+	})
+}
+
+func (i importing) Run(ctx context.Context) error {
+	content, name, err := i.Slurp(ctx, i.File)
+	if err != nil {
+		return err
+	}
+	file, err := readExport(name, i.Separator, content)
+	if err != nil {
+		return err
+	}
+	if err := i.fits(file); err != nil {
+		return err
+	}
+	p := plan.Plan{Session: i.Session, Source: name, Rows: i.raised(file)}
+	var shown imported
+	shown.Changes, err = p.Raise(ctx, i.target, i.DryRun, func(_ redis.UniversalClient, m *allocator.Admin) (err error) {
+		before := p.Server
+		p.Server, err = i.choose(ctx, m, before, file)
+		shown.Prefix, shown.Tag, shown.Identities = p.Server.ServerPrefix, p.Server.NodeTag, p.Server.Identities
+		shown.PrefixSet = p.Server != before
+		return err
+	}, func(m *allocator.Admin, _ plan.Changes) error {
+		if !shown.PrefixSet {
+			return nil
+		}
+		return m.SetServerPrefix(ctx, p.Server) // first: without it, a name may not be of both kinds
+	})
+	if err != nil {
+		return err
+	}
+	return i.show(shown)
+}
+
+func (i importing) show(shown imported) error {
+	if i.JSON {
+		return i.WriteJSON(shown)
+	}
+	if err := shown.Show(i.Session); err != nil || !shown.PrefixSet {
+		return err
+	}
+	was := "is now"
+	if shown.DryRun {
+		was = "would be"
+	}
+	home := ""
+	if shown.Identities {
+		home = ", and it " + was + " the home of identities"
+	}
+	return i.Printf("the server's prefix %s %s, its tag %s%s\n", was, term.OrNone(shown.Prefix), term.OrNone(shown.Tag), home)
+}
+
+// fits refuses a file that was made for something else.
+func (i importing) fits(file file) error {
+	switch {
+	case i.FromNamespace != "" && file.namespace != i.FromNamespace:
+		return exit.Refusedf("%s is of the namespace %s and not of %s, as --from-namespace says: nothing was written", file.name, file.namespace, i.FromNamespace)
+	case i.FromNamespace == "" && file.namespace != i.Namespace:
+		return exit.Refusedf("%s is of the namespace %s, and --namespace is %s: nothing was written; name the same one, or say that "+
+			"it is meant with --from-namespace %[2]s", file.name, file.namespace, i.Namespace)
+	case !file.whole && !i.Partial:
+		return exit.Refusedf("%s is not whole: nothing was written; its last line is to count its counters, and a counter that is "+
+			"missing would begin at 1; make it again, or say that it is meant with --partial", file.name)
+	}
+	return nil
+}
+
+// raised are the rows with the margin. A server without prefix and tag gave all its numbers bare: one of an earlier version does
+// not say so.
+func (i importing) raised(file file) []plan.Row {
+	for n := range file.rows {
+		row, top := &file.rows[n], int64(math.MaxInt64)
+		if row.Kind == allocator.KindServerSide {
+			top = max(row.Max, allocator.ServerSideLimit)
+		}
+		row.Max += min(i.Margin, top-row.Max)
+		if row.Kind == allocator.KindHiLo && file.prefixed && file.server.IsZero() {
+			row.Bare = max(row.Bare, row.Max)
+		}
+	}
+	return file.rows
+}
+
+// choose gives the prefix that the server is to have.
+func (i importing) choose(ctx context.Context, m *allocator.Admin, server prefix.Server, file file) (prefix.Server, error) {
+	same := server.ServerPrefix == file.server.ServerPrefix && server.NodeTag == file.server.NodeTag
+	switch {
+	case server == file.server || file.prefixed && i.Prefix == prefixTake:
+		return file.server, nil
+	case !file.prefixed || i.Prefix == prefixKeep:
+		return server, nil
+	case server.IsZero() || same && file.server.Identities:
+		for _, err := range m.States(ctx) {
+			if err != nil || same { // where it is in use it stays the home, or none
+				return server, err
+			}
+			return server, otherPrefix(server, file)
+		}
+		return file.server, nil
+	case same:
+		return server, nil
+	}
+	return server, otherPrefix(server, file)
+}
+
+func otherPrefix(server prefix.Server, file file) error {
+	return exit.Refusedf("the file is of a server with prefix %s and tag %s, and this one has prefix %s and tag %s: nothing was written; "+
+		"--prefix keep leaves it its own, --prefix take gives it the file's", term.OrNone(file.server.ServerPrefix), term.OrNone(file.server.NodeTag),
+		term.OrNone(server.ServerPrefix), term.OrNone(server.NodeTag))
+}

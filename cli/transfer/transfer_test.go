@@ -1,0 +1,215 @@
+package transfer
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestAnExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Furnish(t, s)
+		lines := clitest.Must(t, "export", "--redis", s.URL())
+		if lines != clitest.Furnished {
+			t.Errorf("%s", lines)
+		}
+		other := redistest.StartMini(t)
+		dry := clitest.HiloIn(t, lines, "import", "--dry-run", "--redis", other.URL())
+		if dry.Code != exit.Done || !strings.Contains(dry.Stdout, "6 counters: 6 new, 0 raised, 0 stay; nothing was written\nthe server's prefix would be NorthServer/, its tag A, and it would be the home of identities\n") {
+			t.Errorf("%+v", dry)
+		}
+		clitest.WantUnchanged(t, other.Client(t), map[string]string{})
+
+		r := clitest.HiloIn(t, lines, "import", "--redis", other.URL())
+		if r.Code != exit.Done || r.Stderr != "" || r.Stdout != "6 counters: 6 new, 0 raised, 0 stay\nthe server's prefix is now NorthServer/, its tag A, and it is now the home of identities\n" {
+			t.Errorf("%+v", r)
+		}
+		if again := clitest.Must(t, "export", "--redis", other.URL()); again != lines {
+			t.Errorf("exported again: %s", again)
+		}
+		for _, args := range []string{"list --output json", "identity list --output json", "prefix get --output json"} {
+			here := clitest.Must(t, append(strings.Fields(args), "--redis", s.URL())...)
+			if there := clitest.Must(t, append(strings.Fields(args), "--redis", other.URL())...); there != here {
+				t.Errorf("%s: %s, and before %s", args, there, here)
+			}
+		}
+		// No jump: what is imported is no evidence of lost writes, and no origin came with it.
+		for args, want := range map[string]string{
+			"next orders": "orders/NorthServer/51-A\n", "identity next companies": "companies/4\n", "id invoices/": "invoices/NorthServer/0000000000000000003-A\n",
+		} {
+			if got := clitest.Must(t, append(strings.Fields(args), "--redis", other.URL())...); got != want {
+				t.Errorf("%s: %q, want %q", args, got, want)
+			}
+		}
+	})
+}
+
+func TestImportRaisesOnly(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "prefix", "set", "NorthServer/", "--tag", "A", "--redis", s.URL())
+		clitest.Must(t, "seed", "orders", "--max", "1000", "--redis", s.URL())
+		clitest.Must(t, "seed", "empty", "--max", "0", "--redis", s.URL())
+		clitest.Must(t, "seed", "other", "--max", "5", "--redis", s.URL())
+		file := filepath.Join(t.TempDir(), "counters.jsonl")
+		if err := os.WriteFile(file, []byte(clitest.Furnished), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := clitest.Decode[imported](t, clitest.Must(t, "import", file, "--margin", "40", "--output", "json", "--redis", s.URL()))
+		if got.PrefixSet || got.Prefix != "NorthServer/" || got.New != 4 || got.Raised != 1 || got.Stay != 1 {
+			t.Errorf("%+v", got)
+		}
+		want := map[string]string{
+			"{Raven}/HiLo/orders": "1000", "{Raven}/HiLo/empty": "40", "{Raven}/HiLo/people": "9223372036854775807", "{Raven}/HiLo/other": "5",
+		}
+		for key, max := range want {
+			if got := s.Client(t).HGet(t.Context(), key, "Max").Val(); got != max {
+				t.Errorf("%s stands at %q, want %s", key, got, max)
+			}
+		}
+	})
+}
+
+func TestImportRefusesBeforeItWrites(t *testing.T) {
+	t.Parallel()
+	cut := func(line string) string { return strings.Replace(clitest.Furnished, line+"\n", "", 1) }
+	swap := func(old, now string) string { return strings.Replace(clitest.Furnished, old, now, 1) }
+	plain := strings.Replace(clitest.Furnished, `,"serverPrefix":"NorthServer/","nodeTag":"A","identities":true`, "", 1)
+	tests := []struct {
+		name, content, flags string
+		code                 int
+		want                 string
+	}{
+		{"nothing", "", "", exit.Usage, "stdin is empty"},
+		{"a seed file", `{"collection":"x","max":1}`, "", exit.Usage, "line 1: is not the first line of an export"},
+		{"a newer format", swap(`"version":1`, `"version":2`), "", exit.Usage, "line 1: version 2 of the format"},
+		{"a field of a newer format", swap(`"max":50`, `"max":50,"color":"red"`), "", exit.Usage, `line 4: is no JSON object of this kind: unknown field "color"`},
+		{"another namespace", swap(`"Raven"`, `"Other"`), "", exit.Refused, "--from-namespace Other"},
+		{"another namespace than named", clitest.Furnished, "--from-namespace Other", exit.Refused, "of the namespace Raven and not of Other"},
+		{"another one to write to", clitest.Furnished, "--namespace Other", exit.Refused, "of the namespace Raven, and --namespace is Other"},
+		{"no end", cut(`{"kind":"end","counters":6}`), "", exit.Refused, "stdin is not whole"},
+		{"a line cut out", cut(`{"kind":"identity","collection":"companies","max":3}`), "", exit.Usage, "line 8: the end says another number of counters than there are, 5"},
+		{"no prefix", cut(`{"kind":"prefix","serverPrefix":"NorthServer/","nodeTag":"A","identities":true}`), "", exit.Usage, "the line with the server's prefix is missing"},
+		{"two exports", clitest.Furnished + clitest.Furnished, "", exit.Usage, "line 10: stands behind the end"},
+		{"a counter twice", swap(`"people"`, `"ORDERS"`), "", exit.Usage, "line 5: hilo orders stands on line 4 already"},
+		{"a bad name", swap(`"people"`, `"a/b"`), "", exit.Usage, `line 5: collection "a/b" holds the separator`},
+		{"a bad prefix", swap("NorthServer/", "North1"), "", exit.Usage, `line 2: server prefix "North1" ends in a digit`},
+		{"a fraction", swap(`"max":50`, `"max":50.5`), "", exit.Usage, "line 4: is no JSON object of this kind"},
+		{"below zero", swap(`"max":50`, `"max":-50`), "", exit.Usage, "line 4: max, ranges, epoch and bare must be 0 or more"},
+		{"bare below zero", swap(`"max":50`, `"max":50,"bare":-1`), "", exit.Usage, "line 4: max, ranges, epoch and bare must be 0 or more"},
+		{"no max", swap(`"max":50,`, ``), "", exit.Usage, "line 4: max is missing"},
+		{"a kind that is none", swap(`"kind":"server-side"`, `"kind":"other"`), "", exit.Usage, `line 8: kind is "other"`},
+		{"another prefix", swap("NorthServer/", "SouthServer/"), "", exit.Refused, "prefix SouthServer/ and tag A, and this one has prefix none and tag none: nothing was written; --prefix keep"},
+		{"both kinds of a name without a prefix", plain, "", exit.Refused, "line 7: orders is a collection and an identity (line 4)"},
+		{"both kinds of a name and the prefix left", clitest.Furnished, "--prefix keep", exit.Refused, "line 7: orders is a collection and an identity"},
+		{"a margin that is none", clitest.Furnished, "--margin -1", exit.Usage, "--margin is -1"},
+		{"a --prefix that is none", clitest.Furnished, "--prefix both", exit.Usage, `--prefix is "both"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				clitest.Must(t, "seed", "something", "--max", "1", "--redis", s.URL()) // it is not empty
+				before := clitest.Everything(t, s.Client(t))
+				for _, dry := range []string{"", "--dry-run"} {
+					args := append([]string{"import", "--redis", s.URL()}, strings.Fields(test.flags+" "+dry)...)
+					clitest.MustFail(t, test.code, clitest.HiloIn(t, test.content, args...), test.want)
+				}
+				clitest.WantUnchanged(t, s.Client(t), before)
+			})
+		})
+	}
+}
+
+func TestImportTakesWhatIsSaidToBeMeant(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, content, flags, prefix, key string }{
+		{"another namespace", clitest.Furnished, "--from-namespace Raven --namespace Other --prefix take", "NorthServer/", "{Other}/HiLo/orders"},
+		{"the file's prefix", clitest.Furnished, "--prefix take", "NorthServer/", "{Raven}/HiLo/orders"},
+		{"the server's own prefix", clitest.Furnished, "--prefix keep", "SouthServer/", "{Raven}/HiLo/orders"},
+		{"a part", strings.Join(strings.SplitAfter(clitest.Furnished, "\n")[:4], ""), "--partial --prefix keep", "SouthServer/", "{Raven}/HiLo/orders"},
+		{"a part without a prefix", strings.Join(append(strings.SplitAfter(clitest.Furnished, "\n")[:1], strings.SplitAfter(clitest.Furnished, "\n")[3]), ""), "--partial", "SouthServer/", "{Raven}/HiLo/orders"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				clitest.Must(t, "prefix", "set", "SouthServer/", "--redis", s.URL())
+				r := clitest.HiloIn(t, test.content, append([]string{"import", "--redis", s.URL()}, strings.Fields(test.flags)...)...)
+				if r.Code != exit.Done || r.Stderr != "" {
+					t.Errorf("%+v", r)
+				}
+				client := s.Client(t)
+				namespace, _, _ := strings.Cut(test.key, "/")
+				if got := client.HGet(t.Context(), namespace+"/ServerPrefixForHilo", "ServerPrefix").Val(); got != test.prefix {
+					t.Errorf("prefix %q", got)
+				}
+				if got := client.HGet(t.Context(), test.key, "Max").Val(); got != "50" {
+					t.Errorf("Max %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestAnExportIsWholeOrNothing: what is missing in it would begin at 1 elsewhere.
+func TestAnExportIsWholeOrNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		for _, broken := range []struct {
+			name string
+			by   func(client *redis.Client)
+		}{
+			{"a counter", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/HiLo/broken", "Max", "01") }},
+			{"a counter without Max", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/HiLo/broken", "Ranges", "1") }},
+			{"an identity", func(client *redis.Client) { client.Set(t.Context(), "{Raven}/Identities/broken", "1", 0) }},
+			{"the server-side counter", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/ServerSide", "Value", "x") }},
+			{"the prefix", func(client *redis.Client) {
+				client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North1")
+			}},
+		} {
+			client := s.Client(t)
+			client.FlushAll(t.Context())
+			clitest.Furnish(t, s)
+			broken.by(client)
+			clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "export", "--redis", s.URL()), "{Raven}/")
+		}
+	})
+}
+
+func FuzzReadExport(f *testing.F) {
+	f.Add([]byte(clitest.Furnished))
+	f.Add([]byte(`{"kind":"export","version":1,"namespace":"Raven"}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		file, err := readExport("f", "/", content)
+		if err != nil && exit.Code(err) != exit.Usage {
+			t.Errorf("%v", err)
+		}
+		for _, r := range file.rows {
+			if r.Max < 0 || r.Validate("/") != nil {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}
+
+// TestAnExportNamesTheKeyThatACounterStandsAt: a name that was changed by hand would lead elsewhere, and the counter begin
+// at 1.
+func TestAnExportNamesTheKeyThatACounterStandsAt(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "seed", "Orders", "--max", "9", "--redis", s.URL())
+		s.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Name", "people")
+		if got := clitest.Must(t, "export", "--redis", s.URL()); !strings.Contains(got, `{"kind":"hilo","collection":"orders","max":9,"bare":9}`) {
+			t.Errorf("%s", got)
+		}
+	})
+}

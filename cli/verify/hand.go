@@ -1,0 +1,169 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// hand is a worker as the proof knows it.
+type hand struct {
+	number  int
+	in      io.WriteCloser
+	tell    *json.Encoder // to in
+	kill    func()        // nil: it is no process
+	share   int64
+	counted int64 // of its share
+	ready   bool
+	killed  bool
+	done    bool // it said its last word
+}
+
+// heard is what came from a worker: a word, or its end.
+type heard struct {
+	from *hand
+	word
+	ended bool
+	err   error
+}
+
+// launch starts one more worker, for its part of what nobody was told to take.
+func (t *trial) launch(ctx context.Context) error {
+	t.newest++
+	h := &hand{number: t.newest, share: t.left / int64(max(1, t.Workers-t.newest+1))}
+	var out io.Reader
+	wait := func() error { return nil }
+	log := term.Named(t.screen, fmt.Sprintf("worker %d", h.number))
+	if t.Goroutines {
+		out = t.goroutine(ctx, h, log)
+	} else {
+		var err error
+		if out, wait, err = process(h, log); err != nil {
+			return err
+		}
+	}
+	t.left -= h.share
+	t.hands = append(t.hands, h)
+	h.tell = json.NewEncoder(h.in)
+	go func() {
+		var err error
+		if !t.Goroutines {
+			err = h.tell.Encode(assignment{t.settings, t.Collections})
+		}
+		for from := json.NewDecoder(out); err == nil; {
+			var said word
+			if err = from.Decode(&said); err == nil {
+				t.reports <- heard{from: h, word: said}
+			}
+		}
+		t.reports <- heard{from: h, ended: true, err: wait()}
+	}()
+	return nil
+}
+
+// process starts a worker as a process of its own.
+func process(h *hand, log io.Writer) (out io.Reader, wait func() error, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("hilo cannot find itself, to start a worker (%w); try --goroutines", err)
+	}
+	command := exec.Command(self, "verify", base.Dashed(flagAsWorker)) //nolint:noctx // it is told to end by its stdin, in good order
+	command.Stderr = log
+	if h.in, err = command.StdinPipe(); err != nil {
+		return nil, nil, err
+	}
+	if out, err = command.StdoutPipe(); err != nil {
+		return nil, nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, nil, fmt.Errorf("a worker process does not start (%w); try --goroutines", err)
+	}
+	h.kill = func() { _ = command.Process.Kill() }
+	return out, command.Wait, nil
+}
+
+// goroutine starts a worker in this process.
+func (t *trial) goroutine(ctx context.Context, h *hand, log io.Writer) (out io.Reader) {
+	in, grants := io.Pipe()
+	out, to := io.Pipe()
+	h.in = grants
+	w := &worker{Session: t.Session, servers: t.servers, collections: t.Collections, in: json.NewDecoder(in), out: json.NewEncoder(to)}
+	w.Log = base.NewLogger(log, t.Log.Level())
+	go func() {
+		err := w.Run(context.WithoutCancel(ctx)) // it is told to end by its stream, as a process is
+		_ = in.Close()
+		_ = to.CloseWithError(err)
+	}()
+	return out
+}
+
+// begin has a worker that is ready take its share. The first ones wait for each other, so that they all take part.
+func (t *trial) begin(h *hand) {
+	h.ready = true
+	starting := []*hand{h}
+	if t.began.IsZero() {
+		if slices.ContainsFunc(t.hands, func(h *hand) bool { return !h.ready }) {
+			return
+		}
+		t.began = time.Now()
+		t.progressed, starting = t.began, t.hands
+		t.planKill()
+	}
+	for _, h := range starting { // if it is gone, its end is reported
+		_ = h.tell.Encode(share{IDs: h.share, Rate: float64(t.Rate) / float64(t.Workers)})
+	}
+}
+
+// ended is about a worker that is no more. What it took and did not report counts for nothing, and another one is to take
+// as many.
+func (t *trial) ended(ctx context.Context, h *hand, err error) {
+	if err == nil {
+		err = errors.New("it said nothing")
+	}
+	_ = h.in.Close()
+	t.hands = slices.DeleteFunc(t.hands, func(other *hand) bool { return other == h })
+	t.left += h.share - h.counted
+	switch {
+	case h.done || h.killed:
+	case !h.ready && !t.ending:
+		t.end(fmt.Errorf("worker %d did not get as far as to begin (%w)", h.number, err))
+	default:
+		t.lost++
+		if t.useless++; t.useless > uselessMost {
+			t.end(fmt.Errorf("%d workers in a row ended without a word, the last of them with: %w", t.useless, err))
+		}
+		if !t.ending {
+			t.screen.Eventf(time.Now(), "worker %d is gone (%v); another takes its place", h.number, err)
+		}
+	}
+	if !t.ending {
+		if err := t.launch(ctx); err != nil {
+			t.end(err)
+		}
+	}
+}
+
+func (t *trial) killOne() {
+	t.planKill()
+	h := t.hands[rand.IntN(len(t.hands))]
+	if h.ready && !h.killed && !h.done {
+		h.killed = true
+		t.killed++
+		h.kill()
+	}
+}
+
+// planKill has the next worker killed 50 to 450 ms from now.
+func (t *trial) planKill() {
+	t.nextKill = time.Now().Add(50*time.Millisecond + rand.N(400*time.Millisecond))
+}

@@ -1,0 +1,288 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// identityName is that of the identity that workers on several masters take beside the collections: all of its values
+// come from one master.
+const identityName = "identity"
+
+// master is a server of the proof. While the proof runs it is watched: looked at now and then, whether it answers.
+type master struct {
+	server   // as the result shows it
+	target   target.Target
+	client   redis.UniversalClient
+	admin    *allocator.Admin // in the namespace of the proof
+	timeout  time.Duration
+	screen   *term.Live
+	keys     []string                     // all that the proof writes, the prefix first
+	counters map[string]allocator.Counter // at the end, by folded collection; one that could not be read is left out
+
+	mu      sync.Mutex // guards what follows
+	process string     // run_id of the server, "": unknown
+	outages []outage
+	since   time.Time // when the last of them began; zero: it is over
+}
+
+// mastersOf are the servers of the proof, whose steps have --timeout each.
+func (v verify) mastersOf(o target.Opened) []*master {
+	keys := prefix.NewKeys(v.Namespace)
+	all := []string{keys.Server()}
+	if len(o.Targets) > 1 {
+		all = append(all, keys.Identity(identityName))
+	}
+	for _, name := range v.Collections {
+		all = append(all, keys.HiLo(name))
+	}
+	var masters []*master
+	for i, t := range o.Targets {
+		o.Clients[i].AddHook(base.StepLimit(v.Timeout))
+		m := &master{target: t, client: o.Clients[i], timeout: v.Timeout, screen: v.screen, keys: all}
+		m.Name = t.Label()
+		var err error
+		if m.admin, err = allocator.NewAdmin(m.client, v.Namespace); err != nil {
+			panic("bug: " + err.Error()) // the user's namespace is valid, and is how this one begins
+		}
+		masters = append(masters, m)
+	}
+	return masters
+}
+
+// each does something at one server after the other. Its error says which server is to blame.
+func (t *trial) each(ctx context.Context, do func(*master) error) error {
+	for _, m := range t.masters {
+		if err := m.explain(ctx, do(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *master) explain(ctx context.Context, err error) error {
+	return target.Explain(ctx, err, func(err error) string { return m.target.Sentence(err, m.timeout) })
+}
+
+// prepare makes sure that all servers answer and let the keys of the proof be removed, before anything is written, and
+// finds the prefixes that they are to have: those that they have in the user's namespace.
+func (t *trial) prepare(ctx context.Context) error {
+	err := t.each(ctx, func(m *master) error {
+		if err := m.client.Del(ctx, m.keys...).Err(); err != nil {
+			return exit.OfRedis(err)
+		}
+		yours, err := allocator.NewAdmin(m.client, t.Base)
+		if err != nil {
+			return err
+		}
+		has, err := yours.ServerPrefix(ctx)
+		m.Prefix, m.Tag, m.Identities = has.ServerPrefix, has.NodeTag, has.Identities
+		if has.IsZero() && len(t.masters) > 1 {
+			const most = 48 // letters of a name, which is letters, digits and _ . - only
+			m.Prefix, m.Temporary = "verify-"+m.Name[:min(most, len(m.Name))]+"/", true
+		}
+		return err
+	})
+	if len(t.masters) > 1 && !slices.ContainsFunc(t.masters, func(m *master) bool { return m.Identities }) {
+		t.masters[0].Identities = true
+	}
+	return err
+}
+
+// adds is what the prefix key of the proof's namespace is to say.
+func (m *master) adds() prefix.Server {
+	return prefix.Server{ServerPrefix: m.Prefix, NodeTag: m.Tag, Identities: m.Identities}
+}
+
+// settle writes what has to be there before the first identifier is taken.
+func (t *trial) settle(ctx context.Context) error {
+	return t.each(ctx, func(m *master) error {
+		if !m.adds().IsZero() {
+			if err := m.admin.SetServerPrefix(ctx, m.adds()); err != nil {
+				return err
+			}
+		}
+		if !t.servers.RequireSeeded {
+			return nil
+		}
+		for _, name := range t.Collections {
+			if _, err := m.admin.Seed(ctx, name, 0, false); err != nil {
+				return err
+			}
+		}
+		if !m.Identities || len(t.masters) == 1 {
+			return nil
+		}
+		_, err := m.admin.SeedIdentity(ctx, identityName, 0, false)
+		return err
+	})
+}
+
+// count reads what the server says of the collections. It ends early where the server is away.
+func (m *master) count(ctx context.Context, collections []string) {
+	m.counters = make(map[string]allocator.Counter)
+	for _, name := range collections {
+		counter, err := m.admin.Counter(ctx, name)
+		if err == nil {
+			m.counters[prefix.Fold(name)] = counter
+		} else if exit.Code(m.explain(ctx, err)) == exit.Unavailable {
+			return
+		}
+	}
+	if counter, err := m.admin.Identity(ctx, identityName); err == nil {
+		m.counters[identityName] = counter
+	}
+}
+
+// clean removes the keys, and says where it could not.
+func (t *trial) clean(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var left []error
+	for _, m := range t.masters {
+		if err := m.client.Del(ctx, m.keys...).Err(); err != nil {
+			m.Left = len(m.keys)
+			what, _ := m.target.Diagnose(exit.OfRedis(err), m.timeout)
+			left = append(left, fmt.Errorf("the keys of the proof are still on %s (%s): remove them with redis-cli DEL %s",
+				m.Name, what, quotedKeys(m.keys)))
+		}
+	}
+	return errors.Join(left...)
+}
+
+// quotedKeys are keys as a shell takes them.
+func quotedKeys(keys []string) string {
+	const most = 10
+	var quoted []string
+	for _, key := range keys[:min(most, len(keys))] {
+		quoted = append(quoted, "'"+strings.ReplaceAll(key, "'", `'\''`)+"'")
+	}
+	if more := len(keys) - most; more > 0 {
+		return fmt.Sprintf("%s, and %d more of these names up to %s", strings.Join(quoted, " "), more, keys[len(keys)-1])
+	}
+	return strings.Join(quoted, " ")
+}
+
+const (
+	watchEvery   = 200 * time.Millisecond
+	watchTimeout = time.Second
+)
+
+// watch has all servers watched, as they are now, until stop is called.
+func (t *trial) watch(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var watching sync.WaitGroup
+	for _, m := range t.masters {
+		m.look(ctx)
+		watching.Go(func() {
+			for base.Sleep(ctx, watchEvery); ctx.Err() == nil; base.Sleep(ctx, watchEvery) {
+				m.look(ctx)
+			}
+		})
+	}
+	return func() { cancel(); watching.Wait() }
+}
+
+// look asks once.
+func (m *master) look(ctx context.Context) {
+	began := time.Now()
+	process, err := m.ask(ctx)
+	if ctx.Err() == nil {
+		m.note(began, process, err)
+	}
+}
+
+// ask gives the server's run_id, if it tells that.
+func (m *master) ask(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	there, err := m.client.Exists(ctx, m.keys[0]).Result() // on a cluster the namespace's own primary is asked
+	if err != nil {
+		return "", err
+	}
+	if there == 0 && !m.adds().IsZero() {
+		m.restore(ctx)
+	}
+	if m.target.Cluster != nil { // any node may answer
+		return "", nil
+	}
+	info, err := m.client.Info(ctx, "server").Result()
+	if err != nil {
+		return "", nil // it answers, and does not permit this or has just gone away: the next look tells
+	}
+	return target.ParseInfo(info)["run_id"], nil
+}
+
+// restore gives a server that lost everything, as one without persistence does, its prefix back. Without it none of
+// several servers may give a thing, and the proof would be over.
+func (m *master) restore(ctx context.Context) {
+	if err := m.admin.SetServerPrefix(ctx, m.adds()); err == nil {
+		m.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.Name)
+	}
+}
+
+func (m *master) note(at time.Time, process string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	changed := process != "" && m.process != "" && process != m.process
+	if process != "" {
+		m.process = process
+	}
+	away := !m.since.IsZero()
+	switch {
+	case err != nil && !away:
+		reason := whyAway(err)
+		m.since = at
+		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: reason})
+		m.screen.Eventf(at, "%s went away: %s", m.Name, reason)
+	case err == nil && away:
+		now, last := time.Now(), &m.outages[len(m.outages)-1]
+		last.To, last.Seconds, last.Changed = now.Format(outageTime), now.Sub(m.since).Seconds(), changed
+		m.since = time.Time{}
+		what := "" // which process that is may be unknown
+		switch {
+		case changed:
+			what = ": restarted or promoted"
+		case process != "":
+			what = ": the same process"
+		}
+		m.screen.Eventf(now, "%s is back after %.1f s%s", m.Name, last.Seconds, what)
+	case err == nil && changed: // between two looks
+		clock := at.Format(outageTime)
+		m.outages = append(m.outages, outage{Server: m.Name, From: clock, To: clock, Changed: true, Reason: "another process answers"})
+		m.screen.Eventf(at, "%s is another process now: restarted or promoted", m.Name)
+	}
+}
+
+// whyAway is why a server did not answer, in a few words.
+func whyAway(err error) string {
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &operation):
+		return operation.Err.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no answer within %s", watchTimeout)
+	}
+	return err.Error()
+}
+
+// found is what was seen, and whether the server is away.
+func (m *master) found() (all []outage, away bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.outages), !m.since.IsZero()
+}

@@ -1,0 +1,222 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/proof"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/fleet"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// trial is a proof while it runs: one goroutine that hears all workers, enters what they were given in a ledger, and starts,
+// kills and ends them.
+type trial struct {
+	verify
+	masters []*master
+	ledger  proof.Ledger
+
+	hands   []*hand // that live
+	reports chan heard
+	newest  int // number of a worker
+	killed  int
+	lost    int   // workers that ended without a last word and were not killed by the proof
+	useless int   // of them in a row that had reported nothing
+	left    int64 // identifiers that nobody was told to take
+	sums    allocator.CollectionStats
+
+	began      time.Time // all workers were ready
+	took       time.Duration
+	progressed time.Time // something was reported
+	nextKill   time.Time
+	complaint  *exit.Error // why a worker got none, if that came up since something was reported
+	ending     bool
+	deadline   <-chan time.Time // for the workers, once they are told to end
+	err        error            // why it ends before its time
+}
+
+const (
+	// uselessMost is how many workers in a row may end without having done anything.
+	uselessMost = 20
+	// duplicatesShown is how many duplicates are told at once; all are in the result.
+	duplicatesShown = 10
+)
+
+// run returns when all workers have ended.
+func (t *trial) run(ctx context.Context) {
+	t.reports = make(chan heard)
+	t.left = t.IDs
+	for range t.Workers {
+		if err := t.launch(ctx); err != nil {
+			t.end(err)
+			break
+		}
+	}
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	interrupted := ctx.Done()
+	for len(t.hands) > 0 {
+		select {
+		case r := <-t.reports:
+			t.hear(ctx, r)
+		case <-ticker.C:
+			t.look()
+		case <-interrupted:
+			interrupted = nil
+			t.end(ctx.Err())
+		case <-t.deadline:
+			for _, h := range t.hands { // that did not end when they were told to
+				if h.kill != nil {
+					h.kill()
+				}
+			}
+		}
+	}
+}
+
+// hear takes a report.
+func (t *trial) hear(ctx context.Context, r heard) {
+	switch h := r.from; {
+	case r.ended:
+		t.ended(ctx, h, r.err)
+	case r.Bye != nil:
+		h.done = true
+		t.sums.Add(*r.Bye)
+		if r.Why != nil {
+			t.end(&exit.Error{Code: r.Why.Code, Text: fmt.Sprintf("worker %d: %s", h.number, r.Why.Text)})
+		}
+	case r.Why != nil:
+		t.complaint = r.Why
+	case r.Runs != nil:
+		t.enter(h, r.Runs)
+	default:
+		t.begin(h)
+	}
+}
+
+// enter enters what a worker was given.
+func (t *trial) enter(h *hand, runs []fleet.Run) {
+	for _, r := range runs {
+		if r.Number < 1 || r.Count < 1 || r.Number > math.MaxInt64-(r.Count-1) {
+			t.end(fmt.Errorf("bug: a run that is none: %+v", r))
+			return
+		}
+		at, before := t.ledger.SeriesOf(r.ID), t.ledger.Duplicates
+		high := r.Number + r.Count - 1
+		if again := t.ledger.Add(at, proof.Run{Low: r.Number, High: high, Worker: h.number}); again > 0 && before < duplicatesShown {
+			text := t.ledger.Series[at].Text(r.Number, t.Separator)
+			if r.Count > 1 {
+				text += " to " + t.ledger.Series[at].Text(high, t.Separator)
+			}
+			t.screen.Eventf(time.Now(), "GIVEN TWICE: %d of %s, to worker %d and before", again, text, h.number)
+		}
+		h.counted += r.Count
+	}
+	t.progressed, t.complaint, t.useless = time.Now(), nil, 0
+	if t.ledger.IDs >= t.IDs {
+		t.end(nil)
+	}
+}
+
+// look does what is due.
+func (t *trial) look() {
+	if t.ending || t.began.IsZero() {
+		return
+	}
+	now := time.Now()
+	quiet := now.Sub(t.progressed)
+	if t.Rate > 0 { // for so long a worker may have nothing to do
+		quiet -= time.Duration(t.Workers) * time.Second / time.Duration(t.Rate)
+	}
+	switch {
+	case t.Duration > 0 && now.Sub(t.began) >= t.Duration:
+		t.end(nil)
+		return
+	case quiet >= t.GiveUp:
+		t.end(t.gaveUp())
+		return
+	}
+	if t.KillWorkers && now.After(t.nextKill) {
+		t.killOne()
+	}
+	if t.ledger.IDs > 0 || quiet >= progressEvery {
+		t.screen.Show(t.progress(now))
+	}
+}
+
+// gaveUp is the error of a trial in which nothing goes on, for the reason that the workers gave last.
+func (t *trial) gaveUp() error {
+	gave := &exit.Error{Code: exit.Unavailable, Text: fmt.Sprintf("gave up: no worker got an identifier for %s (--give-up)", t.GiveUp)}
+	if t.complaint != nil {
+		gave.Code = t.complaint.Code
+		gave.Text += "; " + t.complaint.Text
+	}
+	return gave
+}
+
+// end tells all workers to end, once; err is why, where it is before its time.
+func (t *trial) end(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+	if t.ending {
+		return
+	}
+	t.ending = true
+	if !t.began.IsZero() {
+		t.took = time.Since(t.began)
+	}
+	for _, h := range t.hands {
+		_ = h.in.Close()
+	}
+	t.deadline = time.After(t.servers.Patience(t.Timeout) + t.Timeout)
+}
+
+// progress is one line, no longer than a terminal is wide.
+func (t *trial) progress(now time.Time) string {
+	ids, elapsed := t.ledger.IDs, now.Sub(t.began)
+	rate := float64(ids) / max(elapsed.Seconds(), 1e-9)
+	done := float64(ids) / float64(t.IDs)
+	left := time.Duration(float64(t.IDs-ids) / max(rate, 1e-9) * float64(time.Second))
+	if t.Duration > 0 && (left > t.Duration-elapsed || left < 0) {
+		left = t.Duration - elapsed
+		done = elapsed.Seconds() / t.Duration.Seconds()
+	}
+	const longest = 1000 * time.Hour
+	remaining := "time left unknown"
+	if ids > 0 && left >= 0 && left <= longest {
+		remaining = left.Round(time.Second).String() + " left"
+	}
+	line := fmt.Sprintf("%3.0f%%  %d ids  %.0f ids/s  %d twice  %s", 100*done, ids, rate, t.ledger.Duplicates, remaining)
+	var gone []string
+	for _, m := range t.masters {
+		if _, away := m.found(); away {
+			gone = append(gone, m.Name)
+		}
+	}
+	if gone != nil {
+		line += "  away: " + strings.Join(gone, ", ")
+	}
+	return line
+}
+
+// verdict is why the proof failed: what was given twice before anything else. left says where keys are left.
+func (t *trial) verdict(left error) error {
+	err := exit.After(t.err, t.ledger.IDs)
+	if t.ledger.Duplicates > 0 {
+		err = &exit.Error{Code: exit.Fault, Cause: err,
+			Text: fmt.Sprintf("%s of %d had been given before", term.Plural(t.ledger.Duplicates, "id"), t.ledger.IDs)}
+	}
+	switch {
+	case left == nil:
+		return err
+	case err == nil:
+		return left
+	}
+	return &exit.Error{Code: exit.Code(err), Text: exit.Plain(err) + exit.Remedy(err) + "; " + left.Error()} // no cause, whose remedy would be said again
+}

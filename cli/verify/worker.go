@@ -1,0 +1,258 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/fleet"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+const flagAsWorker = "as-worker"
+
+// A proof and its workers send each other values as JSON over two streams. The proof sends an assignment, to a process, and
+// a share when all are ready; the end of its stream tells the worker to end. The worker sends words, of which the first is
+// empty: it is ready. One that is killed in the middle of a word leaves half of it, which counts for nothing.
+type (
+	// assignment is what a worker process has to know. Its settings may hold passwords: it goes through nothing but a pipe.
+	assignment struct {
+		Settings    map[string]string // environment variables, in the place of flags
+		Collections []string
+	}
+	// share is what a worker is to take.
+	share struct {
+		IDs  int64
+		Rate float64 // a second; 0: as many as there can be
+	}
+	// word is what a worker says.
+	word struct {
+		Runs []fleet.Run                // it was given; from now on they count
+		Why  *exit.Error                // it got none just now, or ended by itself; without a cause
+		Bye  *allocator.CollectionStats // sums over all collections: its last word
+	}
+)
+
+// worker takes identifiers for a proof, as a program does, and reports each of them.
+type worker struct {
+	base.Session
+	servers     target.Servers
+	collections []string
+	in          *json.Decoder
+	out         *json.Encoder
+}
+
+// readWorker makes a worker process. It speaks with the proof that started it over stdin and stdout, and knows nothing of
+// flags and environment.
+func readWorker(r *base.Reader) *worker {
+	w := &worker{in: json.NewDecoder(r.Env.Stdin), out: json.NewEncoder(r.Env.Stdout)}
+	var job assignment
+	if err := w.in.Decode(&job); err != nil {
+		r.Failf("%s: --%s is for processes that hilo verify starts", r.Command.HelpName, flagAsWorker)
+		return w
+	}
+	r.Env.LookupEnv = func(name string) (string, bool) { value, ok := job.Settings[name]; return value, ok }
+	w.Session, w.servers, w.collections = r.Session(), r.Servers(), job.Collections
+	return w
+}
+
+// Run is a worker's life. It ends with ctx or with in, whichever is first.
+func (w *worker) Run(ctx context.Context) error {
+	bye := word{Bye: new(allocator.CollectionStats)}
+	err := w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
+		opts := w.Options(o)
+		opts.Logger = base.WithoutReturned(w.Log)
+		a, err := o.Allocator(opts)
+		if err != nil {
+			return err
+		}
+		err = w.work(ctx, o, a)
+		failures := summed(a).Failures // a refill that Close calls off is none
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
+		defer cancel()
+		_ = a.Close(closing) // what it could not return is burnt, and counted so
+		*bye.Bye = summed(a)
+		bye.Bye.Failures = failures
+		return err
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		bye.Why = inWords(err)
+	}
+	return w.out.Encode(bye)
+}
+
+func summed(a *allocator.Allocator) (sums allocator.CollectionStats) {
+	for _, s := range a.Stats().Collections {
+		sums.Add(s)
+	}
+	return sums
+}
+
+// inWords is an error as it goes through a pipe.
+func inWords(err error) *exit.Error {
+	return &exit.Error{Code: exit.Code(err), Text: exit.Plain(err) + exit.Remedy(err)}
+}
+
+// work takes its share, and waits to be told to end, which is no error.
+func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocator) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := w.out.Encode(word{}); err != nil {
+		return err
+	}
+	var mine share
+	if err := w.in.Decode(&mine); err != nil {
+		return nil // it is told to end
+	}
+	go func() {
+		defer cancel()
+		_ = w.in.Decode(new(share)) // there is no other
+	}()
+	t := taker{separator: w.Separator, newest: make(map[string]*prefix.ID)}
+	for _, name := range w.collections {
+		t.newest[name] = new(prefix.ID)
+	}
+	if len(o.Targets) > 1 {
+		t.identities = a
+	}
+	program := fleet.Program{
+		IDs: a, Collections: w.collections, Goroutines: 1, Count: mine.IDs, Rate: mine.Rate, Batch: 4096, Prompt: true,
+		Call:    t.call,
+		Sink:    func(runs []fleet.Run) error { return w.out.Encode(word{Runs: runs}) },
+		Lasting: func(err error) bool { return !mayPass(err) },
+		Failed: func(_ string, err error, _ bool) {
+			_ = w.out.Encode(word{Why: inWords(o.Explain(ctx, err))}) // if nobody hears it, that is what the sink finds
+		},
+	}
+	if mine.Rate > 0 { // not all workers at once, where each has little to do
+		base.Sleep(ctx, rand.N(time.Duration(float64(time.Second)/mine.Rate)))
+	}
+	if mine.IDs > 0 {
+		if err := program.Run(ctx); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// mayPass reports whether identifiers may come again without anybody's doing, or by what the proof restores.
+func mayPass(err error) bool {
+	return errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, allocator.ErrNotDurable) ||
+		errors.Is(err, allocator.ErrPrefixMissing) || errors.Is(err, allocator.ErrIdentitiesElsewhere)
+}
+
+// taker takes identifiers by each of the calls that there are for it, and reads back what it got.
+type taker struct {
+	separator  string
+	newest     map[string]*prefix.ID // of each collection
+	text       []byte                // of the one that may come next
+	appended   []byte
+	identities *allocator.Allocator // that values of the identity are taken from, too; nil: none are
+	identified time.Time            // when that was last
+}
+
+// call is for fleet.Program.
+func (t *taker) call(ctx context.Context, from *allocator.Collection, most int64, note func(prefix.ID)) (err error) {
+	if took, err := t.takeIdentities(ctx, most, note); took > 0 || err != nil {
+		return err
+	}
+	if ctx.Err() == nil && rand.IntN(2) == 0 { // Take is nothing for one that is over
+		return t.take(ctx, from, rand.N(min(most, mostTaken))+1, note)
+	}
+	var text string
+	switch rand.IntN(4) {
+	case 0:
+		text, err = from.Next(ctx)
+	case 1:
+		var ok bool
+		if text, ok = from.TryNext(); !ok {
+			text, err = from.Next(ctx)
+		}
+	case 2:
+		t.appended, err = from.AppendNext(ctx, t.appended[:0])
+		text = string(t.appended)
+	default:
+		id, err := from.NextID(ctx)
+		if err == nil {
+			*t.newest[from.Name()] = id
+			note(id)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return t.read(from.Name(), text, note)
+}
+
+// mostTaken is the greatest size of one call of Take.
+const mostTaken = 64
+
+func (t *taker) take(ctx context.Context, from *allocator.Collection, n int64, note func(prefix.ID)) error {
+	batch, err := from.Take(ctx, n)
+	for text := range batch.All() {
+		if err == nil {
+			err = t.read(from.Name(), text, note)
+		}
+	}
+	return err
+}
+
+// read notes an identifier by its text, which is taken apart by the rules where it is not the newest but for one more.
+func (t *taker) read(collection, text string, note func(prefix.ID)) error {
+	newest := t.newest[collection]
+	id := *newest
+	id.Number++
+	if t.text = id.Append(t.text[:0], t.separator); string(t.text) != text {
+		var err error
+		id, err = prefix.Parse(text, t.separator)
+		if err == nil && id.Collection != collection {
+			err = fmt.Errorf("it is of the collection %q", id.Collection)
+		}
+		if err != nil {
+			return &exit.Error{Code: exit.Fault, Cause: err,
+				Text: fmt.Sprintf("%q was handed out, which is no identifier of %q (%s): please report this", text, collection, exit.Plain(err))}
+		}
+	}
+	*newest = id
+	note(id)
+	return nil
+}
+
+const (
+	// identityPatience is how long a worker waits for values of the identity: while their home is away, identifiers go on.
+	identityPatience = 250 * time.Millisecond
+	// identityEvery is how often it takes some, and mostIdentities how many at most.
+	identityEvery  = 50 * time.Millisecond
+	mostIdentities = 4
+)
+
+// takeIdentities takes some values of the identity when it is time again and it may wait. That their home is away is no
+// error.
+func (t *taker) takeIdentities(ctx context.Context, most int64, note func(prefix.ID)) (took int64, err error) {
+	if t.identities == nil || ctx.Err() != nil || time.Since(t.identified) < identityEvery {
+		return 0, nil
+	}
+	defer func() { t.identified = time.Now() }()
+	ctx, cancel := context.WithTimeout(ctx, identityPatience)
+	defer cancel()
+	got, err := t.identities.NextIdentities(ctx, identityName, rand.N(min(most, mostIdentities))+1)
+	if err != nil {
+		if mayPass(err) || ctx.Err() != nil {
+			err = nil
+		}
+		return 0, err
+	}
+	for number := got.Low; number <= got.High; number++ {
+		note(prefix.ID{Collection: identityName, Number: number})
+	}
+	return got.High - got.Low + 1, nil
+}

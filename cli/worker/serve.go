@@ -1,0 +1,94 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/allocator/gateway"
+	"github.com/hilo-id/hilo/allocator/metrics"
+)
+
+// serve serves metrics and health until the function that it gives is called.
+func (s *job) serve(ctx context.Context, listener net.Listener) (stop func()) {
+	if listener == nil {
+		return func() {}
+	}
+	server := gateway.NewServer(s.handler(), s.Log)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.Log.Error("metrics are not served any more", zap.Error(err))
+		}
+	}()
+	fmt.Fprintf(s.Stderr, "metrics at http://%s/metrics\n", listener.Addr())
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close()
+		}
+		<-done
+	}
+}
+
+func (s *job) handler() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(s.collectors()...)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(s.Log)}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if why := s.unready(); why != "" {
+			http.Error(w, why, http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	return mux
+}
+
+// collectors are those of the allocator and of the worker itself.
+func (s *job) collectors() []prometheus.Collector {
+	ids, err := metrics.New(metrics.Options{}, s.ids)
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	counter := func(name, help, source string, value func() int64) prometheus.Collector {
+		opts := prometheus.CounterOpts{Name: name, Help: help}
+		if source != "" {
+			opts.ConstLabels = prometheus.Labels{"source": source}
+		}
+		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
+	}
+	const errorsName, errorsHelp = "hilo_worker_errors_total", "Attempts of the worker that failed and were made again."
+	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, "servers", s.serverErrors)}
+	if d := s.documents; d != nil {
+		all = append(all,
+			counter(errorsName, errorsHelp, "documents", d.alarm.errors.Load),
+			counter("hilo_worker_stored_total", "Documents that the worker stored.", "", d.stored.Load),
+			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", "", d.duplicates.Load))
+	}
+	return all
+}
+
+// unready is why no caller could be served now; "": it could.
+func (s *job) unready() string {
+	if s.closing.Load() {
+		return "stopping"
+	}
+	if s.ids.Stats().Ready() {
+		return ""
+	}
+	return "no numbers in hand, and no server is up"
+}

@@ -1,0 +1,178 @@
+// Package worker has hilo worker, which takes identifiers as a program of a fleet does, stores them as documents and
+// serves metrics; and hilo probe, which asks one how it is.
+//
+// It exports constructors of commands and nothing else, and imports only the rooms under cli/internal and the library.
+package worker
+
+import (
+	"context"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+// worker takes identifiers as a program of a fleet does, until it is told to stop.
+type worker struct {
+	base.Session
+	servers     target.Servers
+	Collections []string
+	Rate        int64 // identifiers a second in all; 0: full speed
+	Goroutines  int
+	Count       int64          // identifiers in all; 0: no end
+	Duration    time.Duration  // 0: no end
+	Documents   *target.Target // nil: none are stored
+	MetricsAddr string         // "": nothing is served
+}
+
+const (
+	flagRate          = "rate"
+	flagGoroutines    = "goroutines"
+	flagCount         = "count"
+	flagDuration      = "duration"
+	flagDocumentsFile = "documents-password-file"
+	flagMetricsAddr   = "metrics-addr"
+
+	fullSpeed = "max"
+)
+
+// Command is hilo worker.
+func Command(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "worker",
+		Usage:     "take identifiers at a rate, as a worker of a fleet",
+		UsageText: "hilo worker COLLECTION... [--rate R] [--documents URL] [--metrics-addr ADDR]",
+		Description: base.Describe(`
+Takes identifiers of the collections in turn until it gets SIGTERM or Ctrl-C; then it
+returns what it did not use, stores what it took, and prints a summary, which says how
+much of either could not be done within --timeout. A second signal kills it. A
+collection that is refused is tried on, and does not hold up the others.
+
+With --documents each identifier is stored as a key of that Redis, with SET NX; its
+value says which worker wrote it, so one that was given twice shows at once: an error
+in the log, and exit code 5 at the end.
+
+It needs no server to start: where none serves, or no documents can be stored, it
+warns and goes on trying. It ends by itself only with --count or --duration, or when
+a collection is exhausted or the name of an identity.
+
+--metrics-addr serves /metrics for Prometheus, /healthz, and /readyz, which is 200 when
+numbers are in hand or a server is up.
+
+For containers each flag has a variable, $HILO_WORKER_RATE and so on, and so have the
+collections: $HILO_WORKER_COLLECTIONS, with white space between them.`+base.AboutServers,
+			[]string{
+				"hilo worker orders --rate 1000",
+				"hilo worker orders users --documents redis://documents:6379 --metrics-addr :9090",
+				"hilo worker orders --rate max --count 1000000 --redis embedded:",
+			},
+			"1 failed", "3 documents could not be stored before the end", "4 exhausted, or the name of an identity",
+			"5 an identifier was given twice"),
+		Flags: base.ServerFlags(
+			&cli.StringFlag{Name: flagRate, Usage: "take `R` identifiers a second in all, 0 or max: full speed", Value: "100", DefaultText: "100"},
+			&cli.StringFlag{Name: flagGoroutines, Usage: "take them on `N` goroutines", Value: "4", DefaultText: "4"},
+			&cli.StringFlag{Name: flagCount, Usage: "end after `N` identifiers"},
+			&cli.StringFlag{Name: flagDuration, Usage: "end after `D`"},
+			&cli.StringFlag{Name: base.FlagDocuments, Usage: "store each in the Redis at `URL`"},
+			&cli.StringFlag{Name: flagDocumentsFile, Usage: "`FILE` of its password; else --password-file, if the URL names a user"},
+			&cli.StringFlag{Name: flagMetricsAddr, Usage: "serve metrics and health at `ADDR`, such as :9090"},
+		),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			r.Variable = variableOf
+			return readWorker(r)
+		}),
+	})
+}
+
+// Run returns when the end is reached or ctx has ended, which is how it is meant to end.
+func (w *worker) Run(ctx context.Context) error {
+	var listener net.Listener
+	if w.MetricsAddr != "" {
+		var err error
+		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", w.MetricsAddr); err != nil {
+			return &exit.Error{Code: exit.Failed, Cause: err, Text: "metrics cannot be served: " + err.Error() +
+				"; choose another address with --" + flagMetricsAddr}
+		}
+		defer listener.Close()
+	}
+	return w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
+		s := newJob(*w)
+		opts := w.Options(o)
+		opts.Logger = w.Log // it goes on after an outage, so nothing is said twice
+		var err error
+		if s.ids, err = o.Allocator(opts); err != nil {
+			return err
+		}
+		s.explain = func(err error) error { return o.Explain(ctx, err) }
+		if w.Documents != nil {
+			client, closeDocuments, err := w.Documents.Open(w.Timeout)
+			if err != nil {
+				return err
+			}
+			defer closeDocuments()
+			s.documents = newDocuments(*w, s.name, client)
+		}
+		defer s.serve(ctx, listener)()
+		found, err := s.run(ctx)
+		if shown := w.show(found); err == nil {
+			err = shown
+		}
+		return err
+	})
+}
+
+// variableOf is the environment variable of a flag of the worker's own.
+func variableOf(flag string) string {
+	return "HILO_WORKER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// readWorker reads all flags and arguments.
+func readWorker(r *base.Reader) *worker {
+	w := &worker{Session: r.Session(), servers: r.Servers()}
+	if w.Collections = r.NamedCollections(w.Separator); len(w.Collections) == 0 {
+		r.Failf("%s needs a COLLECTION: %s", r.Command.HelpName, r.Command.UsageText)
+	}
+	if rate, _ := r.Text(flagRate); rate != fullSpeed {
+		w.Rate = r.Number(flagRate, 0, base.MostRate)
+	}
+	w.Goroutines = int(r.Number(flagGoroutines, 1, base.MostWorkers))
+	w.Count, w.Duration = r.Count(flagCount, 1), r.Period(flagDuration)
+	w.readDocuments(r)
+	var source string
+	if w.MetricsAddr, source = r.Text(flagMetricsAddr); w.MetricsAddr != "" {
+		if _, port, err := net.SplitHostPort(w.MetricsAddr); err != nil || port != "0" && !target.IsPort(port) {
+			r.Failf("%s is %q: must be HOST:PORT or :PORT, such as :9090", source, w.MetricsAddr)
+		}
+	}
+	return w
+}
+
+func (w *worker) readDocuments(r *base.Reader) {
+	text, source := r.Text(base.FlagDocuments)
+	file, fileSource := r.Text(flagDocumentsFile)
+	if text == "" {
+		if file != "" {
+			r.Failf("%s is set and no documents are stored: name their Redis with %s URL", fileSource, base.Dashed(base.FlagDocuments))
+		}
+		return
+	}
+	t, err := target.ParseURL(text)
+	if err != nil {
+		r.Failf("%s %s", source, err)
+		return
+	}
+	a := r.Access()
+	switch {
+	case file != "":
+		a.Password = r.Password(file, fileSource)
+	case !t.NamesUser():
+		a.Password = "" // that is the servers': a Redis that asks for no user may know no password
+	}
+	a.Give(&t)
+	w.Documents = &t
+}
