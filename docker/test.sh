@@ -17,6 +17,7 @@ cd "$(dirname "$(readlink --canonicalize "$0")")/.."
 . docker/test/fleet.sh
 . docker/test/proof.sh
 . docker/test/watch.sh
+. docker/test/gateway.sh
 . docker/test/masters.sh
 . docker/test/sentinel.sh
 . docker/test/cluster.sh

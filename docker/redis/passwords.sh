@@ -47,6 +47,9 @@ printf 'masteruser replica\nmasterauth %s\n' "$settled" | put $servers/replica.c
 password sentinel "${HILO_SENTINEL_PASSWORD:-}" $servers/sentinel-password $redis
 sentinel=$(hash)
 password grafana "${HILO_GRAFANA_PASSWORD:-}" $watchers/password $grafana
+# The token of those who ask the gateway; operators tell it to them.
+password gateway "${HILO_GATEWAY_TOKEN:-}" $workers/gateway-token $hilo
+printf '%s\n' "$settled" | put $operators/gateway-token $hilo
 
 # Nobody logs in as the default user. It keeps all rights nevertheless: Redis reads its AOF as this user, and where it
 # has none the transactions in there, which is what scripts write, are dropped without an error.

@@ -15,7 +15,7 @@ begin() {
   REDISCLI_AUTH=$(head --bytes 16 /dev/urandom | od --address-radix n --format x1 | tr --delete ' \n')
   export REDISCLI_AUTH HILO_OPERATOR_PASSWORD=$REDISCLI_AUTH
   export HILO_OUTPUT=json # of the reports of workers
-  export HILO_PROMETHEUS_PORT=0 HILO_GRAFANA_PORT=0
+  export HILO_PROMETHEUS_PORT=0 HILO_GRAFANA_PORT=0 HILO_GATEWAY_PORT=0
 }
 
 compose() { timeout 150 "${compose_tool[@]}" --project-name "$project" "${files[@]}" "$@"; }
@@ -122,7 +122,7 @@ doctor() {
 
 # take_down takes all of the project away, and fails if anything stays.
 take_down() {
-  compose --profile watch --profile tools down --volumes --remove-orphans --timeout 5 >"$work/down.log" 2>&1 || cat "$work/down.log" >&2
+  compose --profile watch --profile gateway --profile tools down --volumes --remove-orphans --timeout 5 >"$work/down.log" 2>&1 || cat "$work/down.log" >&2
   local of=label=com.docker.compose.project=$project left
   left=$(docker ps --all --quiet --filter "$of" && docker volume ls --quiet --filter "$of" && docker network ls --quiet --filter "$of")
   project=

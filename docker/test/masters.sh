@@ -12,6 +12,7 @@ part_masters() {
   lose_both_masters
   bring_both_back
   watch_the_fleet
+  ask_the_gateway
   rolling_restart
   nothing_twice
   which_prefixes
