@@ -55,11 +55,11 @@ func (t *trial) launch(ctx context.Context) error {
 	t.left -= h.share
 	t.hands = append(t.hands, h)
 	h.tell = json.NewEncoder(h.in)
+	var err error
+	if !t.Goroutines { // now: one that is told to end before it knows what it is could not say a last word
+		err = h.tell.Encode(assignment{t.settings, t.Collections})
+	}
 	go func() {
-		var err error
-		if !t.Goroutines {
-			err = h.tell.Encode(assignment{t.settings, t.Collections})
-		}
 		for from := json.NewDecoder(out); err == nil; {
 			var said word
 			if err = from.Decode(&said); err == nil {
