@@ -26,6 +26,7 @@ type mutant struct {
 	by       string
 	what     string
 	packages []string // whose tests ought to notice, the quickest first
+	same     string   // why it is no fault, so that no test can notice it; "": it is one
 }
 
 func main() {
@@ -39,7 +40,11 @@ func main() {
 	}
 	tried, left := 0, 0
 	for _, m := range mutants {
-		if flag.NArg() > 0 && !slices.Contains(flag.Args(), m.file) {
+		if flag.NArg() > 0 && !slices.ContainsFunc(flag.Args(), func(which string) bool { return strings.HasPrefix(m.what, which) }) {
+			continue
+		}
+		if m.same != "" {
+			fmt.Printf("same     %s: %s\n", m.what, m.same)
 			continue
 		}
 		tried++
@@ -74,8 +79,7 @@ func collect(folder, list string) ([]mutant, error) {
 		}
 		all = append(all, ofLua("scripts/"+filepath.Base(path), string(text))...)
 	}
-	named, err := ofList(folder, list)
-	return append(all, named...), err
+	return ofList(folder, list, all)
 }
 
 // luaCondition finds what stands between if or elseif and then, over lines too.
@@ -115,6 +119,9 @@ func withoutComments(text string) string {
 	return regexp.MustCompile(`--[^\n]*`).ReplaceAllStringFunc(text, func(c string) string { return strings.Repeat(" ", len(c)) })
 }
 
+// anyLine is where a mutant's name has its line.
+var anyLine = regexp.MustCompile(`:\d+ `)
+
 type operand struct {
 	from, to int
 	operator string // that joins it to its neighbours
@@ -144,22 +151,30 @@ func operands(condition string) []operand {
 }
 
 // ofList reads lines of four parts, between bars: file, packages, the text that
-// stands there once, and what it is replaced by.
-func ofList(folder, list string) ([]mutant, error) {
+// stands there once, and what it is replaced by. A line of two parts is about one
+// of the mutants of Lua: what it is called but for its line, and why it is no fault.
+func ofList(folder, list string, all []mutant) ([]mutant, error) {
 	file, err := os.Open(list)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	var all []mutant
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		line := lines.Text()
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		parts := strings.Split(line, " | ")
+		if len(parts) == 2 {
+			at := slices.IndexFunc(all, func(m mutant) bool { return anyLine.ReplaceAllString(m.what, " ") == parts[0] })
+			if at < 0 {
+				return nil, fmt.Errorf("%s: no mutant is called %q: bring the list up to date", list, parts[0])
+			}
+			all[at].same = parts[1]
+			continue
+		}
 		if len(parts) != 4 {
-			return nil, fmt.Errorf("%s: %q: want file | packages | text | replacement", list, line)
+			return nil, fmt.Errorf("%s: %q: want file | packages | text | replacement, or mutant | why it is none", list, line)
 		}
 		text, err := os.ReadFile(filepath.Join(folder, parts[0]))
 		if err != nil {

@@ -18,18 +18,30 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// command is the name by which the test is the command: signals, closed pipes and many processes at once are not to be had
+// in one process.
+const command = "hilo"
 
-// binary builds the command: signals, closed pipes and many processes at once are not to be had in one process.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == command {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// binary is the command, for processes of its own.
 func binary(t *testing.T) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "hilo")
 	if runtime.GOOS == "windows" {
 		redistest.Missing(t, "signals and pipes as Unix has them")
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", name, ".")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), command)
+	if err := os.Symlink(self, name); err != nil {
+		t.Fatal(err)
 	}
 	return name
 }
