@@ -3,6 +3,7 @@
 // and for each layer of the protection it finds the shortest sequence that gives one
 // twice without it.
 //
-//	go test ./scripts/interleavings -v            # half a minute
-//	go test ./scripts/interleavings -v -deeper 1  # many minutes and gigabytes
+//	go test ./scripts/interleavings -v            # some seconds
+//	go test ./scripts/interleavings -v -deeper 1  # as CI does too: half a minute
+//	go test ./scripts/interleavings -v -deeper 2  # many minutes and gigabytes
 package interleavings

@@ -1,5 +1,0 @@
-//go:build !race
-
-package interleavings
-
-const lessDeep = 0
