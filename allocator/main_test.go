@@ -9,16 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9/logging"
-	"go.uber.org/goleak"
-
 	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestMain(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 func vectors[T any](t *testing.T, file string) []T {
 	t.Helper()

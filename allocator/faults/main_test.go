@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
@@ -15,7 +14,6 @@ import (
 var long = flag.Duration("long", 0, "how long those tests run that can go on for ever; 0: for some seconds")
 
 func TestMain(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
 	if text := os.Getenv(jobEnv); text != "" {
 		os.Exit(workerMain(text))
 	}
@@ -24,7 +22,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	redistest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
 func pass(d time.Duration) { <-time.After(d) }

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"go.uber.org/goleak"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/gateway"
@@ -20,10 +18,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestMain(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 // serverKey says what the server adds.
 const serverKey = "{Raven}/ServerPrefixForHilo"

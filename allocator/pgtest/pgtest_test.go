@@ -7,12 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 func TestServersAnswerAreApartAndLeaveNothing(t *testing.T) {
 	t.Parallel()

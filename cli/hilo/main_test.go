@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -26,7 +24,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == command {
 		main()
 	}
-	goleak.VerifyTestMain(m)
+	redistest.Main(m)
 }
 
 // binary is the command, for processes of its own.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // workerEnv makes a worker of a test process: its value is the URL of the server,
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	redistest.Main(m)
 }
 
 // work is what hilo.py does, by this module's own client: it writes each

@@ -25,7 +25,31 @@
 // that can fail end the test, so Kill, Restart, Pause and Resume belong on the test's own goroutine.
 package redistest
 
-import "testing"
+import (
+	"flag"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+)
+
+// Main is what TestMain calls where tests stand on servers. They wait most of the time, so twice as many run at once as
+// there are processors, unless -parallel says how many. No goroutine may be left behind.
+func Main(m *testing.M, leaks ...goleak.Option) {
+	logging.Disable() // go-redis reports what tests bring about on purpose
+	flag.Parse()
+	const parallel = "test.parallel"
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == parallel })
+	if !said {
+		if err := flag.Set(parallel, strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m, leaks...)
+}
 
 // Each runs test as a parallel subtest on miniredis and on every real server found, each with a fresh, empty server of
 // its own. As with all parallel subtests, code after Each runs before them.

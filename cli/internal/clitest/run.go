@@ -13,11 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9/logging"
-	"go.uber.org/goleak"
-
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // program runs a command line.
@@ -26,12 +24,11 @@ var program func(ctx context.Context, args []string, env base.Env) int
 // Main is the TestMain of a room. Its tests see the whole program, which is run: they stand within a package that the
 // program imports, and cannot import it back. Their TestMain can, in a package of its own, room_test.
 func Main(m *testing.M, run func(ctx context.Context, args []string, env base.Env) int) {
-	logging.Disable()                            // as main does for the process
 	if slices.Contains(os.Args, "--as-worker") { // hilo verify starts itself, which is the test here
 		os.Exit(run(context.Background(), os.Args, base.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
 	}
 	program = run
-	goleak.VerifyTestMain(m)
+	redistest.Main(m)
 }
 
 // Run runs a command line with an environment and streams of the test's own.

@@ -3,7 +3,7 @@ package fleet
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.Main(m) }
