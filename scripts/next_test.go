@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
@@ -51,6 +52,23 @@ func TestNextKeepsTheBookkeeping(t *testing.T) {
 		}
 		if ttl := client.TTL(t.Context(), keys.Counter).Val(); ttl != -1 {
 			t.Errorf("the counter has a TTL of %v", ttl)
+		}
+	})
+}
+
+// Most of the time of a script goes into the commands that it calls.
+func TestNextReadsWhatItNeedsAndNoMore(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		mustNext(t, client, request("one"))
+		client.ConfigResetStat(t.Context())
+		mustNext(t, client, request("two"))
+		said := client.Info(t.Context(), "commandstats").Val()
+		for _, calls := range []string{"hmget:calls=2,", "exists:calls=1,", "info:calls=1,", "time:calls=1,"} {
+			if !strings.Contains(said, "cmdstat_"+calls) {
+				t.Errorf("not %s: %s", calls, said)
+			}
 		}
 	})
 }
