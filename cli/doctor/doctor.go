@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
@@ -25,8 +24,7 @@ import (
 type doctor struct {
 	base.Session
 	servers target.Servers
-	settle  time.Duration // within which what is written on one master would be seen on another
-	most    int           // keys that are looked at on one server
+	most    int // keys that are looked at on one server
 }
 
 // diagnosis is what it shows.
@@ -68,7 +66,7 @@ permitted INFO serves; where neither is, a finding says unknown.
 		Flags: base.ServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			return doctor{Session: r.Session(), servers: r.Servers(), settle: time.Second, most: 10_000_000}
+			return doctor{Session: r.Session(), servers: r.Servers(), most: 10_000_000}
 		}),
 	})
 }
@@ -104,11 +102,11 @@ type patient struct {
 
 // examine is all checks of one server alone.
 func (p *patient) examine(ctx context.Context) {
-	want := wanted{p.servers.Durability, p.servers.RequireSeeded, p.servers.RequirePrefix, p.adds.Adds}
+	want := wanted{p.servers, p.adds.Adds}
 	serves := true
 	for _, n := range p.nodes {
 		sheet := finding.Sheet{Server: n.name}
-		for _, check := range nodeChecks() {
+		for _, check := range nodeChecks {
 			check(n, want, &sheet)
 		}
 		p.Findings = append(p.Findings, sheet.Findings...)

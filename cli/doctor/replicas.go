@@ -31,7 +31,7 @@ func checkReplicas(n node, want wanted, s *finding.Sheet) {
 				Because("It confirms nothing meanwhile, and what it lacks is lost if it is promoted.").Remedy("See to that replica and the network.")
 		}
 	}
-	switch asked, total := want.durability.Replicas, len(n.replicas); {
+	switch asked, total := want.Durability.Replicas, len(n.replicas); {
 	case asked > online:
 		s.Add(check, finding.Fault, "--replicas %d, and it has %d that can confirm", asked, online).
 			Because("No range would ever be used.").Remedy("Add replicas, or ask for fewer.")
@@ -52,21 +52,16 @@ func checkReplicas(n node, want wanted, s *finding.Sheet) {
 func checkMinReplicas(n node, _ wanted, s *finding.Sheet) {
 	const check = "min-replicas"
 	has := len(n.replicas)
-	text, known := n.config["min-replicas-to-write"]
-	_, set := n.info["min_slaves_good_slaves"] // it is there only where min-replicas-to-write is
-	if !known {
-		text = "0"
-	}
-	least, err := strconv.Atoi(text)
+	least, _ := strconv.Atoi(n.config["min-replicas-to-write"]) // 0, too, where CONFIG is not permitted
+	_, set := n.info["min_slaves_good_slaves"]                  // it is there only where min-replicas-to-write is
 	switch {
-	case has == 0 && !known || err != nil:
-	case !known && set:
-		s.Add(check, finding.OK, "it takes writes only while enough replicas are there")
 	case least > has:
 		s.Add(check, finding.Fault, "min-replicas-to-write is %d, and it has %s", least, term.Plural(has, "replica")).
 			Because("It takes no writes, so no identifier can be given from it.").Remedy("Add replicas, or lower min-replicas-to-write.")
 	case least > 0:
 		s.Add(check, finding.OK, "min-replicas-to-write is %d", least)
+	case has > 0 && set:
+		s.Add(check, finding.OK, "it takes writes only while enough replicas are there")
 	case has > 0:
 		s.Add(check, finding.Warning, "min-replicas-to-write is 0, and it has %s", term.Plural(has, "replica")).
 			Because("An old primary that wakes up after a failover goes on giving numbers that its successor gives too.").

@@ -16,15 +16,13 @@ const checkShared = "shared"
 // examineTogether is all checks that take several servers, of those that answer.
 func (d doctor) examineTogether(ctx context.Context, there []*patient, of int) []finding.Finding {
 	var adds []finding.Adds
-	var places []place
 	for _, p := range there {
 		adds = append(adds, p.adds)
-		places = append(places, p)
 	}
 	s := finding.Sheet{Findings: finding.ComparePrefixes(adds)}
 	if of > 1 {
 		known := sameData(there, &s)
-		checkSharing(ctx, places, known, d.settle, &s)
+		checkSharing(ctx, there, known, &s)
 	}
 	return s.Findings
 }
@@ -69,12 +67,14 @@ type place interface {
 	clear(ctx context.Context, nonce string) []finding.Finding
 }
 
-// lookAgain is how often a nonce is looked for.
-const lookAgain = 50 * time.Millisecond
+const (
+	settle    = time.Second           // within which what is written on one master would be seen on another
+	lookAgain = 50 * time.Millisecond // how often a nonce is looked for
+)
 
 // checkSharing leaves a nonce at each place and looks for it at all others, until settle has passed.
-func checkSharing(ctx context.Context, places []place, known pairs, settle time.Duration, s *finding.Sheet) {
-	left := make(map[string]place)
+func checkSharing[P place](ctx context.Context, places []P, known pairs, s *finding.Sheet) {
+	left := make(map[string]P)
 	for _, p := range places {
 		nonce := crand.Text()
 		err := p.leave(ctx, nonce)
