@@ -167,7 +167,7 @@ func (p *patient) lookAtAll(ctx context.Context, w *ward) (more bool, err error)
 		return false, err
 	}
 	looked := 0
-	for keys, err := range target.Keys(ctx, client, escapeGlob("{"+p.Namespace+"}/")+"*") {
+	for keys, err := range target.Keys(ctx, client, prefix.EscapeGlob("{"+p.Namespace+"}/")+"*") {
 		if err != nil || looked >= p.most {
 			return err == nil, err
 		}
@@ -196,9 +196,4 @@ func (w *ward) read(ctx context.Context, client redis.Cmdable, keys []string) er
 		w.look(key, ttls[i].Val(), values[i].Val(), err)
 	}
 	return nil
-}
-
-// escapeGlob has a pattern match text as it stands.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
