@@ -75,7 +75,7 @@ type page struct {
 	notes []string
 }
 
-func (s *page) name() string { return s.called }
+func (s *page) Label() string { return s.called }
 
 func (s *page) leave(_ context.Context, nonce string) error {
 	if s.err != nil {
