@@ -104,11 +104,8 @@ func (p *patient) priority(ctx context.Context, addr string) string {
 
 // parseReplica reads ip=127.0.0.1,port=6380,state=online,offset=42,lag=1.
 func parseReplica(line string) replica {
-	fields := make(map[string]string)
-	for part := range strings.SplitSeq(line, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		fields[name] = value
-	}
+	// All else that INFO says is written with these signs.
+	fields := target.ParseInfo(strings.NewReplacer(",", "\n", "=", ":").Replace(line))
 	seconds, _ := strconv.Atoi(fields["lag"]) // 0 where it is none: there is nothing to complain of
 	return replica{
 		addr:   net.JoinHostPort(fields["ip"], fields["port"]),

@@ -164,12 +164,11 @@ func isOurs(key string) bool {
 
 // withoutHashTag is a key of a cluster without the braces that choose its slot; no identifier has any.
 func withoutHashTag(key string) string {
-	head, rest, opened := strings.Cut(key, "{")
-	tag, tail, closed := strings.Cut(rest, "}")
-	if !opened || !closed {
-		return key
+	head, rest, _ := strings.Cut(key, "{")
+	if tag, tail, closed := strings.Cut(rest, "}"); closed {
+		return head + tag + tail
 	}
-	return head + tag + tail
+	return key
 }
 
 // looked says what was looked at.
