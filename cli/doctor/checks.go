@@ -14,7 +14,9 @@ import (
 // nodeCheck looks at one node, and notes what it finds on its sheet.
 type nodeCheck func(node, wanted, *finding.Sheet)
 
-var nodeChecks = []nodeCheck{checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities}
+var nodeChecks = []nodeCheck{
+	checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities,
+}
 
 const grantInfo = "Grant it to this user: ACL SETUSER … +info."
 

@@ -42,7 +42,8 @@ type scanned struct {
 
 func readScan(r *base.Reader, p plan.Plan) *fromScan {
 	p.Source = "--scan"
-	s := &fromScan{Plan: p, Pattern: r.String("scan"), Strip: r.String("strip"), Yes: r.Bool("yes"), greatest: make(map[string]plan.Row)}
+	s := &fromScan{Plan: p, Pattern: r.String("scan"), Strip: r.String("strip"), Yes: r.Bool("yes")}
+	s.greatest = make(map[string]plan.Row)
 	if s.Pattern == "" {
 		r.Failf("--scan is empty: it takes a pattern of keys, such as 'orders/*'")
 	}
@@ -156,7 +157,11 @@ func (s *fromScan) parse(key string) (prefix.ID, bool) {
 // isOurs reports whether a key is one of hilo's own, of any namespace: counters are no identifiers, although
 // {Raven}/HiLo/orders2 reads like one.
 func isOurs(key string) bool {
-	namespace, _, _ := strings.Cut(strings.TrimPrefix(key, "{"), "}")
+	rest, braced := strings.CutPrefix(key, "{")
+	if !braced {
+		return false
+	}
+	namespace, _, _ := strings.Cut(rest, "}")
 	keys := prefix.NewKeys(namespace)
 	return strings.HasPrefix(key, keys.HiLoPrefix()) || strings.HasPrefix(key, keys.IdentityPrefix()) ||
 		key == keys.ServerSide() || key == keys.Server()

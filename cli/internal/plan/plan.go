@@ -148,7 +148,8 @@ func (p *Plan) checkMixed(bad *Bad) {
 	}
 }
 
-// each has do work on some rows at a time. Where there is a bad, it notes the rows that cannot be done, and each goes on to the next.
+// each has do work on some rows at a time. What cannot be done ends it; where bad is given, that notes it and each goes on, as
+// long as the server is there.
 func (p *Plan) each(ctx context.Context, what string, bad *Bad, do func([]allocator.State) []allocator.Imported) (Changes, error) {
 	b := term.NewBar(p.Stderr, what, len(p.Rows))
 	defer b.Clear()
