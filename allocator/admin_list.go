@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // scanCount is how many keys the server looks at per step of a scan.
@@ -44,7 +45,7 @@ func (m *Admin) all(ctx context.Context, s storage) iter.Seq2[State, error] {
 		seen := make(map[string]bool) // SCAN may give a key twice
 		var cursor uint64
 		for {
-			keys, next, err := client.Scan(ctx, cursor, escapeGlob(s.prefix)+m.filter, scanCount).Result()
+			keys, next, err := client.Scan(ctx, cursor, prefix.EscapeGlob(s.prefix)+m.filter, scanCount).Result()
 			if err != nil {
 				yield(State{Kind: s.kind}, adminError(ctx, s.prefix+"*", err))
 				return
@@ -93,11 +94,6 @@ func (m *Admin) primary(ctx context.Context) (redis.Cmdable, error) {
 		return cluster.MasterForKey(ctx, m.keys.Server())
 	}
 	return m.client, nil
-}
-
-// escapeGlob has a pattern match text as it stands.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
 
 // States gives all counters of the namespace, of all kinds: those of collections, those of identities, and the

@@ -35,8 +35,8 @@ func NewKeys(namespace string) Keys {
 func (k Keys) HiLo(collection string) string { return k.hilo + Fold(collection) }
 
 // HiLoPrefix is what the keys of all collections begin with; the folded name
-// follows. A namespace may hold "*", "?", "[" and "\": escape the prefix before
-// it becomes a MATCH pattern of SCAN.
+// follows. A namespace may hold "*", "?", "[" and "\": put the prefix
+// through [EscapeGlob] before it becomes a MATCH pattern of SCAN.
 func (k Keys) HiLoPrefix() string { return k.hilo }
 
 // Identity is the key of an identity.
@@ -51,6 +51,11 @@ func (k Keys) ServerSide() string { return k.serverSide }
 
 // Server is the key of the server's own prefix and tag, see [Server].
 func (k Keys) Server() string { return k.server }
+
+// EscapeGlob has a MATCH pattern of Redis match text as it stands.
+func EscapeGlob(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
+}
 
 // Fold is name without letter case, as it stands in keys: two names have the same
 // fold exactly when [strings.EqualFold] holds of them, whatever the locale. Each

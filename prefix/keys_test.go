@@ -18,6 +18,7 @@ func TestKeysAreNamedAsTheContractSays(t *testing.T) {
 		{"all identities", keys.IdentityPrefix(), "{Raven}/Identities/"},
 		{"server-side identifiers", keys.ServerSide(), "{Raven}/ServerSide"},
 		{"the server's prefix and tag", keys.Server(), "{Raven}/ServerPrefixForHilo"},
+		{"a pattern that matches a text alone", prefix.EscapeGlob(`{a*b?[c]\d}/`), `{a\*b\?\[c\]\\d}/`},
 		{"a namespace keeps its spelling", prefix.NewKeys("Shop/EU").HiLo("X"), "{Shop/EU}/HiLo/x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

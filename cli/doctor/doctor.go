@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
@@ -25,8 +24,7 @@ import (
 type doctor struct {
 	base.Session
 	servers target.Servers
-	settle  time.Duration // within which what is written on one master would be seen on another
-	most    int           // keys that are looked at on one server
+	most    int // keys that are looked at on one server
 }
 
 // diagnosis is what it shows.
@@ -68,24 +66,23 @@ permitted INFO serves; where neither is, a finding says unknown.
 		Flags: base.ServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			return doctor{Session: r.Session(), servers: r.Servers(), settle: time.Second, most: 10_000_000}
+			return doctor{Session: r.Session(), servers: r.Servers(), most: 10_000_000}
 		}),
 	})
 }
 
 func (d doctor) Run(ctx context.Context) error {
 	return d.servers.Use(ctx, d.Timeout, func(o target.Opened) error {
-		for _, client := range o.Clients {
-			client.AddHook(base.StepLimit(o.Attempt(o.Timeout)))
+		shown := diagnosis{Namespace: d.Namespace}
+		for i, t := range o.Targets {
+			o.Clients[i].AddHook(base.StepLimit(o.Attempt(o.Timeout)))
+			shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})
 		}
 		all, err := d.examine(ctx, o)
 		if err != nil {
 			return err
 		}
-		shown := diagnosis{Namespace: d.Namespace, All: finding.Of(all)}
-		for _, t := range o.Targets {
-			shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})
-		}
+		shown.All = finding.Of(all)
 		return cmp.Or(d.Show(shown, func() error { return shown.Print(d.Stdout) }), shown.Verdict())
 	})
 }
@@ -104,11 +101,11 @@ type patient struct {
 
 // examine is all checks of one server alone.
 func (p *patient) examine(ctx context.Context) {
-	want := wanted{p.servers.Durability, p.servers.RequireSeeded, p.servers.RequirePrefix, p.adds.Adds}
+	want := wanted{p.servers, p.adds.Adds}
 	serves := true
 	for _, n := range p.nodes {
 		sheet := finding.Sheet{Server: n.name}
-		for _, check := range nodeChecks() {
+		for _, check := range nodeChecks {
 			check(n, want, &sheet)
 		}
 		p.Findings = append(p.Findings, sheet.Findings...)
@@ -126,7 +123,6 @@ func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding
 	var all []finding.Finding
 	var there []*patient
 	away := make(map[string]error)
-	var last error
 	for i, t := range o.Targets {
 		p := &patient{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i]}
 		if err := p.admit(ctx); err == nil {
@@ -135,7 +131,7 @@ func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding
 		} else if ctx.Err() != nil {
 			return nil, ctx.Err()
 		} else {
-			away[t.Name], last = err, err
+			away[t.Name] = err
 			what, remedy := t.Diagnose(err, o.Timeout)
 			p.Add("reach", finding.Fault, "%s", what).Because("Nothing else is known of it.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])
 		}
@@ -145,7 +141,7 @@ func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding
 	case len(there) > 0:
 		return append(all, d.examineTogether(ctx, there, len(o.Targets))...), ctx.Err()
 	case len(o.Targets) == 1: // its error is made a sentence of by use
-		return nil, last
+		return nil, away[o.Targets[0].Name]
 	}
-	return nil, &exit.Error{Code: exit.Unavailable, Text: o.Blame(away), Cause: last}
+	return nil, &exit.Error{Code: exit.Unavailable, Text: o.Blame(away)}
 }

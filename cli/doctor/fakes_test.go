@@ -75,7 +75,7 @@ type page struct {
 	notes []string
 }
 
-func (s *page) name() string { return s.called }
+func (s *page) Label() string { return s.called }
 
 func (s *page) leave(_ context.Context, nonce string) error {
 	if s.err != nil {
@@ -132,7 +132,7 @@ func TestMastersThatShareAreFound(t *testing.T) {
 					b.on = append(b.on, a)
 				}
 				share := func(places []place, known pairs) []finding.Finding {
-					return found(func(s *finding.Sheet) { checkSharing(t.Context(), places, known, time.Second, s) })
+					return found(func(s *finding.Sheet) { checkSharing(t.Context(), places, known, s) })
 				}
 				all := finding.Of(share([]place{a, b, c}, nil))
 				if test.want == "" {
@@ -157,7 +157,7 @@ func TestAPlaceThatTakesNothingIsUnknown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := found(func(s *finding.Sheet) {
-			checkSharing(t.Context(), []place{&page{called: "a", err: errors.New("NOPERM")}, &page{called: "b"}}, nil, time.Second, s)
+			checkSharing(t.Context(), []place{&page{called: "a", err: errors.New("NOPERM")}, &page{called: "b"}}, nil, s)
 		})
 		if len(all) == 0 || all[0].Server != "a" || all[0].Level != finding.Unknown || !strings.Contains(all[0].What, "NOPERM") {
 			t.Errorf("%+v", all)

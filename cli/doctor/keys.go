@@ -56,9 +56,7 @@ func (s *sample) String() string {
 // fieldOrigin is what fields ends in; those before it hold numbers.
 const fieldOrigin = "Origin"
 
-func fields() []string {
-	return []string{"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", fieldOrigin}
-}
+var fields = []string{"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", fieldOrigin}
 
 // look looks at one key, which is hilo's or left alone; its TTL, below 0 where it has none; and the values of fields, or why
 // there are none.
@@ -81,7 +79,7 @@ func (w *ward) look(key string, ttl time.Duration, values []any, err error) {
 	if folded != key {
 		w.unread.addf("%s, read is %s", key, folded)
 	}
-	for i, field := range fields() {
+	for i, field := range fields {
 		switch text, ok := values[i].(string); {
 		case !ok:
 		case field != fieldOrigin && !isDecimal(text):
@@ -169,7 +167,7 @@ func (p *patient) lookAtAll(ctx context.Context, w *ward) (more bool, err error)
 		return false, err
 	}
 	looked := 0
-	for keys, err := range target.Keys(ctx, client, escapeGlob("{"+p.Namespace+"}/")+"*") {
+	for keys, err := range target.Keys(ctx, client, prefix.EscapeGlob("{"+p.Namespace+"}/")+"*") {
 		if err != nil || looked >= p.most {
 			return err == nil, err
 		}
@@ -186,7 +184,7 @@ func (w *ward) read(ctx context.Context, client redis.Cmdable, keys []string) er
 	ttls, values := make([]*redis.DurationCmd, len(keys)), make([]*redis.SliceCmd, len(keys))
 	_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
 		for i, key := range keys {
-			ttls[i], values[i] = p.PTTL(ctx, key), p.HMGet(ctx, key, fields()...)
+			ttls[i], values[i] = p.PTTL(ctx, key), p.HMGet(ctx, key, fields...)
 		}
 		return nil
 	})
@@ -198,9 +196,4 @@ func (w *ward) read(ctx context.Context, client redis.Cmdable, keys []string) er
 		w.look(key, ttls[i].Val(), values[i].Val(), err)
 	}
 	return nil
-}
-
-// escapeGlob has a pattern match text as it stands.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }

@@ -24,7 +24,7 @@ import (
 type node struct {
 	name     string            // for findings
 	info     map[string]string // what INFO says; nil: it is not permitted
-	config   map[string]string // what CONFIG says; nil: it is not permitted
+	config   map[string]string // what CONFIG says; empty: it is not permitted
 	replicas []replica
 }
 
@@ -38,10 +38,8 @@ type replica struct {
 
 // wanted is what the user's workers are going to ask for.
 type wanted struct {
-	durability    allocator.Durability
-	requireSeeded bool
-	requirePrefix bool
-	adds          prefix.Server // what the server has now
+	target.Servers
+	adds prefix.Server // what the server has now
 }
 
 // admit asks a server for its prefix, as every worker does, and for all that it says of itself. An error means that
@@ -71,15 +69,12 @@ func (p *patient) admit(ctx context.Context) error {
 
 // ask has a node describe itself.
 func (p *patient) ask(ctx context.Context, client redis.Cmdable, name string) node {
-	n := node{name: name}
+	n := node{name: name, config: make(map[string]string)}
 	if text, err := client.Info(ctx).Result(); err == nil {
 		n.info = target.ParseInfo(text)
 	}
 	for _, setting := range []string{"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write"} {
 		if got, err := client.ConfigGet(ctx, setting).Result(); err == nil {
-			if n.config == nil {
-				n.config = make(map[string]string)
-			}
 			maps.Copy(n.config, got)
 		}
 	}
@@ -109,11 +104,8 @@ func (p *patient) priority(ctx context.Context, addr string) string {
 
 // parseReplica reads ip=127.0.0.1,port=6380,state=online,offset=42,lag=1.
 func parseReplica(line string) replica {
-	fields := make(map[string]string)
-	for part := range strings.SplitSeq(line, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		fields[name] = value
-	}
+	// All else that INFO says is written with these signs.
+	fields := target.ParseInfo(strings.NewReplacer(",", "\n", "=", ":").Replace(line))
 	seconds, _ := strconv.Atoi(fields["lag"]) // 0 where it is none: there is nothing to complain of
 	return replica{
 		addr:   net.JoinHostPort(fields["ip"], fields["port"]),

@@ -24,7 +24,7 @@ func TestNodeChecks(t *testing.T) {
 	well := replica{addr: "r:1", online: true, priority: "100"}
 	never := replica{addr: "r:2", online: true, priority: "0"}
 	durable := func(replicas int, fsync bool, timeout time.Duration) wanted {
-		return wanted{durability: allocator.Durability{Replicas: replicas, Fsync: fsync, Timeout: timeout}}
+		return wanted{Servers: target.Servers{Durability: allocator.Durability{Replicas: replicas, Fsync: fsync, Timeout: timeout}}}
 	}
 	tests := []struct {
 		name  string
@@ -86,7 +86,7 @@ func TestNodeChecks(t *testing.T) {
 		},
 		{"nothing kept", checkPersistence, node{config: facts{"appendonly": "no", "save": ""}}, wanted{}, finding.Fault, "it keeps nothing: no AOF, no snapshots"},
 		{
-			"nothing kept, and seeds required", checkPersistence, node{config: facts{"appendonly": "no", "save": ""}}, wanted{requireSeeded: true},
+			"nothing kept, and seeds required", checkPersistence, node{config: facts{"appendonly": "no", "save": ""}}, wanted{Servers: target.Servers{RequireSeeded: true}},
 			finding.Warning, "it keeps nothing: no AOF, no snapshots",
 		},
 		{

@@ -55,7 +55,7 @@ func (r *rows) csv(content []byte) {
 	for {
 		record, err := in.Read()
 		if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
-			r.bad.Addf(wrong.Line, "%v", wrong.Err)
+			r.bad.Add(wrong.Line, wrong.Err)
 		}
 		if err != nil {
 			return
@@ -64,12 +64,12 @@ func (r *rows) csv(content []byte) {
 		switch {
 		case header == nil:
 			if err := readHeader(record); err != nil {
-				r.bad.Addf(line, "%v", err)
+				r.bad.Add(line, err)
 				return
 			}
 			header = record
 		case len(record) != len(header):
-			r.bad.Addf(line, "%d values, where the header has %d", len(record), len(header))
+			r.bad.Add(line, fmt.Errorf("%d values, where the header has %d", len(record), len(header)))
 		default:
 			cells := make(map[string]string)
 			for i, column := range header {
@@ -107,7 +107,7 @@ func (r *rows) json(content []byte) {
 			Kind       string          `json:"kind"`
 		}
 		if err := plan.Unmarshal(text, &fields); err != nil {
-			r.bad.Addf(line, "%v", err)
+			r.bad.Add(line, err)
 			continue
 		}
 		r.add(line, fields.Collection, strings.Trim(string(fields.Max), `"`), fields.Kind)
@@ -130,7 +130,7 @@ func (r *rows) add(line int, name, max, kind string) {
 		}
 	}
 	if err != nil {
-		r.bad.Addf(line, "%s", exit.Plain(err))
+		r.bad.Add(line, err)
 		return
 	}
 	r.read = append(r.read, row)

@@ -13,28 +13,11 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/plan"
-	"github.com/hilo-id/hilo/cli/internal/target"
 )
-
-// raising is what all ways to seed have in common.
-type raising struct {
-	base.Session
-	target target.Target
-	DryRun bool
-}
-
-func (s raising) raise(ctx context.Context, source string, rows []plan.Row) error {
-	p := plan.Plan{Session: s.Session, Source: source, Rows: rows}
-	done, err := p.Raise(ctx, s.target, s.DryRun, nil, nil)
-	if err != nil {
-		return err
-	}
-	return done.Show(s.Session)
-}
 
 // seed raises a counter, or sets it.
 type seed struct {
-	raising
+	plan.Plan
 	identity bool // and no collection
 	Name     string
 	Max      int64 // of an identity the value
@@ -90,16 +73,16 @@ counted and left out.`,
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing", DisableDefaultText: true},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			s := raising{r.Session(), r.Target(), r.Bool("dry-run")}
+			p := plan.Plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
 			switch {
 			case r.IsSet("file"):
 				together(r, "file")
-				return fromFile{s, r.String("file")}
+				return fromFile{p, r.String("file")}
 			case r.IsSet("scan"):
 				together(r, "scan", "strip", "kind", "yes")
-				return readScan(r, s)
+				return readScan(r, p)
 			}
-			return readSeed(r, s)
+			return readSeed(r, p)
 		}),
 	})
 }
@@ -114,8 +97,8 @@ func together(r *base.Reader, way string, others ...string) {
 	}
 }
 
-func readSeed(r *base.Reader, way raising) seed {
-	s := seed{raising: way, Name: r.Collection(way.Separator), Force: r.Bool("force")}
+func readSeed(r *base.Reader, p plan.Plan) seed {
+	s := seed{Plan: p, Name: r.Collection(p.Separator), Force: r.Bool("force")}
 	for _, name := range []string{"strip", "kind", "yes"} {
 		if r.IsSet(name) {
 			r.Failf("%s goes with --scan only; %s", base.Dashed(name), r.Help())
@@ -135,14 +118,15 @@ func readSeed(r *base.Reader, way raising) seed {
 func (s seed) Run(ctx context.Context) error {
 	if s.DryRun {
 		one := plan.Row{State: allocator.State{Kind: allocator.KindHiLo, Counter: allocator.Counter{Name: s.Name, Max: s.Max}}}
-		return s.raise(ctx, "--max", []plan.Row{one})
+		s.Source, s.Rows = "--max", []plan.Row{one}
+		return s.Plan.Run(ctx)
 	}
 	set, field := (*allocator.Admin).Seed, "Max"
 	if s.identity {
 		set, field = (*allocator.Admin).SeedIdentity, "Value"
 	}
 	var now int64
-	err := s.Administer(ctx, s.target, func(m *allocator.Admin) (err error) {
+	err := s.Administer(ctx, s.Target, func(m *allocator.Admin) (err error) {
 		now, err = set(m, ctx, s.Name, s.Max, s.Force)
 		return err
 	})
@@ -161,7 +145,7 @@ func (s seed) Run(ctx context.Context) error {
 
 // fromFile raises the counters of a file.
 type fromFile struct {
-	raising
+	plan.Plan
 	File string
 }
 
@@ -174,7 +158,8 @@ func (s fromFile) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.raise(ctx, name, plan.Merge(rows))
+	s.Source, s.Rows = name, plan.Merge(rows)
+	return s.Plan.Run(ctx)
 }
 
 type seededIdentity struct {
@@ -202,7 +187,7 @@ lowered, and values that are in use may be given again.`,
 			&cli.BoolFlag{Name: "force", Usage: "lower the identity too", DisableDefaultText: true},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			s := seed{raising: raising{Session: r.Session(), target: r.Target()}, identity: true, Force: r.Bool("force")}
+			s := seed{Plan: plan.Plan{Session: r.Session(), Target: r.Target()}, identity: true, Force: r.Bool("force")}
 			s.Name = r.Identity(s.Separator)
 			if !r.IsSet("value") {
 				r.Failf("%s needs --value N, the greatest value that is taken: %s", r.Command.HelpName, r.Command.UsageText)

@@ -21,11 +21,15 @@ import (
 
 // fromScan raises counters to the greatest numbers that keys show.
 type fromScan struct {
-	raising
+	plan.Plan
 	Pattern string
 	Strip   string
 	Kind    allocator.Kind
 	Yes     bool
+
+	found    scanned
+	greatest map[string]plan.Row // by folded collection
+	example  string              // of a key that is no identifier
 }
 
 // scanned is what comes of it, as JSON has it.
@@ -36,8 +40,10 @@ type scanned struct {
 	plan.Changes
 }
 
-func readScan(r *base.Reader, way raising) fromScan {
-	s := fromScan{raising: way, Pattern: r.String("scan"), Strip: r.String("strip"), Yes: r.Bool("yes")}
+func readScan(r *base.Reader, p plan.Plan) *fromScan {
+	p.Source = "--scan"
+	s := &fromScan{Plan: p, Pattern: r.String("scan"), Strip: r.String("strip"), Yes: r.Bool("yes")}
+	s.greatest = make(map[string]plan.Row)
 	if s.Pattern == "" {
 		r.Failf("--scan is empty: it takes a pattern of keys, such as 'orders/*'")
 	}
@@ -46,30 +52,29 @@ func readScan(r *base.Reader, way raising) fromScan {
 }
 
 // Run scans, shows what it found, and writes when that is agreed to.
-func (s fromScan) Run(ctx context.Context) error {
+func (s *fromScan) Run(ctx context.Context) error {
 	if !s.Yes && !s.DryRun && !s.Interactive() {
 		return &exit.Error{Code: exit.Failed, Text: "there is no terminal to ask at before anything is written: " +
 			"give --yes, or --dry-run to see what would be"}
 	}
-	found := &numbersFound{fromScan: s, greatest: make(map[string]plan.Row)}
-	p := plan.Plan{Session: s.Session, Source: "--scan"}
-	done, err := p.Raise(ctx, s.target, s.DryRun, func(client redis.UniversalClient, _ *allocator.Admin) error {
-		if err := found.scan(ctx, client); err != nil {
+	done, err := s.Raise(ctx, func(client redis.UniversalClient, _ *allocator.Admin) error {
+		if err := s.scan(ctx, client); err != nil {
 			return exit.OfRedis(err)
 		}
-		p.Rows = slices.SortedFunc(maps.Values(found.greatest), func(a, b plan.Row) int {
+		s.Rows = slices.SortedFunc(maps.Values(s.greatest), func(a, b plan.Row) int {
 			return strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name))
 		})
 		return nil
-	}, func(_ *allocator.Admin, would plan.Changes) error { return s.agree(ctx, found, would) })
+	}, func(_ *allocator.Admin, would plan.Changes) error { return s.agree(ctx, would) })
 	if err != nil {
 		return err
 	}
 	if s.JSON {
-		return s.WriteJSON(scanned{found.scanned, found.matched, found.leftOut(), done})
+		s.found.Changes = done
+		return s.WriteJSON(s.found)
 	}
 	if s.DryRun {
-		if err := s.Printf("%s\n", found); err != nil {
+		if err := s.Printf("%s\n", s.looked()); err != nil {
 			return err
 		}
 	}
@@ -77,13 +82,13 @@ func (s fromScan) Run(ctx context.Context) error {
 }
 
 // agree shows on stderr what would be written and asks. No answer is needed where nothing would change.
-func (s fromScan) agree(ctx context.Context, found *numbersFound, would plan.Changes) error {
+func (s *fromScan) agree(ctx context.Context, would plan.Changes) error {
 	if s.Yes || would.New+would.Raised == 0 {
 		return nil
 	}
 	onStderr := s.Session
 	onStderr.Stdout = s.Stderr
-	if err := cmp.Or(onStderr.Printf("%s\n", found), onStderr.WriteTable(would.Table())); err != nil {
+	if err := cmp.Or(onStderr.Printf("%s\n", s.looked()), onStderr.WriteTable(would.Table())); err != nil {
 		return err
 	}
 	agreed, err := s.Confirm(ctx, fmt.Sprintf("Raise %s?", term.Plural(would.New+would.Raised, "counter")))
@@ -93,16 +98,8 @@ func (s fromScan) agree(ctx context.Context, found *numbersFound, would plan.Cha
 	return err
 }
 
-// numbersFound are the greatest numbers among some keys.
-type numbersFound struct {
-	fromScan
-	greatest                      map[string]plan.Row // by folded collection
-	scanned, matched, identifiers int64
-	example                       string // of a key that is no identifier
-}
-
 // scan looks at all keys: of a cluster, at those of all primaries.
-func (f *numbersFound) scan(ctx context.Context, client redis.UniversalClient) error {
+func (s *fromScan) scan(ctx context.Context, client redis.UniversalClient) error {
 	nodes, err := target.Primaries(ctx, client)
 	if err != nil {
 		return err
@@ -112,17 +109,17 @@ func (f *numbersFound) scan(ctx context.Context, client redis.UniversalClient) e
 		if err != nil {
 			return err
 		}
-		f.scanned += size
+		s.found.Scanned += size
 	}
-	b := term.NewBar(f.Stderr, "scanning", int(f.scanned))
+	b := term.NewBar(s.Stderr, "scanning", int(s.found.Scanned))
 	defer b.Clear()
 	for _, node := range nodes {
-		for keys, err := range target.Keys(ctx, node, f.Pattern) {
+		for keys, err := range target.Keys(ctx, node, s.Pattern) {
 			if err != nil {
 				return err
 			}
 			for _, key := range keys {
-				f.key(key)
+				s.key(key)
 			}
 			b.Add(target.KeysAtOnce)
 		}
@@ -130,63 +127,61 @@ func (f *numbersFound) scan(ctx context.Context, client redis.UniversalClient) e
 	return nil
 }
 
-func (f *numbersFound) leftOut() int64 { return f.matched - f.identifiers }
-
-func (f *numbersFound) key(key string) {
-	f.matched++
-	id, ok := f.parse(key)
+func (s *fromScan) key(key string) {
+	s.found.Matched++
+	id, ok := s.parse(key)
 	if !ok {
-		f.example = cmp.Or(f.example, key)
+		s.found.LeftOut++
+		s.example = cmp.Or(s.example, key)
 		return
 	}
-	f.identifiers++
 	name := prefix.Fold(id.Collection)
-	r := f.greatest[name]
+	r := s.greatest[name]
 	if r.Name == "" || r.Name > id.Collection {
 		r.Name = id.Collection // SCAN has no order, and what is found is to have one spelling
 	}
-	r.Kind, r.Max = f.Kind, max(r.Max, id.Number)
-	f.greatest[name] = r
+	r.Kind, r.Max = s.Kind, max(r.Max, id.Number)
+	s.greatest[name] = r
 }
 
 // parse reads a key as an identifier.
-func (f *numbersFound) parse(key string) (prefix.ID, bool) {
-	text, ok := strings.CutPrefix(key, f.Strip)
+func (s *fromScan) parse(key string) (prefix.ID, bool) {
+	text, ok := strings.CutPrefix(key, s.Strip)
 	if !ok || isOurs(key) {
 		return prefix.ID{}, false
 	}
-	id, err := prefix.Parse(withoutHashTag(text), f.Separator)
-	return id, err == nil && (f.Kind != allocator.KindIdentity || id.ServerPrefix == "" && id.NodeTag == "")
+	id, err := prefix.Parse(withoutHashTag(text), s.Separator)
+	return id, err == nil && (s.Kind != allocator.KindIdentity || id.ServerPrefix == "" && id.NodeTag == "")
 }
 
 // isOurs reports whether a key is one of hilo's own, of any namespace: counters are no identifiers, although
 // {Raven}/HiLo/orders2 reads like one.
 func isOurs(key string) bool {
-	namespace, rest, ok := strings.Cut(strings.TrimPrefix(key, "{"), "}")
-	if !ok || key[0] != '{' {
+	rest, braced := strings.CutPrefix(key, "{")
+	if !braced {
 		return false
 	}
+	namespace, _, _ := strings.Cut(rest, "}")
 	keys := prefix.NewKeys(namespace)
-	ours := "{" + namespace + "}" + rest
-	return strings.HasPrefix(ours, keys.HiLoPrefix()) || strings.HasPrefix(ours, keys.IdentityPrefix()) ||
-		ours == keys.ServerSide() || ours == keys.Server()
+	return strings.HasPrefix(key, keys.HiLoPrefix()) || strings.HasPrefix(key, keys.IdentityPrefix()) ||
+		key == keys.ServerSide() || key == keys.Server()
 }
 
 // withoutHashTag is a key of a cluster without the braces that choose its slot; no identifier has any.
 func withoutHashTag(key string) string {
-	head, rest, opened := strings.Cut(key, "{")
-	tag, tail, closed := strings.Cut(rest, "}")
-	if !opened || !closed {
-		return key
+	head, rest, _ := strings.Cut(key, "{")
+	if tag, tail, closed := strings.Cut(rest, "}"); closed {
+		return head + tag + tail
 	}
-	return head + tag + tail
+	return key
 }
 
-// String says what was looked at.
-func (f *numbersFound) String() string {
-	text := fmt.Sprintf("%d of %d keys match, %d of them identifiers", f.matched, f.scanned, f.identifiers)
-	if f.leftOut() > 0 {
-		text += fmt.Sprintf("; left out: %d, %.64q among them", f.leftOut(), f.example)
+// looked says what was looked at.
+func (s *fromScan) looked() string {
+	f := s.found
+	text := fmt.Sprintf("%d of %d keys match, %d of them identifiers", f.Matched, f.Scanned, f.Matched-f.LeftOut)
+	if f.LeftOut > 0 {
+		text += fmt.Sprintf("; left out: %d, %.64q among them", f.LeftOut, s.example)
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -12,7 +13,6 @@ import (
 
 // file is an export as it was read.
 type file struct {
-	name      string // for errors
 	separator string
 	namespace string
 	server    prefix.Server
@@ -24,25 +24,23 @@ type file struct {
 
 // readExport reads an export, or says what is wrong with its lines.
 func readExport(name, separator string, content []byte) (file, error) {
-	f := file{name: name, separator: separator, seen: make(map[string]int)}
+	f := file{separator: separator, seen: make(map[string]int)}
 	bad := &plan.Bad{File: name, Code: exit.Usage}
-	last := 0
+	if len(bytes.TrimSpace(content)) == 0 {
+		return f, exit.Usagef("%s is empty: nothing was written", name)
+	}
 	for line, text := range plan.JsonLines(content) {
-		last = line
 		var l record
 		err := plan.Unmarshal(text, &l)
 		if err == nil {
 			err = f.add(line, l)
 		}
 		if err != nil {
-			bad.Addf(line, "%s", exit.Plain(err))
+			bad.Add(line, err)
 			if f.namespace == "" {
 				break // it is no export, and all other lines would be wrong too
 			}
 		}
-	}
-	if last == 0 {
-		return f, exit.Usagef("%s is empty: nothing was written", name)
 	}
 	return f, bad.Failure()
 }

@@ -11,21 +11,18 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/plan"
-	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
 // importing raises counters to what an export says.
 type importing struct {
-	base.Session
-	target        target.Target
+	plan.Plan
 	File          string
 	FromNamespace string // that the file may be of, beside the one to write to
 	Prefix        string // prefixKeep, prefixTake, or "": refuse another one
 	Margin        int64
 	Partial       bool
-	DryRun        bool
 }
 
 // The values of --prefix.
@@ -76,8 +73,8 @@ what was given since.`,
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := importing{
-				Session: r.Session(), target: r.Target(), File: "-", FromNamespace: r.String("from-namespace"),
-				Partial: r.Bool("partial"), DryRun: r.Bool("dry-run"),
+				Plan: plan.Plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")},
+				File: "-", FromNamespace: r.String("from-namespace"), Partial: r.Bool("partial"),
 			}
 			if r.Args().Present() {
 				i.File = r.Arguments("FILE")[0]
@@ -100,27 +97,26 @@ func (i importing) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	i.Source = name
 	if err := i.fits(file); err != nil {
 		return err
 	}
-	p := plan.Plan{Session: i.Session, Source: name, Rows: i.raised(file)}
-	var shown imported
-	shown.Changes, err = p.Raise(ctx, i.target, i.DryRun, func(_ redis.UniversalClient, m *allocator.Admin) (err error) {
-		before := p.Server
-		p.Server, err = i.choose(ctx, m, before, file)
-		shown.Prefix, shown.Tag, shown.Identities = p.Server.ServerPrefix, p.Server.NodeTag, p.Server.Identities
-		shown.PrefixSet = p.Server != before
+	i.Rows = i.raised(file)
+	var before prefix.Server
+	done, err := i.Raise(ctx, func(_ redis.UniversalClient, m *allocator.Admin) (err error) {
+		before = i.Server
+		i.Server, err = i.choose(ctx, m, before, file)
 		return err
 	}, func(m *allocator.Admin, _ plan.Changes) error {
-		if !shown.PrefixSet {
+		if i.Server == before {
 			return nil
 		}
-		return m.SetServerPrefix(ctx, p.Server) // first: without it, a name may not be of both kinds
+		return m.SetServerPrefix(ctx, i.Server) // first: without it, a name may not be of both kinds
 	})
 	if err != nil {
 		return err
 	}
-	return i.show(shown)
+	return i.show(imported{i.Server.ServerPrefix, i.Server.NodeTag, i.Server.Identities, i.Server != before, done})
 }
 
 func (i importing) show(shown imported) error {
@@ -145,13 +141,13 @@ func (i importing) show(shown imported) error {
 func (i importing) fits(file file) error {
 	switch {
 	case i.FromNamespace != "" && file.namespace != i.FromNamespace:
-		return exit.Refusedf("%s is of the namespace %s and not of %s, as --from-namespace says: nothing was written", file.name, file.namespace, i.FromNamespace)
+		return exit.Refusedf("%s is of the namespace %s and not of %s, as --from-namespace says: nothing was written", i.Source, file.namespace, i.FromNamespace)
 	case i.FromNamespace == "" && file.namespace != i.Namespace:
 		return exit.Refusedf("%s is of the namespace %s, and --namespace is %s: nothing was written; name the same one, or say that "+
-			"it is meant with --from-namespace %[2]s", file.name, file.namespace, i.Namespace)
+			"it is meant with --from-namespace %[2]s", i.Source, file.namespace, i.Namespace)
 	case !file.whole && !i.Partial:
 		return exit.Refusedf("%s is not whole: nothing was written; its last line is to count its counters, and a counter that is "+
-			"missing would begin at 1; make it again, or say that it is meant with --partial", file.name)
+			"missing would begin at 1; make it again, or say that it is meant with --partial", i.Source)
 	}
 	return nil
 }

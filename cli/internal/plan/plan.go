@@ -25,9 +25,11 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Plan is a set of counters to raise: all are checked before the first is written.
+// Plan is a set of counters to raise on a server: all are checked before the first is written.
 type Plan struct {
 	base.Session
+	Target target.Target
+	DryRun bool   // nothing is written
 	Source string // what the counters are from, for errors
 	Rows   []Row
 	Server prefix.Server // what the server will add by then
@@ -56,14 +58,10 @@ const planAtOnce = 1000
 
 // Merge leaves one row per counter, the greatest: to raise a counter twice is to raise it to that.
 func Merge(rows []Row) []Row {
-	type counter struct {
-		kind allocator.Kind
-		name string
-	}
-	places := make(map[counter]int)
+	places := make(map[[2]string]int)
 	var merged []Row
 	for _, r := range rows {
-		key := counter{r.Kind, prefix.Fold(r.Name)}
+		key := [2]string{string(r.Kind), prefix.Fold(r.Name)}
 		place, found := places[key]
 		if !found {
 			places[key] = len(merged)
@@ -75,12 +73,12 @@ func Merge(rows []Row) []Row {
 	return merged
 }
 
-// Raise carries the plan out on a server. prepare, if there is one, may change the plan before it is checked; agree, if there is
-// one, is asked before the first counter is written. What was raised before an error stays raised, and the error says how much.
-func (p *Plan) Raise(ctx context.Context, t target.Target, dryRun bool, prepare func(redis.UniversalClient, *allocator.Admin) error,
+// Raise carries the plan out. prepare, if there is one, may change the plan before it is checked; agree, if there is one, is asked
+// before the first counter is written. What was raised before an error stays raised, and the error says how much.
+func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *allocator.Admin) error,
 	agree func(*allocator.Admin, Changes) error,
 ) (done Changes, err error) {
-	err = p.AdministerWith(ctx, t, func(client redis.UniversalClient, m *allocator.Admin) (err error) {
+	err = p.AdministerWith(ctx, p.Target, func(client redis.UniversalClient, m *allocator.Admin) (err error) {
 		if p.Server, err = m.ServerPrefix(ctx); err != nil {
 			return err
 		}
@@ -89,18 +87,15 @@ func (p *Plan) Raise(ctx context.Context, t target.Target, dryRun bool, prepare 
 				return err
 			}
 		}
-		would, err := p.check(ctx, m)
-		if err != nil || dryRun {
-			done = would
+		if done, err = p.check(ctx, m); err != nil || p.DryRun {
 			return err
 		}
 		if agree != nil {
-			if err := agree(m, would); err != nil {
+			if err := agree(m, done); err != nil {
 				return err
 			}
 		}
-		done, err = p.each(ctx, "writing", func(states []allocator.State) []allocator.Imported { return m.Import(ctx, states) },
-			func(_ Row, err error) error { return err })
+		done, err = p.each(ctx, "writing", nil, func(states []allocator.State) []allocator.Imported { return m.Import(ctx, states) })
 		return err
 	})
 	if written := len(done.Counters); err != nil && written > 0 && !done.DryRun {
@@ -114,20 +109,21 @@ func (p *Plan) Raise(ctx context.Context, t target.Target, dryRun bool, prepare 
 	return done, err
 }
 
+// Run raises all rows as they are, and shows what came of it.
+func (p *Plan) Run(ctx context.Context) error {
+	done, err := p.Raise(ctx, nil, nil)
+	if err != nil {
+		return err
+	}
+	return done.Show(p.Session)
+}
+
 // check says what would come of the plan, or why it cannot be carried out.
 func (p *Plan) check(ctx context.Context, m *allocator.Admin) (Changes, error) {
 	bad := &Bad{File: p.Source}
 	p.checkMixed(bad)
-	found, err := p.each(ctx, "checking", func(states []allocator.State) []allocator.Imported {
+	found, err := p.each(ctx, "checking", bad, func(states []allocator.State) []allocator.Imported {
 		return m.CheckImport(ctx, p.Server, states)
-	}, func(r Row, err error) error {
-		code := exit.Code(err)
-		if code == exit.Unavailable || ctx.Err() != nil {
-			return err
-		}
-		bad.Code = max(bad.Code, code)
-		bad.Addf(r.Line, "%s%s", exit.Plain(err), exit.Remedy(err))
-		return nil
 	})
 	found.DryRun = true
 	return found, cmp.Or(err, bad.Failure())
@@ -145,16 +141,16 @@ func (p *Plan) checkMixed(bad *Bad) {
 			continue
 		}
 		if other, there := first[name]; there && other.Kind != r.Kind {
-			bad.Code = exit.Refused
-			bad.Addf(r.Line, "%s is a collection and an identity (line %d): without a server prefix or node tag both give the same "+
-				"identifiers; name one otherwise, or set a prefix with hilo prefix set", r.Name, other.Line)
+			bad.Add(r.Line, exit.Refusedf("%s is a collection and an identity (line %d): without a server prefix or node tag both give "+
+				"the same identifiers; name one otherwise, or set a prefix with hilo prefix set", r.Name, other.Line))
 		}
 		first[name] = r
 	}
 }
 
-// each has do work on some rows at a time, and failed judge what could not be done.
-func (p *Plan) each(ctx context.Context, what string, do func([]allocator.State) []allocator.Imported, failed func(Row, error) error) (Changes, error) {
+// each has do work on some rows at a time. What cannot be done ends it; where bad is given, that notes it and each goes on, as
+// long as the server is there.
+func (p *Plan) each(ctx context.Context, what string, bad *Bad, do func([]allocator.State) []allocator.Imported) (Changes, error) {
 	b := term.NewBar(p.Stderr, what, len(p.Rows))
 	defer b.Clear()
 	all := Changes{Counters: make([]Change, 0, len(p.Rows))}
@@ -167,10 +163,13 @@ func (p *Plan) each(ctx context.Context, what string, do func([]allocator.State)
 			states[i] = r.State
 		}
 		for i, result := range do(states) {
-			if result.Err == nil {
+			switch err := result.Err; {
+			case err == nil:
 				all.add(states[i], result)
-			} else if err := failed(rows[i], result.Err); err != nil {
+			case bad == nil || exit.Code(err) == exit.Unavailable || ctx.Err() != nil:
 				return all, err
+			default:
+				bad.Add(rows[i].Line, err)
 			}
 		}
 		b.Add(len(rows))
@@ -290,7 +289,7 @@ func ReadKind(text string) (allocator.Kind, error) {
 // Bad are what is wrong with the lines of a file.
 type Bad struct {
 	File string
-	Code int // that the command ends with
+	Code int // that the command ends with, at least
 	rows []badRow
 }
 
@@ -299,13 +298,14 @@ type badRow struct {
 	text string
 }
 
-// Addf notes what is wrong with a line.
-func (b *Bad) Addf(line int, format string, values ...any) {
-	text := fmt.Sprintf(format, values...)
+// Add notes what is wrong with a line. Of several codes the greatest counts.
+func (b *Bad) Add(line int, err error) {
+	text := exit.Plain(err) + exit.Remedy(err)
 	if line > 0 {
 		text = fmt.Sprintf("line %d: %s", line, text)
 	}
 	b.rows = append(b.rows, badRow{line, text})
+	b.Code = max(b.Code, exit.Code(err))
 }
 
 // Failure says the first of them; nil: there is none.

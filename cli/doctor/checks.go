@@ -1,18 +1,21 @@
 package doctor
 
 import (
+	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
 // nodeCheck looks at one node, and notes what it finds on its sheet.
 type nodeCheck func(node, wanted, *finding.Sheet)
 
-func nodeChecks() []nodeCheck {
-	return []nodeCheck{checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities}
+var nodeChecks = []nodeCheck{
+	checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities,
 }
 
 const grantInfo = "Grant it to this user: ACL SETUSER … +info."
@@ -53,25 +56,19 @@ func (n node) version() (kind, version string) {
 	return "Redis", n.info["redis_version"]
 }
 
-// older compares the first two numbers of a version.
+// older compares the first two numbers of a version. One that does not begin with any is not older.
 func older(version string, major, minor int) bool {
-	parts := strings.SplitN(version+".0", ".", 3)
-	is, err := strconv.Atoi(parts[0])
-	if err != nil || is != major {
-		return err == nil && is < major
+	var isMajor, isMinor int
+	if read, _ := fmt.Sscanf(version, "%d.%d", &isMajor, &isMinor); read == 0 {
+		return false
 	}
-	is, err = strconv.Atoi(parts[1])
-	return err == nil && is < minor
+	return isMajor < major || isMajor == major && isMinor < minor
 }
 
 func checkEviction(n node, _ wanted, s *finding.Sheet) {
 	const check = "eviction"
-	policy, known := n.config["maxmemory-policy"]
-	if !known {
-		policy, known = n.info["maxmemory_policy"]
-	}
-	switch {
-	case !known:
+	switch policy := cmp.Or(n.config["maxmemory-policy"], n.info["maxmemory_policy"]); {
+	case policy == "":
 		s.Add(check, finding.Unknown, "its maxmemory-policy is not known: neither CONFIG nor INFO tells").
 			Because("A policy that evicts counters has their numbers given again.").Remedy("See to it that it is noeviction.")
 	case strings.HasPrefix(policy, "allkeys-"):
@@ -96,15 +93,9 @@ const slowestFsync = 3 * time.Second
 const turnOnAOF = "Turn it on: CONFIG SET appendonly yes, also in its configuration file."
 
 func checkPersistence(n node, want wanted, s *finding.Sheet) {
-	aof, known := n.config["appendonly"]
-	if !known {
-		var enabled string
-		if enabled, known = n.info["aof_enabled"]; enabled == "1" {
-			aof = "yes"
-		}
-	}
-	switch {
-	case !known:
+	byInfo := map[string]string{"0": "no", "1": "yes"}[n.info["aof_enabled"]]
+	switch aof := cmp.Or(n.config["appendonly"], byInfo); {
+	case aof == "":
 		s.Add(checkPersistent, finding.Unknown, "it is not known whether it keeps its data: neither CONFIG nor INFO tells").
 			Because("A server that comes back empty gives all numbers again, to workers that do not know better.").
 			Remedy("See to it that appendonly is yes.")
@@ -113,7 +104,7 @@ func checkPersistence(n node, want wanted, s *finding.Sheet) {
 		n.fsync(want, s)
 	default:
 		n.snapshots(want, s)
-		if want.durability.Fsync {
+		if want.Durability.Fsync {
 			s.Add(checkFsync, finding.Fault, "--fsync waits for an AOF, and there is none").
 				Because("No range would ever be confirmed.").Remedy(turnOnAOF)
 		}
@@ -144,15 +135,15 @@ func (n node) fsync(want wanted, s *finding.Sheet) {
 	const never = "No range would ever be confirmed."
 	kind, version := n.version()
 	switch sync := n.config["appendfsync"]; {
-	case !want.durability.Fsync:
+	case !want.Durability.Fsync:
 	case kind == "Redis" && version != "" && older(version, 7, 2):
 		s.Add(checkFsync, finding.Fault, "--fsync takes WAITAOF, and %s %s does not know it", kind, version).
 			Because(never).Remedy("Upgrade to Redis 7.2 or later, or to Valkey; or set appendfsync always and leave --fsync out.")
 	case sync == "no":
 		s.Add(checkFsync, finding.Fault, "--fsync waits for the disk, and appendfsync no never says when that is").
 			Because(never).Remedy("CONFIG SET appendfsync everysec, or always.")
-	case sync == "everysec" && want.durability.Timeout < slowestFsync:
-		s.Add(checkFsync, finding.Warning, "--fsync waits at most %v, and with appendfsync everysec it can take longer", want.durability.Timeout).
+	case sync == "everysec" && want.Durability.Timeout < slowestFsync:
+		s.Add(checkFsync, finding.Warning, "--fsync waits at most %v, and with appendfsync everysec it can take longer", want.Durability.Timeout).
 			Because("A range that is not confirmed in time is discarded, and nothing is given meanwhile.").
 			Remedy("Use --durable-timeout %v, or CONFIG SET appendfsync always.", slowestFsync)
 	default:
@@ -176,17 +167,101 @@ func (n node) snapshots(want wanted, s *finding.Sheet) {
 			Because("A restart loses all since the last one, more than the jump that follows may cover.").Remedy(turnOnAOF)
 	default:
 		level, why := finding.Fault, "After a restart counters begin at 1 again for workers that were restarted too."
-		if want.requireSeeded {
+		if want.RequireSeeded {
 			level, why = finding.Warning, "After a restart nothing is given until the counters are seeded again (--require-seeded)."
 		} else if len(n.replicas) > 0 {
 			level, why = finding.Warning, "It has replicas, so it takes the loss of all of them at once; and a primary that "+
 				"restarts before it is failed over empties them too."
 		}
 		s.Add(checkPersistent, level, "it keeps nothing: no AOF, no snapshots").Because(why).Remedy(turnOnAOF)
-		if !want.adds.IsZero() && !want.requirePrefix {
+		if !want.adds.IsZero() && !want.RequirePrefix {
 			s.Add(checkPersistent, finding.Warning, "its prefix is not kept either, and workers take it without one").
 				Because("A master that comes back empty has neither prefix nor tag, and a worker that knows it alone would be given bare numbers.").
 				Remedy("Give workers --require-prefix, or HILO_REQUIRE_PREFIX=true, and the doctor as well.")
 		}
+	}
+}
+
+// longestLag is how long a replica that is well may go unheard: it speaks every second.
+const longestLag = 10 * time.Second
+
+// checkReplicas compares what there is with what is to be waited for.
+func checkReplicas(n node, want wanted, s *finding.Sheet) {
+	const check = "replicas"
+	if n.info["role"] != "master" {
+		return
+	}
+	online := 0
+	for _, r := range n.replicas {
+		if !r.online {
+			s.Add(check, finding.Warning, "its replica %s is not in step yet, or no more", r.addr).
+				Because("It confirms nothing, and what it lacks is lost if it is promoted.").Remedy("See to that replica and its log.")
+			continue
+		}
+		online++
+		if r.lag > longestLag {
+			s.Add(check, finding.Warning, "its replica %s was last heard %v ago", r.addr, r.lag).
+				Because("It confirms nothing meanwhile, and what it lacks is lost if it is promoted.").Remedy("See to that replica and the network.")
+		}
+	}
+	switch asked, total := want.Durability.Replicas, len(n.replicas); {
+	case asked > online:
+		s.Add(check, finding.Fault, "--replicas %d, and it has %d that can confirm", asked, online).
+			Because("No range would ever be used.").Remedy("Add replicas, or ask for fewer.")
+	case total == 0:
+		s.Add(check, finding.Note, "it has no replicas, so there is no failover")
+	case asked == 0:
+		s.Add(check, finding.Note, "it has %s, and nothing waits for them", term.Plural(total, "replica")).
+			Because("A failover can lose the newest ranges: counters jump ahead then, past what was given in two minutes.").
+			Remedy("Where that is not enough, wait for all of them: --replicas %d.", total)
+	case asked < total:
+		s.Add(check, finding.Warning, "--replicas %d, and it has %d", asked, total).
+			Because("One that did not confirm may be promoted.").Remedy("Wait for all: --replicas %d.", total)
+	default:
+		s.Add(check, finding.OK, "--replicas %d, which is all of them", asked)
+	}
+}
+
+func checkMinReplicas(n node, _ wanted, s *finding.Sheet) {
+	const check = "min-replicas"
+	has := len(n.replicas)
+	least, _ := strconv.Atoi(n.config["min-replicas-to-write"]) // 0, too, where CONFIG is not permitted
+	_, set := n.info["min_slaves_good_slaves"]                  // it is there only where min-replicas-to-write is
+	switch {
+	case least > has:
+		s.Add(check, finding.Fault, "min-replicas-to-write is %d, and it has %s", least, term.Plural(has, "replica")).
+			Because("It takes no writes, so no identifier can be given from it.").Remedy("Add replicas, or lower min-replicas-to-write.")
+	case least > 0:
+		s.Add(check, finding.OK, "min-replicas-to-write is %d", least)
+	case has > 0 && set:
+		s.Add(check, finding.OK, "it takes writes only while enough replicas are there")
+	case has > 0:
+		s.Add(check, finding.Warning, "min-replicas-to-write is 0, and it has %s", term.Plural(has, "replica")).
+			Because("An old primary that wakes up after a failover goes on giving numbers that its successor gives too.").
+			Remedy("CONFIG SET min-replicas-to-write 1, also in its configuration file.")
+	}
+}
+
+func checkPriorities(n node, _ wanted, s *finding.Sheet) {
+	const check = "replica-priority"
+	at := make(map[string][]string) // replicas by their priority
+	for _, r := range n.replicas {
+		at[r.priority] = append(at[r.priority], r.addr)
+	}
+	never, unknown := at["0"], at[""]
+	if len(unknown) > 0 {
+		s.Add(check, finding.Unknown, "the priority of %s is not known: no answer from there", strings.Join(unknown, ", ")).
+			Because("A replica with replica-priority 0 is never promoted.")
+	}
+	switch {
+	case len(n.replicas) == 0:
+	case len(never) == len(n.replicas):
+		s.Add(check, finding.Warning, "replica-priority is 0 at each of its replicas").
+			Because("None can be promoted, so there is no failover.").Remedy("CONFIG SET replica-priority 100 at one that may become the primary.")
+	case len(never) > 0:
+		s.Add(check, finding.Note, "replica-priority is 0 at %s", strings.Join(never, ", ")).
+			Because("It is never promoted, but counts among those that --replicas waits for.")
+	case len(unknown) == 0:
+		s.Add(check, finding.OK, "each of its replicas may be promoted")
 	}
 }

@@ -1,0 +1,257 @@
+package doctor
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/finding"
+)
+
+const (
+	checkScripts  = "scripts"
+	checkExact    = "exactness"
+	checkGuard    = "guard"
+	checkDurable  = "durability"
+	checkShared   = "shared"
+	checkLeftover = "probe"
+)
+
+const (
+	leftFor   = time.Minute           // how long a key of the doctor's own stays at most where it could not be removed
+	settle    = time.Second           // within which what is written on one master would be seen on another
+	lookAgain = 50 * time.Millisecond // how often a nonce is looked for
+)
+
+// counting is what the scripts do to a counter.
+type counting interface {
+	// Raise brings the counter to max.
+	Raise(ctx context.Context, max int64) error
+	// Next takes a range, and tells whether scripts may use INFO.
+	Next(ctx context.Context, capacity int64) (got allocator.Range, guarded bool, err error)
+}
+
+// checkCounting counts where doubles no longer can, and at the end of int64. It reports whether
+// scripts may use INFO, and true where it could not find that out.
+func checkCounting(ctx context.Context, c counting, s *finding.Sheet) (guarded bool) {
+	probes := []struct{ max, capacity, low, high int64 }{
+		{1 << 53, 3, 1<<53 + 1, 1<<53 + 3},
+		{math.MaxInt64 - 3, 10, math.MaxInt64 - 2, math.MaxInt64},
+	}
+	for _, p := range probes {
+		var got allocator.Range
+		err := c.Raise(ctx, p.max)
+		if err == nil {
+			got, guarded, err = c.Next(ctx, p.capacity)
+		}
+		switch {
+		case errors.Is(err, allocator.ErrCorrupt): // the server's prefix, which is another check's
+			return true
+		case err != nil:
+			remedy := "See to what it says, and try again."
+			if redis.HasErrorPrefix(err, "NOPERM") {
+				remedy = "Grant this user +evalsha +eval +hmget +hset +hdel +exists +time on the keys of the namespace."
+			}
+			s.Add(checkScripts, finding.Fault, "a range could not be taken: %s", exit.Plain(err)).
+				Because("No identifier can be given from it.").Remedy("%s", remedy)
+			return true
+		case got.Low != p.low || got.High != p.high:
+			s.Add(checkExact, finding.Fault, "above %d it gives %d..%d, and should give %d..%d", p.max, got.Low, got.High, p.low, p.high).
+				Because("Numbers are given twice.").Remedy("Do not use this server.")
+			return true
+		}
+	}
+	s.Add(checkExact, finding.OK, "it counts exactly, past 2^53 and up to 2^63-1")
+	if guarded {
+		s.Add(checkGuard, finding.OK, "scripts may use INFO, so the guard is on")
+	} else {
+		s.Add(checkGuard, finding.Warning, "scripts may not use INFO").
+			Because("So the guard is off: after a restart or a failover that lost writes, workers that were not running give numbers again.").
+			Remedy(grantInfo)
+	}
+	return guarded
+}
+
+// checkConfirmed takes a range with the durability that is wanted. What else is wrong checkCounting has said.
+func checkConfirmed(ctx context.Context, c counting, s *finding.Sheet) {
+	switch _, _, err := c.Next(ctx, 1); {
+	case err == nil:
+		s.Add(checkDurable, finding.OK, "a range was confirmed as asked for")
+	case errors.Is(err, allocator.ErrNotDurable):
+		s.Add(checkDurable, finding.Fault, "a range was not confirmed: %s", exit.Plain(err)).
+			Because("It would be discarded, and no identifier given.").
+			Remedy("See to replicas and AOF, or ask for less with --replicas and --fsync.")
+	}
+}
+
+// own is a key of the doctor's own, in the namespace, where it has the rights that a worker has.
+func (d doctor) own(nonce string) string { return "{" + d.Namespace + "}/Doctor/" + nonce }
+
+// count counts on the server, at counters of its own, which it removes.
+func (p *patient) count(ctx context.Context) {
+	p.atProbe(ctx, allocator.Durability{}, func(c counting) { p.unguarded = !checkCounting(ctx, c, &p.Sheet) })
+	if want := p.servers.Durability; want.Replicas > 0 || want.Fsync {
+		p.atProbe(ctx, want, func(c counting) { checkConfirmed(ctx, c, &p.Sheet) })
+	}
+}
+
+func (p *patient) atProbe(ctx context.Context, durability allocator.Durability, check func(counting)) {
+	key := p.own(crand.Text())
+	check(p.admin.Probe(key, durability))
+	p.remove(ctx, key, "Max", "Name", "Ranges", "Lease", "Low", "Origin", "Epoch", "Minute", "Issued", "IssuedBefore", "Bare")
+}
+
+// remove removes a key of the doctor's own, by its fields where the user has no more rights than a worker needs.
+func (p *patient) remove(ctx context.Context, key string, fields ...string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Timeout)
+	defer cancel()
+	err := p.client.Del(ctx, key).Err()
+	if err != nil {
+		err = p.client.HDel(ctx, key, fields...).Err()
+	}
+	if err == nil {
+		return
+	}
+	if n, none := p.client.Exists(ctx, key).Result(); none == nil && n == 0 { // nothing was written
+		return
+	}
+	p.Add(checkLeftover, finding.Warning, "the key %s could not be removed: %s", key, exit.Plain(err)).
+		Because("It does no harm.").Remedy("DEL '%s'", key)
+}
+
+// examineTogether is all checks that take several servers, of those that answer.
+func (d doctor) examineTogether(ctx context.Context, there []*patient, of int) []finding.Finding {
+	var adds []finding.Adds
+	for _, p := range there {
+		adds = append(adds, p.adds)
+	}
+	s := finding.Sheet{Findings: finding.ComparePrefixes(adds)}
+	if of > 1 {
+		known := sameData(there, &s)
+		checkSharing(ctx, there, known, &s)
+	}
+	return s.Findings
+}
+
+// pairs are two servers each, by name, of which something is known.
+type pairs map[[2]string]bool
+
+// sameData finds servers that are one, by what INFO says of them.
+func sameData(patients []*patient, s *finding.Sheet) (known pairs) {
+	known = make(pairs)
+	for i, p := range patients {
+		for _, other := range patients[:i] {
+			switch {
+			case p.shares(other, "run_id"):
+				s.Add(checkShared, finding.Fault, "%s and %s are one server (same run_id)", other.Name, p.Name).
+					Because("There is nothing to go on at when it fails, and workers refuse it.").Remedy("Name each server once.")
+			case p.shares(other, "master_replid"):
+				s.Add(checkShared, finding.Fault, "%s and %s have the same data (same replication id)", other.Name, p.Name).
+					Because("One is a replica of the other, or was, and no second master. Workers refuse it.").
+					Remedy("Name masters that do not replicate from each other.")
+			default:
+				continue
+			}
+			known[[2]string{p.Name, other.Name}], known[[2]string{other.Name, p.Name}] = true, true
+		}
+	}
+	return known
+}
+
+// shares tells whether a node of each says the same of itself.
+func (p *patient) shares(other *patient, field string) bool {
+	return slices.ContainsFunc(p.nodes, func(a node) bool {
+		return a.info[field] != "" && slices.ContainsFunc(other.nodes, func(b node) bool { return b.info[field] == a.info[field] })
+	})
+}
+
+// place is where a nonce can be left.
+type place interface {
+	Label() string
+	leave(ctx context.Context, nonce string) error
+	sees(ctx context.Context, nonce string) bool
+	clear(ctx context.Context, nonce string) []finding.Finding
+}
+
+// checkSharing leaves a nonce at each place and looks for it at all others, until settle has passed.
+func checkSharing[P place](ctx context.Context, places []P, known pairs, s *finding.Sheet) {
+	left := make(map[string]P)
+	for _, p := range places {
+		nonce := crand.Text()
+		err := p.leave(ctx, nonce)
+		if err == nil {
+			left[nonce] = p
+			continue
+		}
+		s.Server = p.Label()
+		s.Add(checkShared, finding.Unknown, "nothing could be written to it that others might see: %s", exit.Plain(err)).
+			Because("Masters that replicate to each other give the same numbers, unless each has a namespace of its own.")
+		s.Server = ""
+	}
+	shared := make(pairs)
+	for deadline := time.Now().Add(settle); ; base.Sleep(ctx, lookAgain) {
+		for nonce, p := range left {
+			for _, other := range places {
+				pair := [2]string{p.Label(), other.Label()}
+				if pair[0] != pair[1] && !known[pair] && !shared[pair] && other.sees(ctx, nonce) {
+					shared[pair] = true
+				}
+			}
+		}
+		if ctx.Err() != nil || !time.Now().Before(deadline) {
+			break
+		}
+	}
+	for nonce, p := range left {
+		s.Findings = append(s.Findings, p.clear(ctx, nonce)...)
+	}
+	if len(shared)+len(known) == 0 && len(left) == len(places) && len(places) > 1 {
+		s.Add(checkShared, finding.OK, "what is written on one server comes up on no other")
+	}
+	for i, p := range places {
+		for _, other := range places[:i] {
+			a, b := other.Label(), p.Label()
+			what := "what is written on %s comes up on %s"
+			switch from, to := shared[[2]string{a, b}], shared[[2]string{b, a}]; {
+			case from && to:
+				what = "%s and %s see what is written on either: they replicate to each other, or are one"
+			case to:
+				a, b = b, a
+			case !from:
+				continue
+			}
+			s.Add(checkShared, finding.Fault, what, a, b).
+				Because("One overwrites the other's counters, and numbers are given twice.").
+				Remedy("Stop the replication, or give each a namespace of its own: allocator.Server.Namespace.")
+		}
+	}
+}
+
+const fieldNonce = "Nonce"
+
+func (p *patient) leave(ctx context.Context, nonce string) error {
+	err := p.client.HSet(ctx, p.own(nonce), fieldNonce, nonce).Err()
+	if err == nil {
+		p.client.PExpire(ctx, p.own(nonce), leftFor)
+	}
+	return err
+}
+
+func (p *patient) sees(ctx context.Context, nonce string) bool {
+	got, err := p.client.HMGet(ctx, p.own(nonce), fieldNonce).Result()
+	return err == nil && got[0] == nonce
+}
+
+func (p *patient) clear(ctx context.Context, nonce string) []finding.Finding {
+	p.Findings = nil // what was found before is in the report
+	p.remove(ctx, p.own(nonce), fieldNonce)
+	return p.Findings
+}
