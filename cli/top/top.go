@@ -110,7 +110,7 @@ func (t top) live(ctx context.Context) error {
 	defer cancel()
 	return t.open(ctx, func(lookers []*looker) error {
 		program := tea.NewProgram(newScreen(t),
-			tea.WithInput(t.Stdin), tea.WithOutput(t.Stdout), tea.WithoutSignalHandler())
+			tea.WithInput(t.Stdin), tea.WithOutput(t.Stdout), tea.WithEnvironment(t.environment()), tea.WithoutSignalHandler())
 		defer context.AfterFunc(ctx, program.Quit)()
 
 		var watching sync.WaitGroup
@@ -122,4 +122,17 @@ func (t top) live(ctx context.Context) error {
 		watching.Wait()
 		return exit.Written(err)
 	})
+}
+
+// environment is what tells what the terminal can do.
+func (t top) environment() []string {
+	var all []string
+	for _, name := range []string{
+		"TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM_PROGRAM", "TMUX", "STY", "SSH_TTY", "WT_SESSION",
+	} {
+		if value, ok := t.Lookup(name); ok {
+			all = append(all, name+"="+value)
+		}
+	}
+	return all
 }
