@@ -85,6 +85,11 @@ func TestIdentityRaisesOnlyWhatNobodyWasGiven(t *testing.T) {
 				t.Errorf("step %d: %d..%d, want %d..%d", i, got.Low, got.High, step.low, step.high)
 			}
 		}
+		r := identityRequest(0)
+		r.Raise, r.Limit = 4, 5
+		if got := mustIdentity(t, client, r); got.Low != 0 { // above the limit too it was given, and nothing is exhausted
+			t.Errorf("%+v", got)
+		}
 	})
 }
 

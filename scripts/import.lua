@@ -37,9 +37,9 @@ local stands = state[1] or '0'
 if above(wanted, stands) then stands = wanted end
 if bare and field == 'Max' and above(stands, given_bare) then given_bare = stands end
 local write = {'HSET', key, field, stands, 'Name', state[5] or name}
-for i, value in ipairs({stands, epoch, ranges, given_bare}) do
-  if i > 1 and above(value, state[i] or '0') then
-    write[#write + 1] = names[i]
+for i, value in ipairs({epoch, ranges, given_bare}) do
+  if above(value, state[i + 1] or '0') then
+    write[#write + 1] = names[i + 1]
     write[#write + 1] = value
   end
 end

@@ -147,13 +147,13 @@ if force and stood ~= wanted and
 end
 
 local stands = stood
-if force or stood == '' or above(wanted, stood) then stands = wanted end
+if force or above(wanted, stood) then stands = wanted end -- every decimal is above ''
 local write = {'HSET', key, field, stands, 'Name', state[4] or name}
 local function set(part, value)
   write[#write + 1] = part
   write[#write + 1] = value
 end
-if stood ~= '' and above(stood, stands) then
+if above(stood, stands) then
   set('Lowered', lesser(plus(state[3] or '0', '1'), LARGEST))
 end
 local replication = replication_id()
