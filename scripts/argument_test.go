@@ -1,13 +1,11 @@
 package scripts_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -36,11 +34,7 @@ func TestArgumentsThatAreNoneAreRefused(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		for _, v := range verbs {
-			source, err := os.ReadFile("protocol/" + v.verb + ".lua")
-			if err != nil {
-				t.Fatal(err)
-			}
-			script := redis.NewScript(string(source))
+			script := scripts.Verbs[slices.IndexFunc(scripts.Verbs, func(verb scripts.Verb) bool { return verb.Name == v.verb })].Script
 			run := func(args []string) error {
 				values := make([]any, len(args))
 				for i, arg := range args {

@@ -137,6 +137,11 @@ func TestIdentityRefusesABareThatIsNoNumber(t *testing.T) {
 		if _, err := scripts.Identity(t.Context(), client, identityKeys, identityRequest(1)); !errors.Is(err, scripts.ErrCorrupt) {
 			t.Error(err)
 		}
+		client.Del(t.Context(), keys.Counter)
+		client.Set(t.Context(), keys.Counter, "5", 0)
+		if _, err := scripts.Identity(t.Context(), client, identityKeys, identityRequest(1)); !errors.Is(err, scripts.ErrCorrupt) {
+			t.Errorf("of a key that is no hash: %v", err)
+		}
 		if client.Exists(t.Context(), identityKeys.Counter).Val() != 0 {
 			t.Error("something was written")
 		}

@@ -75,10 +75,13 @@ func TestAServerThatPermitsInfoToNobodyWorksWithoutTheGuard(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := withoutInfo(t, s)
-		first := mustNext(t, client, request("one"))
+		r := request("one")
+		r.Name = "Orders"
+		first := mustNext(t, client, r)
 		wantRange(t, first, 1, 32)
 		wantReturned(t, client, back(first, "one", 5), true)
 		wantRange(t, mustNext(t, client, request("two")), 6, 37)
+		wantStored(t, client, "Name", "Orders") // as it was spelled first
 		mustSeed(t, client, scripts.SeedRequest{Value: 100})
 		importOne(t, client, scripts.ImportRequest{Value: 200})
 		wantStored(t, client, "Origin", "")
