@@ -101,10 +101,12 @@ func TestIdentityIsGuarded(t *testing.T) {
 		state := client.HGetAll(t.Context(), identityKeys.Counter).Val()
 		s.Restart()
 		client.HSet(t.Context(), identityKeys.Counter, state)
-		raise := identityRequest(0)
-		raise.Raise = 100
-		if got := mustIdentity(t, client, raise); got.Low != 0 {
-			t.Errorf("after lost writes it raised: %+v", got)
+		for _, value := range []int64{100, 1 << 62} { // below and above where a jump would lead
+			raise := identityRequest(0)
+			raise.Raise = value
+			if got := mustIdentity(t, client, raise); got.Low != 0 {
+				t.Errorf("after lost writes it raised: %+v", got)
+			}
 		}
 		got := mustIdentity(t, client, identityRequest(1))
 		base := jumped(t, client, 5, identityGap, "token")
