@@ -49,11 +49,14 @@ func (s *job) handler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(s.Log)}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if why := s.unready(); why != "" {
-			http.Error(w, why, http.StatusServiceUnavailable)
-			return
+		switch {
+		case s.closing.Load():
+			http.Error(w, "stopping", http.StatusServiceUnavailable)
+		case !s.ids.Stats().Ready():
+			http.Error(w, "no numbers in hand, and no server is up", http.StatusServiceUnavailable)
+		default:
+			fmt.Fprintln(w, "ready")
 		}
-		fmt.Fprintln(w, "ready")
 	})
 	return mux
 }
@@ -72,23 +75,12 @@ func (s *job) collectors() []prometheus.Collector {
 		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
 	}
 	const errorsName, errorsHelp = "hilo_worker_errors_total", "Attempts of the worker that failed and were made again."
-	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, "servers", s.serverErrors)}
-	if d := s.documents; d != nil {
+	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, "servers", s.failures.Load)}
+	if s.client != nil {
 		all = append(all,
-			counter(errorsName, errorsHelp, "documents", d.alarm.errors.Load),
-			counter("hilo_worker_stored_total", "Documents that the worker stored.", "", d.stored.Load),
-			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", "", d.duplicates.Load))
+			counter(errorsName, errorsHelp, "documents", s.documents.errors.Load),
+			counter("hilo_worker_stored_total", "Documents that the worker stored.", "", s.stored.Load),
+			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", "", s.duplicates.Load))
 	}
 	return all
-}
-
-// unready is why no caller could be served now; "": it could.
-func (s *job) unready() string {
-	if s.closing.Load() {
-		return "stopping"
-	}
-	if s.ids.Stats().Ready() {
-		return ""
-	}
-	return "no numbers in hand, and no server is up"
 }
