@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -214,8 +215,10 @@ func (m *master) ask(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if there == 0 && !m.adds().IsZero() {
-		m.restore(ctx)
+	// One that lost everything, as a server without persistence does, gets its prefix back. Without it none of several
+	// servers may give a thing, and the proof would be over.
+	if there == 0 && !m.adds().IsZero() && m.admin.SetServerPrefix(ctx, m.adds()) == nil {
+		m.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.Name)
 	}
 	if m.target.Cluster != nil { // any node may answer
 		return "", nil
@@ -227,38 +230,26 @@ func (m *master) ask(ctx context.Context) (string, error) {
 	return target.ParseInfo(info)["run_id"], nil
 }
 
-// restore gives a server that lost everything, as one without persistence does, its prefix back. Without it none of
-// several servers may give a thing, and the proof would be over.
-func (m *master) restore(ctx context.Context) {
-	if err := m.admin.SetServerPrefix(ctx, m.adds()); err == nil {
-		m.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.Name)
-	}
-}
-
 func (m *master) note(at time.Time, process string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	changed := process != "" && m.process != "" && process != m.process
-	if process != "" {
-		m.process = process
-	}
+	m.process = cmp.Or(process, m.process)
 	away := !m.since.IsZero()
 	switch {
 	case err != nil && !away:
-		reason := whyAway(err)
 		m.since = at
-		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: reason})
-		m.screen.Eventf(at, "%s went away: %s", m.Name, reason)
+		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: whyAway(err)})
+		m.screen.Eventf(at, "%s went away: %s", m.Name, whyAway(err))
 	case err == nil && away:
 		now, last := time.Now(), &m.outages[len(m.outages)-1]
 		last.To, last.Seconds, last.Changed = now.Format(outageTime), now.Sub(m.since).Seconds(), changed
 		m.since = time.Time{}
-		what := "" // which process that is may be unknown
-		switch {
-		case changed:
+		what := ": the same process"
+		if changed {
 			what = ": restarted or promoted"
-		case process != "":
-			what = ": the same process"
+		} else if process == "" { // which one that is is unknown
+			what = ""
 		}
 		m.screen.Eventf(now, "%s is back after %.1f s%s", m.Name, last.Seconds, what)
 	case err == nil && changed: // between two looks

@@ -1,13 +1,13 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator/proof"
-	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -177,17 +177,8 @@ func (v verify) show(p report) error {
 		t.Add("outage:", o.String())
 	}
 	t.Add("namespace:", p.where())
-	if err := v.WriteTable(t); err != nil {
-		return err
-	}
-	if err := v.showSeries(p.Collections); err != nil {
-		return err
-	}
-	if err := v.showRepeated(p.Repeated); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(term.Fold(v.Stdout, 0), "\n%s\n", p.summary())
-	return exit.Written(err)
+	t.Add("")
+	return cmp.Or(v.WriteTable(t), v.WriteTable(p.series()), v.showRepeated(p.Repeated), v.Prosef("\n%s\n", p.summary()))
 }
 
 // elsewhere says where the numbers are that nobody was given and no worker held at its end.
@@ -231,9 +222,9 @@ func (p report) where() string {
 // mostRows is how many rows a table has at most; all are in JSON.
 const mostRows = 20
 
-func (v verify) showSeries(all []seriesReport) error {
+func (p report) series() term.Table {
 	t := term.Table{Head: []string{"SERIES", "IDS", "TWICE", "RANGES", "GAPS", "MISSING", "JUMPS"}}
-	for _, c := range all[:min(mostRows, len(all))] {
+	for _, c := range p.Collections[:min(mostRows, len(p.Collections))] {
 		name := c.Collection
 		if c.Prefix+c.Tag != "" {
 			name += " " + c.Prefix + "…"
@@ -243,11 +234,10 @@ func (v verify) showSeries(all []seriesReport) error {
 		}
 		t.Add(name, c.IDs, c.Duplicates, c.Ranges, c.Gaps, c.Missing, c.Epoch)
 	}
-	if more := len(all) - mostRows; more > 0 {
+	if more := len(p.Collections) - mostRows; more > 0 {
 		t.Add(fmt.Sprintf("and %d more", more))
 	}
-	fmt.Fprintln(v.Stdout)
-	return v.WriteTable(t)
+	return t
 }
 
 func (v verify) showRepeated(all []repeated) error {
