@@ -20,10 +20,6 @@ type dev struct {
 	Addr string
 }
 
-type started struct {
-	URL string `json:"url"`
-}
-
 // DevCommand is hilo dev.
 func DevCommand(env base.Env) *cli.Command {
 	return base.Complete(&cli.Command{
@@ -67,19 +63,14 @@ func (d dev) Run(ctx context.Context) error {
 	}
 	defer server.Close()
 
-	host, port, err := net.SplitHostPort(server.Addr())
-	if err != nil {
-		return err
-	}
+	host := server.Host()
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1" // it listens there too
 	}
-	url := fmt.Sprintf("redis://%s/0", net.JoinHostPort(host, port))
-	if d.JSON {
-		err = d.WriteJSON(started{url})
-	} else {
-		err = d.Printf("%s\ntry: hilo next orders --count 3 --redis %[1]s\nCtrl-C stops it, and what it holds is gone.\n", url)
-	}
+	url := fmt.Sprintf("redis://%s/0", net.JoinHostPort(host, server.Port()))
+	err = d.Show(map[string]string{"url": url}, func() error {
+		return d.Printf("%s\ntry: hilo next orders --count 3 --redis %[1]s\nCtrl-C stops it, and what it holds is gone.\n", url)
+	})
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func announced(t *testing.T, output io.Reader, format string) string {
 		}
 		text += line
 	}
-	return clitest.Decode[started](t, text).URL
+	return clitest.Decode[map[string]string](t, text)["url"]
 }
 
 func TestDevAtAnAddressInUse(t *testing.T) {
