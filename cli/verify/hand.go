@@ -20,8 +20,7 @@ import (
 type hand struct {
 	number  int
 	in      io.WriteCloser
-	tell    *json.Encoder // to in
-	kill    func()        // nil: it is no process
+	kill    func() // nil: it is no process
 	share   int64
 	counted int64 // of its share
 	ready   bool
@@ -51,9 +50,8 @@ func (t *trial) launch(ctx context.Context) error {
 	}
 	t.left -= h.share
 	t.hands = append(t.hands, h)
-	h.tell = json.NewEncoder(h.in)
 	if !t.Goroutines { // now: one that is told to end before it knows what it is could not say a last word
-		err = h.tell.Encode(assignment{t.settings, t.Collections})
+		err = json.NewEncoder(h.in).Encode(assignment{t.settings, t.Collections})
 	}
 	go func() {
 		for from := json.NewDecoder(out); err == nil; {
@@ -119,7 +117,7 @@ func (t *trial) begin(h *hand) {
 		t.planKill()
 	}
 	for _, h := range starting { // if it is gone, its end is reported
-		_ = h.tell.Encode(share{IDs: h.share, Rate: float64(t.Rate) / float64(t.Workers)})
+		_ = json.NewEncoder(h.in).Encode(share{IDs: h.share, Rate: float64(t.Rate) / float64(t.Workers)})
 	}
 }
 

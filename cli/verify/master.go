@@ -27,14 +27,13 @@ const identityName = "identity"
 
 // master is a server of the proof. While the proof runs it is watched: looked at now and then, whether it answers.
 type master struct {
-	server   // as the result shows it
-	target   target.Target
-	client   redis.UniversalClient
-	admin    *allocator.Admin // in the namespace of the proof
-	timeout  time.Duration
-	screen   *term.Live
-	keys     []string                     // all that the proof writes, the prefix first
-	counters map[string]allocator.Counter // at the end, by folded collection; one that could not be read is left out
+	server  // as the result shows it
+	target  target.Target
+	client  redis.UniversalClient
+	admin   *allocator.Admin // in the namespace of the proof
+	timeout time.Duration
+	screen  *term.Live
+	keys    []string // all that the proof writes, the prefix first
 
 	mu      sync.Mutex // guards what follows
 	process string     // run_id of the server, "": unknown
@@ -134,19 +133,19 @@ func (t *trial) settle(ctx context.Context) error {
 	})
 }
 
-// count reads what the server says of the collections. It ends early where the server is away.
-func (m *master) count(ctx context.Context, collections []string) {
-	m.counters = make(map[string]allocator.Counter)
+// count reads what the server says of its counters, and adds each to those by what all identifiers of it have in common. It
+// ends early where the server is away.
+func (m *master) count(ctx context.Context, collections []string, counters map[prefix.ID]allocator.Counter) {
 	for _, name := range collections {
 		counter, err := m.admin.Counter(ctx, name)
 		if err == nil {
-			m.counters[prefix.Fold(name)] = counter
+			counters[prefix.ID{Collection: prefix.Fold(name), ServerPrefix: m.Prefix, NodeTag: m.Tag}] = counter
 		} else if exit.Code(m.explain(ctx, err)) == exit.Unavailable {
 			return
 		}
 	}
-	if counter, err := m.admin.Identity(ctx, identityName); err == nil {
-		m.counters[identityName] = counter
+	if counter, err := m.admin.Identity(ctx, identityName); err == nil && m.Identities {
+		counters[prefix.ID{Collection: identityName}] = counter
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hilo-id/hilo/allocator/proof"
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -83,8 +83,8 @@ type repeated struct {
 	Workers []int  `json:"workers"` // by number, one for each time
 }
 
-// found puts together what the ledger, the workers and the servers say.
-func (t *trial) found() report {
+// found puts together what the ledger, the workers and the counters of the servers say.
+func (t *trial) found(counters map[prefix.ID]allocator.Counter) report {
 	p := report{
 		Namespace:   t.Namespace,
 		Proven:      t.err == nil && t.ledger.Duplicates == 0,
@@ -108,15 +108,13 @@ func (t *trial) found() report {
 		p.Servers, p.Outages = append(p.Servers, m.server), append(p.Outages, seen...)
 	}
 	for _, s := range t.ledger.Series {
+		folded := s.ID
+		folded.Collection = prefix.Fold(s.Collection)
+		c := counters[folded]
 		shown := seriesReport{
 			Collection: s.Collection, Prefix: s.ServerPrefix, Tag: s.NodeTag,
 			IDs: s.IDs, Duplicates: s.Duplicates, Greatest: s.Numbers.Greatest, Gaps: s.Numbers.Gaps(), Missing: s.Numbers.Missing(),
-		}
-		for _, m := range t.masters {
-			if m.gives(s) {
-				c := m.counters[prefix.Fold(s.Collection)]
-				shown.Max, shown.Ranges, shown.Epoch = c.Max, c.Ranges, c.Epoch
-			}
+			Max: c.Max, Ranges: c.Ranges, Epoch: c.Epoch,
 		}
 		p.Ranges += shown.Ranges
 		p.Jumps += shown.Epoch
@@ -131,14 +129,6 @@ func (t *trial) found() report {
 	}
 	p.Jumps = max(p.Jumps, t.sums.Jumps) // a counter that was lost does not know of its own
 	return p
-}
-
-// gives tells whether a series comes from the server. Identities have neither prefix nor tag.
-func (s server) gives(of *proof.Series) bool {
-	if of.Collection == identityName {
-		return s.Identities
-	}
-	return s.Prefix == of.ServerPrefix && s.Tag == of.NodeTag
 }
 
 func (v verify) show(p report) error {

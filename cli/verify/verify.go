@@ -16,9 +16,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // verify proves on servers of the user's that no identifier is given twice.
@@ -172,14 +174,15 @@ func (v verify) prove(ctx context.Context, o target.Opened) error {
 		}
 	}
 	t.run(ctx)
+	counters := make(map[prefix.ID]allocator.Counter) // but for those that cannot be read
 	for _, m := range t.masters {
-		m.count(context.WithoutCancel(ctx), v.Collections)
+		m.count(context.WithoutCancel(ctx), v.Collections, counters)
 	}
 	stop()
 	left := t.clean(ctx)
 	v.screen.End()
 	if t.ledger.IDs > 0 {
-		if err := v.show(t.found()); err != nil {
+		if err := v.show(t.found(counters)); err != nil {
 			return err
 		}
 	}
