@@ -8,8 +8,6 @@ package take
 import (
 	"context"
 	"errors"
-	"iter"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -44,13 +42,16 @@ interrupted, what it printed stays given.`+base.AboutServers,
 			i := issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
 			name := r.Collection(i.Separator)
 			i.count = r.Count("count", 1)
-			i.take = func(ctx context.Context, a *allocator.Allocator, count int64) (iter.Seq[string], error) {
+			i.take = func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error {
 				collection, err := a.Collection(name)
 				if err != nil {
-					return nil, err
+					return err
 				}
-				batch, err := collection.Take(ctx, count)
-				return batch.All(), err
+				batch, err := collection.Take(ctx, n)
+				for id := range batch.All() {
+					give(id)
+				}
+				return err
 			}
 			return i
 		}),
@@ -81,24 +82,19 @@ the one that was made it with hilo prefix set --identities.`,
 			if r.Err == nil {
 				i.Log = base.WithoutReturned(i.Log) // also of several servers: only their home is asked
 			}
-			i.take = func(ctx context.Context, a *allocator.Allocator, count int64) (iter.Seq[string], error) {
-				values, err := a.NextIdentities(ctx, name, count)
-				return identifiers(name, i.Separator, values), err
+			i.take = func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error {
+				values, err := a.NextIdentities(ctx, name, n)
+				if err != nil {
+					return err
+				}
+				for at := range n {
+					give(string(prefix.ID{Collection: name, Number: values.Low + at}.Append(nil, i.Separator)))
+				}
+				return nil
 			}
 			return i
 		}),
 	})
-}
-
-func identifiers(name, separator string, values allocator.Range) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for n := range values.High - values.Low + 1 {
-			id := prefix.ID{Collection: name, Number: values.Low + n}
-			if !yield(string(id.Append(nil, separator))) {
-				return
-			}
-		}
-	}
 }
 
 // IDCommand is hilo id.
@@ -135,15 +131,18 @@ with hilo prefix set --identities.`,
 			for _, text := range texts {
 				r.Fail(checkText(i.Session, text))
 			}
-			i.take = func(ctx context.Context, a *allocator.Allocator, _ int64) (iter.Seq[string], error) {
+			i.take = func(ctx context.Context, a *allocator.Allocator, _ int64, give func(id string)) error {
 				text := texts[0]
 				texts = texts[1:]
 				id, err := a.Resolve(ctx, text)
-				if errors.Is(err, allocator.ErrExhausted) && strings.HasSuffix(text, i.Separator) {
+				switch {
+				case err == nil:
+					give(id)
+				case errors.Is(err, allocator.ErrExhausted) && strings.HasSuffix(text, i.Separator):
 					// Another name, which is the remedy elsewhere, would be none.
-					err = exit.Refusedf("%s; all server-side ids share one counter: go on with hilo next", exit.Plain(err))
+					return exit.Refusedf("%s; all server-side ids share one counter: go on with hilo next", exit.Plain(err))
 				}
-				return slices.Values([]string{id}), err
+				return err
 			}
 			return i
 		}),

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -18,8 +17,8 @@ import (
 // idsAtOnce is how many identifiers are taken with one call where there is a choice.
 const idsAtOnce = 1000
 
-// takeFunc takes n identifiers, or none.
-type takeFunc func(ctx context.Context, a *allocator.Allocator, n int64) (iter.Seq[string], error)
+// takeFunc takes n identifiers and gives them, or none.
+type takeFunc func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error
 
 // issue takes identifiers and prints them.
 type issue struct {
@@ -50,7 +49,7 @@ func (i issue) print(ctx context.Context, a *allocator.Allocator, out *idWriter)
 			return err
 		}
 		patient, cancel := context.WithTimeout(ctx, i.servers.Patience(i.Timeout))
-		batch, err := i.take(patient, a, min(i.chunk, i.count-out.n))
+		err := i.take(patient, a, min(i.chunk, i.count-out.n), out.id)
 		cancel()
 		if errors.Is(err, allocator.ErrExhausted) && i.chunk > 1 {
 			i.chunk = 1 // fewer than a chunk are left, if any: they are given all the same
@@ -58,9 +57,6 @@ func (i issue) print(ctx context.Context, a *allocator.Allocator, out *idWriter)
 		}
 		if err != nil {
 			return err
-		}
-		for id := range batch {
-			out.id(id)
 		}
 		if out.w.Flush() != nil {
 			break
