@@ -256,7 +256,7 @@ func (c *caller) keepPace(ctx context.Context) error {
 	callers, calls, period := int64(len(l.callers)), l.scheduled(), l.period()
 	end := l.due(calls) // when the next one would be due
 	index := int64(c.number)
-	l.pause(ctx, period*time.Duration(c.number)/time.Duration(callers))
+	base.Sleep(ctx, period*time.Duration(c.number)/time.Duration(callers)-l.now())
 	for !l.stop.Load() {
 		woke := l.now()
 		for ; index < calls && l.due(index) <= woke && !l.stop.Load(); index += callers {
@@ -266,10 +266,10 @@ func (c *caller) keepPace(ctx context.Context) error {
 			c.ids.Add(1)
 		}
 		if index >= calls {
-			l.pause(ctx, end)
+			base.Sleep(ctx, end-l.now())
 			return nil
 		}
-		l.pause(ctx, min(end, max(l.due(index), woke+period)))
+		base.Sleep(ctx, min(end, max(l.due(index), woke+period))-l.now())
 	}
 	return nil
 }
@@ -294,13 +294,6 @@ func (l *load) scheduled() int64 {
 // period is the shortest sleep of a caller: longer where there are many, which would do nothing but wake up.
 func (l *load) period() time.Duration {
 	return max(time.Millisecond, time.Duration(len(l.callers))*20*time.Microsecond)
-}
-
-// pause returns when the time has come or ctx has ended.
-func (l *load) pause(ctx context.Context, until time.Duration) {
-	if rest := until - l.now(); rest > 0 {
-		base.Sleep(ctx, rest)
-	}
 }
 
 // stall is the latest time in which a caller could not ask because a call of its kept it waiting. Who only counts how

@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
-	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
 // dev runs a server in this process until it is told to stop.
@@ -42,10 +41,8 @@ with Ctrl-C.`,
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			d := dev{Session: r.Serverless(), Addr: r.String("addr")}
-			if _, port, err := net.SplitHostPort(d.Addr); err != nil || port != "0" && !target.IsPort(port) {
-				r.Failf("--addr is %q: must be HOST:PORT, such as 127.0.0.1:6379", d.Addr)
-			}
+			d := dev{Session: r.Serverless()}
+			d.Addr, _ = r.Address("addr", "HOST:PORT, such as 127.0.0.1:6379")
 			return d
 		}),
 	})

@@ -13,7 +13,6 @@ import (
 	"github.com/hilo-id/hilo/allocator/gateway"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -133,12 +132,8 @@ func (s *serve) readTokens(r *base.Reader) {
 // readListen reads the address, and demands what it takes to serve others than this machine.
 func (s *serve) readListen(r *base.Reader) {
 	var source string
-	s.Listen, source = r.Text("listen")
-	host, port, err := net.SplitHostPort(s.Listen)
-	if err != nil || port != "0" && !target.IsPort(port) {
-		r.Failf("%s is %q: must be HOST:PORT or :PORT, such as 127.0.0.1:8080", source, s.Listen)
-	}
-	if isLoopback(host) || r.Switch("insecure", r.Variable("insecure")) {
+	s.Listen, source = r.Address("listen", "HOST:PORT or :PORT, such as 127.0.0.1:8080")
+	if isLoopback(s.Listen) || r.Switch("insecure", r.Variable("insecure")) {
 		return
 	}
 	signedIn := len(s.Tokens) > 0 || s.TLS != nil && s.TLS.ClientCAs != nil
@@ -148,7 +143,8 @@ func (s *serve) readListen(r *base.Reader) {
 	}
 }
 
-func isLoopback(host string) bool {
+func isLoopback(listen string) bool {
+	host, _, _ := net.SplitHostPort(listen)
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,17 +20,13 @@ import (
 
 // serve serves metrics and health until the function that it gives is called.
 func (s *job) serve(ctx context.Context, listener net.Listener) (stop func()) {
-	if listener == nil {
-		return func() {}
-	}
 	server := gateway.NewServer(s.handler(), s.Log)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var serving sync.WaitGroup
+	serving.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.Log.Error("metrics are not served any more", zap.Error(err))
 		}
-	}()
+	})
 	fmt.Fprintf(s.Stderr, "metrics at http://%s/metrics\n", listener.Addr())
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -37,7 +34,7 @@ func (s *job) serve(ctx context.Context, listener net.Listener) (stop func()) {
 		if server.Shutdown(ctx) != nil {
 			_ = server.Close()
 		}
-		<-done
+		serving.Wait()
 	}
 }
 

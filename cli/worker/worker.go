@@ -103,7 +103,9 @@ func (w *worker) Run(ctx context.Context) error {
 			}
 			defer closeDocuments()
 		}
-		defer s.serve(ctx, listener)()
+		if listener != nil {
+			defer s.serve(ctx, listener)()
+		}
 		found, err := s.run(ctx)
 		if shown := w.show(found); err == nil {
 			err = shown
@@ -124,11 +126,8 @@ func readWorker(r *base.Reader) *worker {
 	w.Goroutines = int(r.Number("goroutines", 1, base.MostWorkers))
 	w.Count, w.Duration = r.Count("count", 1), r.Period("duration")
 	w.readDocuments(r)
-	var source string
-	if w.MetricsAddr, source = r.Text("metrics-addr"); w.MetricsAddr != "" {
-		if _, port, err := net.SplitHostPort(w.MetricsAddr); err != nil || port != "0" && !target.IsPort(port) {
-			r.Failf("%s is %q: must be HOST:PORT or :PORT, such as :9090", source, w.MetricsAddr)
-		}
+	if text, _ := r.Text("metrics-addr"); text != "" {
+		w.MetricsAddr, _ = r.Address("metrics-addr", "HOST:PORT or :PORT, such as :9090")
 	}
 	return w
 }
