@@ -19,6 +19,10 @@ type dev struct {
 	Addr string
 }
 
+type started struct {
+	URL string `json:"url"`
+}
+
 // DevCommand is hilo dev.
 func DevCommand(env base.Env) *cli.Command {
 	return base.Complete(&cli.Command{
@@ -65,7 +69,7 @@ func (d dev) Run(ctx context.Context) error {
 		host = "127.0.0.1" // it listens there too
 	}
 	url := fmt.Sprintf("redis://%s/0", net.JoinHostPort(host, server.Port()))
-	err = d.Show(map[string]string{"url": url}, func() error {
+	err = d.Show(started{url}, func() error {
 		return d.Printf("%s\ntry: hilo next orders --count 3 --redis %[1]s\nCtrl-C stops it, and what it holds is gone.\n", url)
 	})
 	if err != nil {

@@ -67,7 +67,7 @@ func announced(t *testing.T, output io.Reader, format string) string {
 		}
 		text += line
 	}
-	return clitest.Decode[map[string]string](t, text)["url"]
+	return clitest.Decode[started](t, text).URL
 }
 
 func TestDevAtAnAddressInUse(t *testing.T) {

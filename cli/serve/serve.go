@@ -196,7 +196,7 @@ func (s *serve) listen(ctx context.Context, handler http.Handler) error {
 	bounded := gateway.LimitConnections(listener, s.MaxConnections)
 	defer bounded.Close()
 	url := scheme + "://" + listener.Addr().String()
-	if err := s.Show(map[string]string{"url": url}, func() error { return s.Printf("%s\n", url) }); err != nil {
+	if err := s.Show(served{url}, func() error { return s.Printf("%s\n", url) }); err != nil {
 		return err
 	}
 	ended := make(chan struct{})
@@ -225,4 +225,9 @@ func (s *serve) end(ctx context.Context, server *http.Server) {
 		s.Log.Warn("some requests were cut off", zap.Duration("after", time.Since(began)))
 		_ = server.Close()
 	}
+}
+
+// served is what --output json shows.
+type served struct {
+	URL string `json:"url"`
 }
