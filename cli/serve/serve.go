@@ -206,7 +206,7 @@ func (s *serve) listen(ctx context.Context, handler http.Handler) error {
 	} else {
 		err = server.ServeTLS(bounded, "", "")
 	}
-	if byItself() {
+	if byItself() { // ctx goes on
 		return fmt.Errorf("nothing is served any more: %w", err)
 	}
 	<-ended

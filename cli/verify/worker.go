@@ -183,7 +183,7 @@ func (t *taker) call(ctx context.Context, from *allocator.Collection, most int64
 	case 2:
 		text, _ = from.TryNext()
 	}
-	if text == "" && err == nil {
+	if text == "" && err == nil { // TryNext had nothing in hand, or it is the turn of Next
 		text, err = from.Next(ctx)
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ type job struct {
 	explain  func(error) error
 	began    time.Time
 	closing  atomic.Bool
-	failures atomic.Int64      // attempts on servers
+	failures atomic.Int64      // attempts on servers that failed
 	outage   *alarm            // about all collections
 	refusals map[string]*alarm // about a collection each: what stands there refuses it
 	documents
