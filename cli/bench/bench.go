@@ -40,8 +40,8 @@ type bench struct { //nolint:recvcheck // filled in once, and a value from then 
 	Warmup      time.Duration // before anything is measured
 	Rate        int64         // identifiers a second in all; 0: as many as there can be
 	Compare     bool
-	Keep        bool      // the namespace is the user's, and stays
-	Progress    io.Writer // nil: none is shown
+	Keep        bool // the namespace is the user's, and stays
+	Progress    io.Writer
 	Every       time.Duration
 }
 
@@ -115,7 +115,7 @@ compare {ids, seconds, perSecond, ratio, failures, latencyNanoseconds}.`,
 			&cli.BoolFlag{Name: "compare", Usage: "add one INCR per identifier, for up to 2 seconds", DisableDefaultText: true},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			b := bench{Session: r.Session(), target: r.Target(), Compare: r.Bool("compare"), Every: time.Second}
+			b := bench{Session: r.Session(), target: r.Target(), Compare: r.Bool("compare"), Every: time.Second, Progress: io.Discard}
 			b.readSize(r)
 			b.readNames(r)
 			if term.IsTerminal(b.Stderr) {
@@ -206,16 +206,17 @@ func (b bench) measure(ctx context.Context, o target.Opened, scratch []string) (
 		return found, err
 	}
 	if b.Warmup > 0 { // the load to come, of which nothing is kept
-		if _, err := b.run(ctx, "warm-up: ", b.load(0, b.Warmup), sources); err != nil {
+		if _, err := b.run(ctx, "warm-up: ", b.load(0, b.Warmup, sources)); err != nil {
 			b.closeAll(ctx, fleet)
 			return found, err
 		}
 	}
 	warm := counted(fleet)
-	got, err := b.run(ctx, "", b.load(b.Count, b.Duration), sources)
+	got, err := b.run(ctx, "", b.load(b.Count, b.Duration, sources))
 	held := counted(fleet)
 	b.closeAll(ctx, fleet)
-	found.take(got, b.Collections, warm, held, counted(fleet))
+	found.Report = tally.Between(b.Collections, warm, held, counted(fleet))
+	found.take(got)
 	if b.Compare && err == nil {
 		if got, err = b.increment(ctx, o.Clients[0], scratch[0]); got.ids > 0 {
 			found.compare(got)
@@ -226,15 +227,14 @@ func (b bench) measure(ctx context.Context, o target.Opened, scratch []string) (
 }
 
 // fleet makes the allocators, and for each worker the collections that it takes from, beginning with another one each.
-func (b bench) fleet(o target.Opened) ([]*allocator.Allocator, []source, error) {
-	fleet := make([]*allocator.Allocator, b.Allocators)
+func (b bench) fleet(o target.Opened) (fleet []*allocator.Allocator, sources []source, err error) {
 	shared := make([][]*allocator.Collection, b.Allocators)
-	for i := range fleet {
+	for i := range shared {
 		a, err := allocator.New(o.Clients[0], b.Options(o))
 		if err != nil {
 			return nil, nil, err
 		}
-		fleet[i] = a
+		fleet = append(fleet, a)
 		for _, name := range b.Collections {
 			c, err := a.Collection(name)
 			if err != nil {
@@ -243,48 +243,59 @@ func (b bench) fleet(o target.Opened) ([]*allocator.Allocator, []source, error) 
 			shared[i] = append(shared[i], c)
 		}
 	}
-	sources := make([]source, b.Workers)
-	for i := range sources {
-		sources[i] = rotation(shared[i%b.Allocators], i*len(b.Collections)/b.Workers)
+	for i := range b.Workers {
+		sources = append(sources, rotation(shared[i%b.Allocators], i*len(b.Collections)/b.Workers))
 	}
 	return fleet, sources, nil
 }
 
 // counted is what all allocators counted so far.
-func counted(fleet []*allocator.Allocator) map[string]tally.Tallies {
-	var all []allocator.Stats
+func counted(fleet []*allocator.Allocator) (all []allocator.Stats) {
 	for _, a := range fleet {
 		all = append(all, a.Stats())
 	}
-	return tally.ByName(all...)
+	return all
 }
 
 // load is one at the rate that is asked for.
-func (b bench) load(count int64, duration time.Duration) *load {
+func (b bench) load(count int64, duration time.Duration, sources []source) *load {
 	l := &load{Count: count, Duration: duration, Rate: b.Rate, Patience: b.Timeout, OneIn: sampleOneIn}
 	if b.Rate > 0 && b.Rate <= timedUpToRate || count > 0 && count <= timedUpToCount {
 		l.OneIn = 1
 	}
-	return l
+	return newLoad(l, sources)
 }
 
 // increment measures one INCR per identifier.
 func (b bench) increment(ctx context.Context, client redis.UniversalClient, key string) (taken, error) {
-	l := b.load(b.Count, min(compareFor, cmp.Or(b.Duration, compareFor)))
+	increments := source{
+		tryNext: func() bool { return false },
+		next: func(ctx context.Context) error {
+			if err := client.Incr(ctx, key).Err(); err != nil {
+				return exit.OfRedis(err)
+			}
+			return nil
+		},
+	}
+	l := b.load(b.Count, min(compareFor, cmp.Or(b.Duration, compareFor)), slices.Repeat([]source{increments}, b.Workers))
 	// One deadline for all, since one for each would be part of what is measured.
 	ctx, cancel := context.WithTimeout(ctx, l.Duration+2*b.Timeout)
 	defer cancel()
-	return b.run(ctx, "INCR: ", l, slices.Repeat([]source{increment(client, key)}, b.Workers))
+	return b.run(ctx, "INCR: ", l)
 }
 
-// run runs a load and shows how it gets on.
-func (b bench) run(ctx context.Context, what string, l *load, sources []source) (taken, error) {
-	newLoad(l, sources)
+// run runs a load. It shows how that gets on in lines, and not in one that is written over: the log may come in between.
+func (b bench) run(ctx context.Context, what string, l *load) (taken, error) {
 	underWay, ended := context.WithCancel(ctx)
 	var showing sync.WaitGroup
-	if b.Progress != nil {
-		showing.Go(func() { l.showProgress(underWay, b.Progress, what, b.Every) })
-	}
+	showing.Go(func() {
+		var last progress
+		for base.Sleep(underWay, b.Every); underWay.Err() == nil; base.Sleep(underWay, b.Every) {
+			now := l.soFar()
+			fmt.Fprintf(b.Progress, "%s%s\n", what, now.since(last))
+			last = now
+		}
+	})
 	defer showing.Wait()
 	defer ended()
 	return l.run(ctx)

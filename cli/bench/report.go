@@ -1,33 +1,32 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 
-	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/tally"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
 // measured is what a bench found. The names of its fields in JSON are documented in the help, and stay.
 type measured struct {
-	Namespace       string        `json:"namespace"`
-	Workers         int           `json:"workers"`
-	Allocators      int           `json:"allocators"`
-	TargetRate      int64         `json:"targetRate"`
-	Warmup          float64       `json:"warmupSeconds"` // before what follows
-	Interrupted     bool          `json:"interrupted"`
-	Seconds         float64       `json:"seconds"`
-	IDs             int64         `json:"ids"` // as the workers counted them
-	PerSecond       float64       `json:"perSecond"`
-	CallsThatWaited int64         `json:"callsThatWaited"` // each of them once or more
-	RoundTripsPerID float64       `json:"roundTripsPerId"`
-	BurntPerID      float64       `json:"burntPerId"`
-	Latency         percentiles   `json:"latencyNanoseconds"`
-	Sampling        sampling      `json:"sampling"`
-	Total           tally.Tallies `json:"total"`
-	Collections     []tally.Of    `json:"collections"`
-	Compare         *compared     `json:"compare,omitempty"`
+	Namespace       string      `json:"namespace"`
+	Workers         int         `json:"workers"`
+	Allocators      int         `json:"allocators"`
+	TargetRate      int64       `json:"targetRate"`
+	Warmup          float64     `json:"warmupSeconds"` // before what follows
+	Interrupted     bool        `json:"interrupted"`
+	Seconds         float64     `json:"seconds"`
+	IDs             int64       `json:"ids"` // as the workers counted them
+	PerSecond       float64     `json:"perSecond"`
+	CallsThatWaited int64       `json:"callsThatWaited"` // each of them once or more
+	RoundTripsPerID float64     `json:"roundTripsPerId"`
+	BurntPerID      float64     `json:"burntPerId"`
+	Latency         percentiles `json:"latencyNanoseconds"`
+	Sampling        sampling    `json:"sampling"`
+	tally.Report
+	Compare *compared `json:"compare,omitempty"`
 }
 
 // compared is what one INCR per identifier makes of the same server.
@@ -40,26 +39,12 @@ type compared struct {
 	Latency   percentiles `json:"latencyNanoseconds"`
 }
 
-// take puts in what was measured, from what the workers saw and from what the allocators had counted before it, at its end,
-// and when they were closed. What was held before it, after a warm-up, counts as reserved in it.
-func (m *measured) take(got taken, names []string, warm, held, closed map[string]tally.Tallies) {
+// take puts in what the workers saw, beside what the allocators counted.
+func (m *measured) take(got taken) {
 	m.Seconds, m.IDs, m.PerSecond = got.elapsed.Seconds(), got.ids, got.perSecond()
 	m.CallsThatWaited = got.waits
 	m.Latency, m.Sampling = got.latency, got.sampling
 	m.Sampling.Clock = int64(clockCost())
-	m.Collections = make([]tally.Of, 0, len(names))
-	for _, name := range names {
-		before, t := warm[name], closed[name]
-		t.Ranges -= before.Ranges
-		t.Reserved -= before.Issued + before.Burnt
-		t.Issued -= before.Issued
-		t.Burnt -= before.Burnt
-		t.Waits -= before.Waits
-		t.Failures -= before.Failures
-		t.Held = t.Reserved - t.Issued - (held[name].Burnt - before.Burnt) // with a range that was still under way
-		m.Collections = append(m.Collections, tally.Of{Collection: name, Tallies: t})
-		m.Total.Add(t)
-	}
 	m.RoundTripsPerID = float64(m.Total.Ranges) / float64(max(m.IDs, 1))
 	m.BurntPerID = float64(m.Total.Burnt) / float64(max(m.IDs, 1))
 }
@@ -106,19 +91,12 @@ func (b bench) show(m measured) error {
 		t.Addf("ratio:", "%.4g times as many with Next", c.Ratio)
 	}
 	t.Add("")
-	if err := b.WriteTable(t); err != nil {
-		return err
-	}
-	if err := tally.Write(b.Session, m.Collections, m.Total); err != nil {
-		return err
-	}
 	left := fmt.Sprintf("The namespace %s is removed.", m.Namespace)
 	if b.Keep {
 		left = fmt.Sprintf("The counters in the namespace %s stay raised.", m.Namespace)
 	}
-	_, err := fmt.Fprintf(term.Fold(b.Stdout, 0), "\n%s\nHELD was in hand at the end, before it was returned or burnt: what kill -9 would have burnt.\n%s\n",
-		m.how(), left)
-	return exit.Written(err)
+	return cmp.Or(b.WriteTable(t), b.WriteTable(m.Table()), b.Prosef("\n%s\n%s\n%s\n", m.how(),
+		"HELD was in hand at the end, before it was returned or burnt: what kill -9 would have burnt.", left))
 }
 
 // how says how the latency was measured.

@@ -5,13 +5,13 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
@@ -112,17 +112,6 @@ func (d demo) Run(ctx context.Context) error {
 	return verdict(s.outcome)
 }
 
-// options are those of a worker. The ranges of one that ends within seconds need not last for an outage of ten.
-func (d demo) options() allocator.Options {
-	return allocator.Options{
-		Namespace:     d.Namespace,
-		Separator:     d.Separator,
-		Runway:        time.Millisecond,
-		RefillTimeout: 500 * time.Millisecond,
-		Logger:        base.WithoutReturned(d.Log), // the outage is meant
-	}
-}
-
 func (d demo) show(found outcome) error {
 	if d.JSON {
 		return d.WriteJSON(found)
@@ -132,19 +121,15 @@ func (d demo) show(found outcome) error {
 		t.Add(c.Server, c.Collection, fmt.Sprint(c.IDs), fmt.Sprint(c.Ranges), fmt.Sprint(c.Max), fmt.Sprint(c.Duplicates),
 			fmt.Sprintf("%d in %s", c.Unused, term.Plural(c.Gaps, "gap")))
 	}
-	fmt.Fprintln(d.Stdout)
-	if err := d.WriteTable(t); err != nil {
-		return err
-	}
+	t.Add("")
 	var sums term.Table
-	sums.Add("speed:", fmt.Sprintf("%d ids a second by one worker alone: %d of %s in %.2f s,",
-		found.Alone.PerSecond, found.Alone.IDs, found.Alone.Collection, found.Alone.Seconds))
-	sums.Add("", fmt.Sprintf("with %d round trips", found.Alone.RoundTrips))
-	sums.Add("cost:", fmt.Sprintf("%d round trips for %d ids, one for %d of them", found.RoundTrips, found.IDs, found.IDs/max(1, found.RoundTrips)))
-	sums.Add("waste:", fmt.Sprintf("%d of %d numbers that workers reserved were never used; they", found.Unused, found.Reserved))
-	sums.Add("", fmt.Sprintf("returned %d: those that nobody had reserved behind", found.Returned))
-	sums.Add("proof:", fmt.Sprintf("%d ids read back, one bit for each: %d bits set twice,", found.IDs, found.Duplicates))
-	sums.Add("", fmt.Sprintf("%d calls without an id while north was away", found.Failures))
-	fmt.Fprintln(d.Stdout)
-	return d.WriteTable(sums)
+	sums.Addf("speed:", "%d ids a second by one worker alone: %d of %s in %.2f s,",
+		found.Alone.PerSecond, found.Alone.IDs, found.Alone.Collection, found.Alone.Seconds)
+	sums.Addf("", "with %d round trips", found.Alone.RoundTrips)
+	sums.Addf("cost:", "%d round trips for %d ids, one for %d of them", found.RoundTrips, found.IDs, found.IDs/max(1, found.RoundTrips))
+	sums.Addf("waste:", "%d of %d numbers that workers reserved were never used; they", found.Unused, found.Reserved)
+	sums.Addf("", "returned %d: those that nobody had reserved behind", found.Returned)
+	sums.Addf("proof:", "%d ids read back, one bit for each: %d bits set twice,", found.IDs, found.Duplicates)
+	sums.Addf("", "%d calls without an id while north was away", found.Failures)
+	return cmp.Or(d.Printf("\n"), d.WriteTable(t), d.WriteTable(sums))
 }

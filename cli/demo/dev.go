@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
-	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
 // dev runs a server in this process until it is told to stop.
@@ -46,10 +45,8 @@ with Ctrl-C.`,
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			d := dev{Session: r.Serverless(), Addr: r.String("addr")}
-			if _, port, err := net.SplitHostPort(d.Addr); err != nil || port != "0" && !target.IsPort(port) {
-				r.Failf("--addr is %q: must be HOST:PORT, such as 127.0.0.1:6379", d.Addr)
-			}
+			d := dev{Session: r.Serverless()}
+			d.Addr, _ = r.Address("addr", "HOST:PORT, such as 127.0.0.1:6379")
 			return d
 		}),
 	})
@@ -67,19 +64,14 @@ func (d dev) Run(ctx context.Context) error {
 	}
 	defer server.Close()
 
-	host, port, err := net.SplitHostPort(server.Addr())
-	if err != nil {
-		return err
-	}
+	host := server.Host()
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1" // it listens there too
 	}
-	url := fmt.Sprintf("redis://%s/0", net.JoinHostPort(host, port))
-	if d.JSON {
-		err = d.WriteJSON(started{url})
-	} else {
-		err = d.Printf("%s\ntry: hilo next orders --count 3 --redis %[1]s\nCtrl-C stops it, and what it holds is gone.\n", url)
-	}
+	url := fmt.Sprintf("redis://%s/0", net.JoinHostPort(host, server.Port()))
+	err = d.Show(started{url}, func() error {
+		return d.Printf("%s\ntry: hilo next orders --count 3 --redis %[1]s\nCtrl-C stops it, and what it holds is gone.\n", url)
+	})
 	if err != nil {
 		return err
 	}

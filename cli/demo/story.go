@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/proof"
 	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
@@ -65,34 +69,31 @@ func (s *story) tell(ctx context.Context) error {
 // acts is what happens to the masters meanwhile.
 func (s *story) acts(ctx context.Context) error {
 	north, south := s.masters[0], s.masters[1]
-	steps := []struct {
-		before func() error
-		say    string
-		until  *master // whose identifiers all workers get in the end, nil: those of the one that each prefers
-		then   string
-	}{
-		{nil, "", nil, "%s"},
-		{func() error { north.server.Close(); return nil }, "north is lost", south, "what was held from north is used up, and all are on south: %s"},
-		{north.server.Restart, "north is back", nil, "those that prefer north are on north again: %s"},
-	}
 	s.say("%d workers on two masters, half of them prefer north", workers)
-	for _, step := range steps {
-		if step.before != nil {
-			if err := step.before(); err != nil {
-				return err
-			}
-			s.say("%s", step.say)
-		}
-		if err := s.await(ctx, step.until); err != nil {
-			return err
-		}
-		// The newest identifiers of two workers that prefer different masters.
-		s.say(step.then, fmt.Sprintf("worker 1 has %s, worker 2 %s", *s.fleet[0].newest.Load(), *s.fleet[1].newest.Load()))
-		if base.Sleep(ctx, act); ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+	if err := s.settle(ctx, nil, "%s"); err != nil {
+		return err
 	}
-	return nil
+	north.server.Close()
+	s.say("north is lost")
+	if err := s.settle(ctx, south, "what was held from north is used up, and all are on south: %s"); err != nil {
+		return err
+	}
+	if err := north.server.Restart(); err != nil {
+		return err
+	}
+	s.say("north is back")
+	return s.settle(ctx, nil, "those that prefer north are on north again: %s")
+}
+
+// settle waits until all workers are given identifiers of a master, nil meaning the one that each prefers, says so with the
+// newest of two that prefer different ones, and lets it last for a while.
+func (s *story) settle(ctx context.Context, from *master, what string) error {
+	if err := s.await(ctx, from); err != nil {
+		return err
+	}
+	s.say(what, fmt.Sprintf("worker 1 has %s, worker 2 %s", *s.fleet[0].newest.Load(), *s.fleet[1].newest.Load()))
+	base.Sleep(ctx, act)
+	return context.Cause(ctx)
 }
 
 // say tells a moment, to a person at once.
@@ -109,10 +110,7 @@ func (s *story) say(what string, values ...any) {
 func (s *story) await(ctx context.Context, from *master) error {
 	deadline := time.Now().Add(patience)
 	for _, w := range s.fleet {
-		wanted := from
-		if wanted == nil {
-			wanted = w.preferred
-		}
+		wanted := cmp.Or(from, w.preferred)
 		for newest := w.newest.Load(); newest == nil || !strings.Contains(*newest, wanted.prefix); newest = w.newest.Load() {
 			if time.Now().After(deadline) {
 				return fmt.Errorf("worker %d got no identifier from %s within %v", w.number, wanted.Name, patience)
@@ -125,8 +123,9 @@ func (s *story) await(ctx context.Context, from *master) error {
 	return nil
 }
 
-// allocate lends do an allocator on both masters, as a program of its own would have it.
-func (s *story) allocate(ctx context.Context, preferred *master, opts allocator.Options, do func(*allocator.Allocator) error) error {
+// allocate lends do an allocator on both masters, as a program of its own would have it. Its ranges hold up to capacity
+// numbers, 0: as many as is usual; those of one that ends within seconds need not last for an outage of ten.
+func (s *story) allocate(ctx context.Context, preferred *master, capacity int64, do func(*allocator.Allocator) error) error {
 	var servers target.Servers
 	for _, m := range s.masters {
 		servers.Targets = append(servers.Targets, m.Target)
@@ -135,7 +134,14 @@ func (s *story) allocate(ctx context.Context, preferred *master, opts allocator.
 		slices.Reverse(servers.Targets)
 	}
 	return servers.Use(ctx, s.Timeout, func(o target.Opened) error {
-		a, err := o.Allocator(opts)
+		a, err := o.Allocator(allocator.Options{
+			Namespace:     s.Namespace,
+			Separator:     s.Separator,
+			MaxCapacity:   capacity,
+			Runway:        time.Millisecond,
+			RefillTimeout: 500 * time.Millisecond,
+			Logger:        base.WithoutReturned(s.Log), // the outage is meant
+		})
 		if err != nil {
 			return err
 		}
@@ -153,9 +159,7 @@ func (s *story) allocate(ctx context.Context, preferred *master, opts allocator.
 
 // work is what a program that needs identifiers does, at its pace, until ctx ends.
 func (s *story) work(ctx context.Context, w *member) error {
-	opts := s.options()
-	opts.MaxCapacity = 1024
-	return s.allocate(ctx, w.preferred, opts, func(a *allocator.Allocator) error {
+	return s.allocate(ctx, w.preferred, 1024, func(a *allocator.Allocator) error {
 		program := fleet.Program{
 			IDs: a, Collections: collections, Goroutines: 1, Rate: pace, Batch: 20,
 			Call:    s.next,
@@ -204,7 +208,7 @@ func (s *story) given(w *member, runs []fleet.Run) {
 func (s *story) runAlone(ctx context.Context) error {
 	const name = "products"
 	texts := make([]string, alone)
-	err := s.allocate(ctx, s.masters[0], s.options(), func(a *allocator.Allocator) error {
+	err := s.allocate(ctx, s.masters[0], 0, func(a *allocator.Allocator) error {
 		c, err := a.Collection(name)
 		if err != nil {
 			return err
@@ -226,6 +230,89 @@ func (s *story) runAlone(ctx context.Context) error {
 	for _, text := range texts {
 		if err := s.ledger.AddText(text, s.Separator, workers+1); err != nil {
 			return fmt.Errorf("%q was given, which is no identifier: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// master is a server of the demo's own.
+type master struct {
+	target.Target
+	prefix string
+	server *miniredis.Miniredis
+}
+
+// startMasters starts both, in order of preference, each with a prefix of its own. The first is the home of identities.
+func (d demo) startMasters(ctx context.Context) (all []*master, closeAll func(), err error) {
+	all = []*master{
+		{Target: target.Target{Name: "north"}, prefix: "NorthServer/", server: miniredis.NewMiniRedis()},
+		{Target: target.Target{Name: "south"}, prefix: "SouthServer/", server: miniredis.NewMiniRedis()},
+	}
+	closeAll = func() {
+		for _, m := range all {
+			m.server.Close()
+		}
+	}
+	for i, m := range all {
+		if err := m.server.StartAddr("127.0.0.1:0"); err != nil {
+			return all, closeAll, fmt.Errorf("the server %s does not start: %w", m.Name, err)
+		}
+		// Its clients try once: what comes after is the allocator's.
+		if m.Target, err = target.Parse(m.Name + "=redis://" + m.server.Addr() + "/0?max_retries=-1"); err != nil {
+			return all, closeAll, err
+		}
+		err := d.Administer(ctx, m.Target, func(admin *allocator.Admin) error {
+			return admin.SetServerPrefix(ctx, prefix.Server{ServerPrefix: m.prefix, Identities: i == 0})
+		})
+		if err != nil {
+			return all, closeAll, err
+		}
+	}
+	return all, closeAll, nil
+}
+
+// count counts, from the identifiers themselves and from what stands in Redis.
+func (s *story) count(ctx context.Context) error {
+	s.Workers, s.Seconds = workers, time.Since(s.start).Seconds()
+	s.IDs, s.Duplicates = s.ledger.IDs, s.ledger.Duplicates
+	for _, m := range s.masters {
+		err := s.Administer(ctx, m.Target, func(admin *allocator.Admin) error {
+			for _, of := range s.ledger.Series {
+				if of.ServerPrefix != m.prefix {
+					continue
+				}
+				counter, err := admin.Counter(ctx, of.Collection)
+				if err != nil {
+					return err
+				}
+				d := demonstration{
+					Server: m.Name, Collection: of.Collection, IDs: of.IDs, Duplicates: of.Duplicates, Ranges: counter.Ranges,
+					Max: counter.Max, Gaps: of.Numbers.Gaps(), Unused: counter.Max - of.Numbers.Count,
+				}
+				if of.Numbers.Greatest < counter.Max {
+					d.Gaps++
+				}
+				s.Collections = append(s.Collections, d)
+				s.Unused += d.Unused // also of ranges whose replies came too late
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.Reserved = s.IDs + s.Returned + s.Unused
+	return nil
+}
+
+func verdict(found outcome) error {
+	if found.Duplicates > 0 {
+		return &exit.Error{Code: exit.Fault, Text: fmt.Sprintf("%d identifiers were given twice: please report this", found.Duplicates)}
+	}
+	for _, c := range found.Collections {
+		if c.Unused < 0 {
+			return &exit.Error{Code: exit.Fault, Text: fmt.Sprintf("of %s on %s more numbers were given than there are up to Max: please report this",
+				c.Collection, c.Server)}
 		}
 	}
 	return nil

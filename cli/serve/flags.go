@@ -13,7 +13,6 @@ import (
 	"github.com/hilo-id/hilo/allocator/gateway"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -24,8 +23,8 @@ const mostConnections = 1_000_000
 func readServe(r *base.Reader) *serve {
 	s := &serve{Session: r.Session(), servers: r.Servers()}
 	s.Collections = r.NamedCollections(s.Separator)
-	s.MaxConnections = int(r.Number(flagMaxConnections, 1, mostConnections))
-	s.IgnoreReturns = !r.Switch(flagAcceptReturns, variableOf(flagAcceptReturns))
+	s.MaxConnections = int(r.Number("max-connections", 1, mostConnections))
+	s.IgnoreReturns = !r.Switch("accept-returns", r.Variable("accept-returns"))
 	s.readDatabases(r)
 	s.readPublicURL(r)
 	s.readTLS(r)
@@ -35,10 +34,10 @@ func readServe(r *base.Reader) *serve {
 }
 
 func (s *serve) readDatabases(r *base.Reader) {
-	given, source := r.StringSlice(flagDatabase), base.Dashed(flagDatabase)
+	given, source := r.StringSlice("database"), "--database"
 	if len(given) == 0 {
-		text, _ := r.Env.Lookup(variableOf(flagDatabase))
-		given, source = strings.Fields(text), variableOf(flagDatabase)
+		text, _ := r.Env.Lookup(r.Variable("database"))
+		given, source = strings.Fields(text), r.Variable("database")
 	}
 	s.Databases = make(map[string]string)
 	seen := make(map[string]bool)
@@ -62,7 +61,7 @@ func (s *serve) readDatabases(r *base.Reader) {
 }
 
 func (s *serve) readPublicURL(r *base.Reader) {
-	text, source := r.Text(flagPublicURL)
+	text, source := r.Text("public-url")
 	if text == "" {
 		return
 	}
@@ -75,26 +74,23 @@ func (s *serve) readPublicURL(r *base.Reader) {
 
 // readTLS reads the files of certificates.
 func (s *serve) readTLS(r *base.Reader) {
-	cert, certSource := r.Text(flagCert)
-	key, keySource := r.Text(flagKey)
-	authorities, source := r.Text(flagClientCA)
+	cert, certSource := r.Text("cert")
+	key, keySource := r.Text("key")
+	authorities, source := r.Text("client-ca")
+	if cert == "" && key == "" && authorities == "" {
+		return
+	}
 	switch {
-	case cert == "" && key == "" && authorities == "":
-		return
 	case cert == "" && authorities != "":
-		r.Failf("%s is for TLS: name a certificate with %s and its key with %s", source, base.Dashed(flagCert), base.Dashed(flagKey))
-		return
+		r.Failf("%s is for TLS: name a certificate with --cert and its key with --key", source)
 	case key == "":
-		r.Failf("%s stands alone: name its key with %s", certSource, base.Dashed(flagKey))
-		return
+		r.Failf("%s stands alone: name its key with --key", certSource)
 	case cert == "":
-		r.Failf("%s stands alone: name its certificate with %s", keySource, base.Dashed(flagCert))
-		return
+		r.Failf("%s stands alone: name its certificate with --cert", keySource)
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		r.Failf("%s %q and %s %q cannot be used: %s", certSource, cert, keySource, key, err)
-		return
 	}
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	if authorities == "" {
@@ -104,21 +100,19 @@ func (s *serve) readTLS(r *base.Reader) {
 	pool := x509.NewCertPool()
 	if err != nil || !pool.AppendCertsFromPEM(text) {
 		r.Failf("%s is %q: cannot be read, or holds no certificate", source, authorities)
-		return
 	}
 	// Health is asked for without one, and a token will do where there is one too.
 	s.TLS.ClientCAs, s.TLS.ClientAuth = pool, tls.VerifyClientCertIfGiven
 }
 
 func (s *serve) readTokens(r *base.Reader) {
-	file, source := r.Text(flagTokenFile)
+	file, source := r.Text("token-file")
 	if file == "" {
 		return
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		r.Failf("%s is %q: cannot be read", source, file)
-		return
 	}
 	for line := range strings.Lines(string(text)) {
 		token := strings.TrimSpace(line)
@@ -127,7 +121,6 @@ func (s *serve) readTokens(r *base.Reader) {
 		}
 		if len(token) < gateway.ShortestToken {
 			r.Failf("%s is %q: it holds a token of %d bytes, and each needs %d or more", source, file, len(token), gateway.ShortestToken)
-			return
 		}
 		s.Tokens = append(s.Tokens, token)
 	}
@@ -139,23 +132,19 @@ func (s *serve) readTokens(r *base.Reader) {
 // readListen reads the address, and demands what it takes to serve others than this machine.
 func (s *serve) readListen(r *base.Reader) {
 	var source string
-	s.Listen, source = r.Text(flagListen)
-	host, port, err := net.SplitHostPort(s.Listen)
-	if err != nil || port != "0" && !target.IsPort(port) {
-		r.Failf("%s is %q: must be HOST:PORT or :PORT, such as 127.0.0.1:8080", source, s.Listen)
-		return
-	}
-	if isLoopback(host) || r.Switch(flagInsecure, variableOf(flagInsecure)) {
+	s.Listen, source = r.Address("listen", "HOST:PORT or :PORT, such as 127.0.0.1:8080")
+	if isLoopback(s.Listen) || r.Switch("insecure", r.Variable("insecure")) {
 		return
 	}
 	signedIn := len(s.Tokens) > 0 || s.TLS != nil && s.TLS.ClientCAs != nil
 	if s.TLS == nil || !signedIn {
-		r.Failf("%s is %q, which others can reach: it takes TLS (--%s, --%s) and sign-in (--%s or --%s), or --%s",
-			source, s.Listen, flagCert, flagKey, flagTokenFile, flagClientCA, flagInsecure)
+		r.Failf("%s is %q, which others can reach: it takes TLS (--cert, --key) and sign-in (--token-file or --client-ca), or --insecure",
+			source, s.Listen)
 	}
 }
 
-func isLoopback(host string) bool {
+func isLoopback(listen string) bool {
+	host, _, _ := net.SplitHostPort(listen)
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }

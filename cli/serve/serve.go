@@ -40,19 +40,6 @@ type serve struct {
 	TLS            *tls.Config // nil: without
 }
 
-const (
-	flagListen         = "listen"
-	flagMaxConnections = "max-connections"
-	flagDatabase       = "database"
-	flagPublicURL      = "public-url"
-	flagCert           = "cert"
-	flagKey            = "key"
-	flagClientCA       = "client-ca"
-	flagTokenFile      = "token-file"
-	flagInsecure       = "insecure"
-	flagAcceptReturns  = "accept-returns"
-)
-
 // Command is hilo serve.
 func Command(env base.Env) *cli.Command {
 	return base.Complete(&cli.Command{
@@ -93,27 +80,22 @@ $HILO_SERVE_COLLECTIONS, have white space between them.`+base.AboutServers,
 			},
 			"1 failed", "4 the server of a --database has no node tag"),
 		Flags: base.ServerFlags(
-			&cli.StringFlag{Name: flagListen, Usage: "listen at `ADDR`; port 0 picks one", Value: "127.0.0.1:8080", DefaultText: "127.0.0.1:8080"},
-			&cli.StringFlag{Name: flagMaxConnections, Usage: "have `N` connections open at once; others wait", Value: "4096", DefaultText: "4096"},
-			&cli.StringSliceFlag{Name: flagDatabase, Usage: "serve RavenDB's database `NAME=NAMESPACE`, such as Shop=Raven; may be repeated"},
-			&cli.StringFlag{Name: flagPublicURL, Usage: "tell RavenDB's clients to come to `URL`; else where they came to"},
-			&cli.StringFlag{Name: flagCert, Usage: "PEM `FILE` of the certificate to serve with"},
-			&cli.StringFlag{Name: flagKey, Usage: "PEM `FILE` of its key"},
-			&cli.StringFlag{Name: flagClientCA, Usage: "PEM `FILE` of the authorities whose certificates sign callers in"},
-			&cli.StringFlag{Name: flagTokenFile, Usage: "`FILE` of the bearer tokens that sign callers in, one a line"},
-			&cli.BoolFlag{Name: flagInsecure, Usage: "serve others than loopback without TLS and sign-in"},
-			&cli.BoolFlag{Name: flagAcceptReturns, Usage: "take back what RavenDB's clients return", Value: true},
+			&cli.StringFlag{Name: "listen", Usage: "listen at `ADDR`; port 0 picks one", Value: "127.0.0.1:8080", DefaultText: "127.0.0.1:8080"},
+			&cli.StringFlag{Name: "max-connections", Usage: "have `N` connections open at once; others wait", Value: "4096", DefaultText: "4096"},
+			&cli.StringSliceFlag{Name: "database", Usage: "serve RavenDB's database `NAME=NAMESPACE`, such as Shop=Raven; may be repeated"},
+			&cli.StringFlag{Name: "public-url", Usage: "tell RavenDB's clients to come to `URL`; else where they came to"},
+			&cli.StringFlag{Name: "cert", Usage: "PEM `FILE` of the certificate to serve with"},
+			&cli.StringFlag{Name: "key", Usage: "PEM `FILE` of its key"},
+			&cli.StringFlag{Name: "client-ca", Usage: "PEM `FILE` of the authorities whose certificates sign callers in"},
+			&cli.StringFlag{Name: "token-file", Usage: "`FILE` of the bearer tokens that sign callers in, one a line"},
+			&cli.BoolFlag{Name: "insecure", Usage: "serve others than loopback without TLS and sign-in"},
+			&cli.BoolFlag{Name: "accept-returns", Usage: "take back what RavenDB's clients return", Value: true},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			r.Variable = variableOf
+			r.Variable = func(flag string) string { return base.Variable("serve-" + flag) }
 			return readServe(r)
 		}),
 	})
-}
-
-// variableOf is the environment variable of a flag of the command's own.
-func variableOf(flag string) string {
-	return "HILO_SERVE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // Run returns when ctx has ended, which is how it is meant to end.
@@ -203,8 +185,7 @@ func (s *serve) check(ctx context.Context, opts ravendb.Options) error {
 func (s *serve) listen(ctx context.Context, handler http.Handler) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
 	if err != nil {
-		return &exit.Error{Code: exit.Failed, Cause: err, Text: "nothing can be served: " + err.Error() +
-			"; choose another address with --" + flagListen}
+		return fmt.Errorf("nothing can be served: %w; choose another address with --listen", err)
 	}
 	server := gateway.NewServer(handler, s.Log)
 	scheme := "http"
@@ -213,25 +194,23 @@ func (s *serve) listen(ctx context.Context, handler http.Handler) error {
 		server.TLSConfig = s.TLS
 	}
 	bounded := gateway.LimitConnections(listener, s.MaxConnections)
-	if err := s.announce(scheme + "://" + listener.Addr().String()); err != nil {
-		_ = bounded.Close()
+	defer bounded.Close()
+	url := scheme + "://" + listener.Addr().String()
+	if err := s.Show(served{url}, func() error { return s.Printf("%s\n", url) }); err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	go func() {
-		if s.TLS != nil {
-			done <- server.ServeTLS(bounded, "", "")
-			return
-		}
-		done <- server.Serve(bounded)
-	}()
-	select {
-	case err = <-done:
-		return &exit.Error{Code: exit.Failed, Cause: err, Text: "nothing is served any more: " + err.Error()}
-	case <-ctx.Done():
+	ended := make(chan struct{})
+	byItself := context.AfterFunc(ctx, func() { s.end(ctx, server); close(ended) })
+	if s.TLS == nil {
+		err = server.Serve(bounded)
+	} else {
+		err = server.ServeTLS(bounded, "", "")
 	}
-	s.end(ctx, server)
-	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+	if byItself() { // ctx goes on
+		return fmt.Errorf("nothing is served any more: %w", err)
+	}
+	<-ended
+	if !errors.Is(err, http.ErrServerClosed) {
 		s.Log.Warn("the listener ended badly", zap.Error(err))
 	}
 	return nil
@@ -246,13 +225,6 @@ func (s *serve) end(ctx context.Context, server *http.Server) {
 		s.Log.Warn("some requests were cut off", zap.Duration("after", time.Since(began)))
 		_ = server.Close()
 	}
-}
-
-func (s *serve) announce(url string) error {
-	if s.JSON {
-		return s.WriteJSON(served{URL: url})
-	}
-	return s.Printf("%s\n", url)
 }
 
 // served is what --output json shows.

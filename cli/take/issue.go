@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -18,8 +17,8 @@ import (
 // idsAtOnce is how many identifiers are taken with one call where there is a choice.
 const idsAtOnce = 1000
 
-// takeFunc takes n identifiers, or none.
-type takeFunc func(ctx context.Context, a *allocator.Allocator, n int64) (iter.Seq[string], error)
+// takeFunc takes n identifiers and gives them, or none.
+type takeFunc func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error
 
 // issue takes identifiers and prints them.
 type issue struct {
@@ -34,44 +33,36 @@ type issue struct {
 func (i issue) Run(ctx context.Context) error {
 	out := idWriter{w: bufio.NewWriter(i.Stdout), json: i.JSON}
 	err := i.Allocate(ctx, i.servers, func(a *allocator.Allocator) error { return i.print(ctx, a, &out) })
-	// A bufio.Writer keeps its first error.
-	return errors.Join(exit.After(err, out.n), lost(out.w.Flush(), out.n))
+	err = exit.After(err, out.n)
+	if broken := out.w.Flush(); broken != nil { // a bufio.Writer keeps its first error
+		err = errors.Join(err, &exit.Error{Code: exit.Failed, Cause: broken, Text: fmt.Sprintf("the output broke off (%v): "+
+			"%s had been taken, of which some may not have been written", broken, term.Plural(out.n, "id"))})
+	}
+	return err
 }
 
 // print takes no more than it can print at once, so that what was taken is what was printed.
 func (i issue) print(ctx context.Context, a *allocator.Allocator, out *idWriter) error {
 	defer out.end()
-	chunk := i.chunk
 	for out.n < i.count {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		patient, cancel := context.WithTimeout(ctx, i.servers.Patience(i.Timeout))
-		batch, err := i.take(patient, a, min(chunk, i.count-out.n))
+		err := i.take(patient, a, min(i.chunk, i.count-out.n), out.id)
 		cancel()
-		if errors.Is(err, allocator.ErrExhausted) && chunk > 1 {
-			chunk = 1 // fewer than a chunk are left, if any: they are given all the same
+		if errors.Is(err, allocator.ErrExhausted) && i.chunk > 1 {
+			i.chunk = 1 // fewer than a chunk are left, if any: they are given all the same
 			continue
 		}
 		if err != nil {
 			return err
-		}
-		for id := range batch {
-			out.id(id)
 		}
 		if out.w.Flush() != nil {
 			break
 		}
 	}
 	return nil
-}
-
-func lost(err error, taken int64) error {
-	if err == nil {
-		return nil
-	}
-	return &exit.Error{Code: exit.Failed, Cause: err, Text: fmt.Sprintf("the output broke off (%v): %s had been taken, "+
-		"of which some may not have been written", err, term.Plural(taken, "id"))}
 }
 
 // idWriter writes a line for each identifier, or one JSON array. Errors come with the flush.

@@ -20,8 +20,7 @@ import (
 type hand struct {
 	number  int
 	in      io.WriteCloser
-	tell    *json.Encoder // to in
-	kill    func()        // nil: it is no process
+	kill    func() // nil: it is no process
 	share   int64
 	counted int64 // of its share
 	ready   bool
@@ -41,23 +40,18 @@ type heard struct {
 func (t *trial) launch(ctx context.Context) error {
 	t.newest++
 	h := &hand{number: t.newest, share: t.left / int64(max(1, t.Workers-t.newest+1))}
-	var out io.Reader
-	wait := func() error { return nil }
-	log := term.Named(t.screen, fmt.Sprintf("worker %d", h.number))
+	start := t.process
 	if t.Goroutines {
-		out = t.goroutine(ctx, h, log)
-	} else {
-		var err error
-		if out, wait, err = process(h, log); err != nil {
-			return err
-		}
+		start = t.goroutine
+	}
+	out, wait, err := start(ctx, h, term.Named(t.screen, fmt.Sprintf("worker %d", h.number)))
+	if err != nil {
+		return err
 	}
 	t.left -= h.share
 	t.hands = append(t.hands, h)
-	h.tell = json.NewEncoder(h.in)
-	var err error
 	if !t.Goroutines { // now: one that is told to end before it knows what it is could not say a last word
-		err = h.tell.Encode(assignment{t.settings, t.Collections})
+		err = json.NewEncoder(h.in).Encode(assignment{t.settings, t.Collections})
 	}
 	go func() {
 		for from := json.NewDecoder(out); err == nil; {
@@ -72,13 +66,15 @@ func (t *trial) launch(ctx context.Context) error {
 }
 
 // process starts a worker as a process of its own.
-func process(h *hand, log io.Writer) (out io.Reader, wait func() error, err error) {
+func (t *trial) process(ctx context.Context, h *hand, log io.Writer) (out io.Reader, wait func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("hilo cannot find itself, to start a worker (%w); try --goroutines", err)
 	}
-	command := exec.Command(self, "verify", base.Dashed(flagAsWorker)) //nolint:noctx // it is told to end by its stdin, in good order
+	command := exec.CommandContext(ctx, self, "verify", base.Dashed(flagAsWorker))
 	command.Stderr = log
+	command.Cancel = func() error { return h.in.Close() } // it is told to end in good order, and killed where it does not
+	command.WaitDelay = t.servers.Patience(t.Timeout) + t.Timeout
 	if h.in, err = command.StdinPipe(); err != nil {
 		return nil, nil, err
 	}
@@ -93,10 +89,11 @@ func process(h *hand, log io.Writer) (out io.Reader, wait func() error, err erro
 }
 
 // goroutine starts a worker in this process.
-func (t *trial) goroutine(ctx context.Context, h *hand, log io.Writer) (out io.Reader) {
+func (t *trial) goroutine(ctx context.Context, h *hand, log io.Writer) (out io.Reader, wait func() error, err error) {
 	in, grants := io.Pipe()
 	out, to := io.Pipe()
 	h.in = grants
+	context.AfterFunc(ctx, func() { _ = grants.Close() })
 	w := &worker{Session: t.Session, servers: t.servers, collections: t.Collections, in: json.NewDecoder(in), out: json.NewEncoder(to)}
 	w.Log = base.NewLogger(log, t.Log.Level())
 	go func() {
@@ -104,7 +101,7 @@ func (t *trial) goroutine(ctx context.Context, h *hand, log io.Writer) (out io.R
 		_ = in.Close()
 		_ = to.CloseWithError(err)
 	}()
-	return out
+	return out, func() error { return nil }, nil
 }
 
 // begin has a worker that is ready take its share. The first ones wait for each other, so that they all take part.
@@ -120,7 +117,7 @@ func (t *trial) begin(h *hand) {
 		t.planKill()
 	}
 	for _, h := range starting { // if it is gone, its end is reported
-		_ = h.tell.Encode(share{IDs: h.share, Rate: float64(t.Rate) / float64(t.Workers)})
+		_ = json.NewEncoder(h.in).Encode(share{IDs: h.share, Rate: float64(t.Rate) / float64(t.Workers)})
 	}
 }
 

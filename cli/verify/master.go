@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,14 +27,13 @@ const identityName = "identity"
 
 // master is a server of the proof. While the proof runs it is watched: looked at now and then, whether it answers.
 type master struct {
-	server   // as the result shows it
-	target   target.Target
-	client   redis.UniversalClient
-	admin    *allocator.Admin // in the namespace of the proof
-	timeout  time.Duration
-	screen   *term.Live
-	keys     []string                     // all that the proof writes, the prefix first
-	counters map[string]allocator.Counter // at the end, by folded collection; one that could not be read is left out
+	server  // as the result shows it
+	target  target.Target
+	client  redis.UniversalClient
+	admin   *allocator.Admin // in the namespace of the proof
+	timeout time.Duration
+	screen  *term.Live
+	keys    []string // all that the proof writes, the prefix first
 
 	mu      sync.Mutex // guards what follows
 	process string     // run_id of the server, "": unknown
@@ -133,19 +133,19 @@ func (t *trial) settle(ctx context.Context) error {
 	})
 }
 
-// count reads what the server says of the collections. It ends early where the server is away.
-func (m *master) count(ctx context.Context, collections []string) {
-	m.counters = make(map[string]allocator.Counter)
+// count reads what the server says of its counters, and adds each to those by what all identifiers of it have in common. It
+// ends early where the server is away.
+func (m *master) count(ctx context.Context, collections []string, counters map[prefix.ID]allocator.Counter) {
 	for _, name := range collections {
 		counter, err := m.admin.Counter(ctx, name)
 		if err == nil {
-			m.counters[prefix.Fold(name)] = counter
+			counters[prefix.ID{Collection: prefix.Fold(name), ServerPrefix: m.Prefix, NodeTag: m.Tag}] = counter
 		} else if exit.Code(m.explain(ctx, err)) == exit.Unavailable {
 			return
 		}
 	}
-	if counter, err := m.admin.Identity(ctx, identityName); err == nil {
-		m.counters[identityName] = counter
+	if counter, err := m.admin.Identity(ctx, identityName); err == nil && m.Identities {
+		counters[prefix.ID{Collection: identityName}] = counter
 	}
 }
 
@@ -214,8 +214,10 @@ func (m *master) ask(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if there == 0 && !m.adds().IsZero() {
-		m.restore(ctx)
+	// One that lost everything, as a server without persistence does, gets its prefix back. Without it none of several
+	// servers may give a thing, and the proof would be over.
+	if there == 0 && !m.adds().IsZero() && m.admin.SetServerPrefix(ctx, m.adds()) == nil {
+		m.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.Name)
 	}
 	if m.target.Cluster != nil { // any node may answer
 		return "", nil
@@ -227,38 +229,26 @@ func (m *master) ask(ctx context.Context) (string, error) {
 	return target.ParseInfo(info)["run_id"], nil
 }
 
-// restore gives a server that lost everything, as one without persistence does, its prefix back. Without it none of
-// several servers may give a thing, and the proof would be over.
-func (m *master) restore(ctx context.Context) {
-	if err := m.admin.SetServerPrefix(ctx, m.adds()); err == nil {
-		m.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.Name)
-	}
-}
-
 func (m *master) note(at time.Time, process string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	changed := process != "" && m.process != "" && process != m.process
-	if process != "" {
-		m.process = process
-	}
+	m.process = cmp.Or(process, m.process)
 	away := !m.since.IsZero()
 	switch {
 	case err != nil && !away:
-		reason := whyAway(err)
 		m.since = at
-		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: reason})
-		m.screen.Eventf(at, "%s went away: %s", m.Name, reason)
+		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: whyAway(err)})
+		m.screen.Eventf(at, "%s went away: %s", m.Name, whyAway(err))
 	case err == nil && away:
 		now, last := time.Now(), &m.outages[len(m.outages)-1]
 		last.To, last.Seconds, last.Changed = now.Format(outageTime), now.Sub(m.since).Seconds(), changed
 		m.since = time.Time{}
-		what := "" // which process that is may be unknown
-		switch {
-		case changed:
+		what := ": the same process"
+		if changed {
 			what = ": restarted or promoted"
-		case process != "":
-			what = ": the same process"
+		} else if process == "" { // which one that is is unknown
+			what = ""
 		}
 		m.screen.Eventf(now, "%s is back after %.1f s%s", m.Name, last.Seconds, what)
 	case err == nil && changed: // between two looks

@@ -1,13 +1,13 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/hilo-id/hilo/allocator/proof"
-	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -83,8 +83,8 @@ type repeated struct {
 	Workers []int  `json:"workers"` // by number, one for each time
 }
 
-// found puts together what the ledger, the workers and the servers say.
-func (t *trial) found() report {
+// found puts together what the ledger, the workers and the counters of the servers say.
+func (t *trial) found(counters map[prefix.ID]allocator.Counter) report {
 	p := report{
 		Namespace:   t.Namespace,
 		Proven:      t.err == nil && t.ledger.Duplicates == 0,
@@ -108,15 +108,13 @@ func (t *trial) found() report {
 		p.Servers, p.Outages = append(p.Servers, m.server), append(p.Outages, seen...)
 	}
 	for _, s := range t.ledger.Series {
+		folded := s.ID
+		folded.Collection = prefix.Fold(s.Collection)
+		c := counters[folded]
 		shown := seriesReport{
 			Collection: s.Collection, Prefix: s.ServerPrefix, Tag: s.NodeTag,
 			IDs: s.IDs, Duplicates: s.Duplicates, Greatest: s.Numbers.Greatest, Gaps: s.Numbers.Gaps(), Missing: s.Numbers.Missing(),
-		}
-		for _, m := range t.masters {
-			if m.gives(s) {
-				c := m.counters[prefix.Fold(s.Collection)]
-				shown.Max, shown.Ranges, shown.Epoch = c.Max, c.Ranges, c.Epoch
-			}
+			Max: c.Max, Ranges: c.Ranges, Epoch: c.Epoch,
 		}
 		p.Ranges += shown.Ranges
 		p.Jumps += shown.Epoch
@@ -131,14 +129,6 @@ func (t *trial) found() report {
 	}
 	p.Jumps = max(p.Jumps, t.sums.Jumps) // a counter that was lost does not know of its own
 	return p
-}
-
-// gives tells whether a series comes from the server. Identities have neither prefix nor tag.
-func (s server) gives(of *proof.Series) bool {
-	if of.Collection == identityName {
-		return s.Identities
-	}
-	return s.Prefix == of.ServerPrefix && s.Tag == of.NodeTag
 }
 
 func (v verify) show(p report) error {
@@ -177,17 +167,8 @@ func (v verify) show(p report) error {
 		t.Add("outage:", o.String())
 	}
 	t.Add("namespace:", p.where())
-	if err := v.WriteTable(t); err != nil {
-		return err
-	}
-	if err := v.showSeries(p.Collections); err != nil {
-		return err
-	}
-	if err := v.showRepeated(p.Repeated); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(term.Fold(v.Stdout, 0), "\n%s\n", p.summary())
-	return exit.Written(err)
+	t.Add("")
+	return cmp.Or(v.WriteTable(t), v.WriteTable(p.series()), v.showRepeated(p.Repeated), v.Prosef("\n%s\n", p.summary()))
 }
 
 // elsewhere says where the numbers are that nobody was given and no worker held at its end.
@@ -231,9 +212,9 @@ func (p report) where() string {
 // mostRows is how many rows a table has at most; all are in JSON.
 const mostRows = 20
 
-func (v verify) showSeries(all []seriesReport) error {
+func (p report) series() term.Table {
 	t := term.Table{Head: []string{"SERIES", "IDS", "TWICE", "RANGES", "GAPS", "MISSING", "JUMPS"}}
-	for _, c := range all[:min(mostRows, len(all))] {
+	for _, c := range p.Collections[:min(mostRows, len(p.Collections))] {
 		name := c.Collection
 		if c.Prefix+c.Tag != "" {
 			name += " " + c.Prefix + "…"
@@ -243,11 +224,10 @@ func (v verify) showSeries(all []seriesReport) error {
 		}
 		t.Add(name, c.IDs, c.Duplicates, c.Ranges, c.Gaps, c.Missing, c.Epoch)
 	}
-	if more := len(all) - mostRows; more > 0 {
+	if more := len(p.Collections) - mostRows; more > 0 {
 		t.Add(fmt.Sprintf("and %d more", more))
 	}
-	fmt.Fprintln(v.Stdout)
-	return v.WriteTable(t)
+	return t
 }
 
 func (v verify) showRepeated(all []repeated) error {

@@ -36,8 +36,8 @@ type trial struct {
 	nextKill   time.Time
 	complaint  *exit.Error // why a worker got none, if that came up since something was reported
 	ending     bool
-	deadline   <-chan time.Time // for the workers, once they are told to end
-	err        error            // why it ends before its time
+	tellAll    context.CancelFunc // tells the workers to end
+	err        error              // why it ends before its time
 }
 
 const (
@@ -49,8 +49,9 @@ const (
 
 // run returns when all workers have ended.
 func (t *trial) run(ctx context.Context) {
-	t.reports = make(chan heard)
-	t.left = t.IDs
+	t.reports, t.left = make(chan heard), t.IDs
+	interrupted := ctx.Done()
+	ctx, t.tellAll = context.WithCancel(context.WithoutCancel(ctx))
 	for range t.Workers {
 		if err := t.launch(ctx); err != nil {
 			t.end(err)
@@ -59,7 +60,6 @@ func (t *trial) run(ctx context.Context) {
 	}
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
-	interrupted := ctx.Done()
 	for len(t.hands) > 0 {
 		select {
 		case r := <-t.reports:
@@ -68,13 +68,7 @@ func (t *trial) run(ctx context.Context) {
 			t.look()
 		case <-interrupted:
 			interrupted = nil
-			t.end(ctx.Err())
-		case <-t.deadline:
-			for _, h := range t.hands { // that did not end when they were told to
-				if h.kill != nil {
-					h.kill()
-				}
-			}
+			t.end(context.Canceled)
 		}
 	}
 }
@@ -171,28 +165,23 @@ func (t *trial) end(err error) {
 	if !t.began.IsZero() {
 		t.took = time.Since(t.began)
 	}
-	for _, h := range t.hands {
-		_ = h.in.Close()
-	}
-	t.deadline = time.After(t.servers.Patience(t.Timeout) + t.Timeout)
+	t.tellAll()
 }
 
 // progress is one line, no longer than a terminal is wide.
 func (t *trial) progress(now time.Time) string {
-	ids, elapsed := t.ledger.IDs, now.Sub(t.began)
-	rate := float64(ids) / max(elapsed.Seconds(), 1e-9)
+	ids, elapsed := t.ledger.IDs, now.Sub(t.began).Seconds()
 	done := float64(ids) / float64(t.IDs)
-	left := time.Duration(float64(t.IDs-ids) / max(rate, 1e-9) * float64(time.Second))
-	if t.Duration > 0 && (left > t.Duration-elapsed || left < 0) {
-		left = t.Duration - elapsed
-		done = elapsed.Seconds() / t.Duration.Seconds()
+	if t.Duration > 0 {
+		done = max(done, elapsed/t.Duration.Seconds())
 	}
-	const longest = 1000 * time.Hour
-	remaining := "time left unknown"
+	remaining, left := "time left unknown", elapsed/done-elapsed
+	const longest = 1000 * 3600 // seconds
 	if ids > 0 && left >= 0 && left <= longest {
-		remaining = left.Round(time.Second).String() + " left"
+		remaining = time.Duration(left*1e9).Round(time.Second).String() + " left"
 	}
-	line := fmt.Sprintf("%3.0f%%  %d ids  %.0f ids/s  %d twice  %s", 100*done, ids, rate, t.ledger.Duplicates, remaining)
+	line := fmt.Sprintf("%3.0f%%  %d ids  %.0f ids/s  %d twice  %s",
+		100*done, ids, float64(ids)/max(elapsed, 1e-9), t.ledger.Duplicates, remaining)
 	var gone []string
 	for _, m := range t.masters {
 		if _, away := m.found(); away {

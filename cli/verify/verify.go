@@ -16,9 +16,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // verify proves on servers of the user's that no identifier is given twice.
@@ -120,18 +122,16 @@ func (v *verify) read(r *base.Reader) {
 	}
 }
 
-// within gives the proof a namespace of its own, that shows where it comes from.
-func (v verify) within() verify {
+// scratch is a namespace of the proof's own, that shows where it comes from.
+func scratch(namespace string) string {
 	const most = 128 // bytes of a namespace
-	v.Base = v.Namespace
 	suffix := namespaceSuffix + strings.ToLower(crand.Text()[:12])
-	v.Namespace = strings.ToValidUTF8(v.Base[:min(len(v.Base), most-len(suffix))], "") + suffix
-	return v
+	return strings.ToValidUTF8(namespace[:min(len(namespace), most-len(suffix))], "") + suffix
 }
 
 // Run shows what was proven, be it all or not.
 func (v verify) Run(ctx context.Context) error {
-	v = v.within()
+	v.Base, v.Namespace = v.Namespace, scratch(v.Namespace)
 	v.screen = term.NewLive(v.Stderr, progressEvery)
 	v.Stderr, v.Log = v.screen, base.NewLogger(v.screen, v.Log.Level())
 	hosted, closeAll, err := v.servers.Host()
@@ -140,10 +140,8 @@ func (v verify) Run(ctx context.Context) error {
 	}
 	defer closeAll()
 	v.servers = hosted
-	if v.settings != nil {
-		v.settings[base.Variable(base.FlagRedis)] = listedURLs(hosted.Targets)
-		v.settings[base.Variable(base.FlagNamespace)] = v.Namespace
-	}
+	v.settings[base.Variable(base.FlagRedis)] = listedURLs(hosted.Targets)
+	v.settings[base.Variable(base.FlagNamespace)] = v.Namespace
 	return hosted.Use(ctx, v.Timeout, func(o target.Opened) error { return v.prove(ctx, o) })
 }
 
@@ -176,14 +174,15 @@ func (v verify) prove(ctx context.Context, o target.Opened) error {
 		}
 	}
 	t.run(ctx)
+	counters := make(map[prefix.ID]allocator.Counter) // but for those that cannot be read
 	for _, m := range t.masters {
-		m.count(context.WithoutCancel(ctx), v.Collections)
+		m.count(context.WithoutCancel(ctx), v.Collections, counters)
 	}
 	stop()
 	left := t.clean(ctx)
 	v.screen.End()
 	if t.ledger.IDs > 0 {
-		if err := v.show(t.found()); err != nil {
+		if err := v.show(t.found(counters)); err != nil {
 			return err
 		}
 	}

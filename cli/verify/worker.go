@@ -115,10 +115,7 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 		defer cancel()
 		_ = w.in.Decode(new(share)) // there is no other
 	}()
-	t := taker{separator: w.Separator, newest: make(map[string]*prefix.ID)}
-	for _, name := range w.collections {
-		t.newest[name] = new(prefix.ID)
-	}
+	t := taker{separator: w.Separator, newest: make(map[string]prefix.ID)}
 	if len(o.Targets) > 1 {
 		t.identities = a
 	}
@@ -152,40 +149,42 @@ func mayPass(err error) bool {
 // taker takes identifiers by each of the calls that there are for it, and reads back what it got.
 type taker struct {
 	separator  string
-	newest     map[string]*prefix.ID // of each collection
-	text       []byte                // of the one that may come next
-	appended   []byte
+	newest     map[string]prefix.ID // by collection
+	text       []byte               // room for one
 	identities *allocator.Allocator // that values of the identity are taken from, too; nil: none are
 	identified time.Time            // when that was last
 }
 
+// mostTaken is the greatest size of one call of Take.
+const mostTaken = 64
+
 // call is for fleet.Program.
-func (t *taker) call(ctx context.Context, from *allocator.Collection, most int64, note func(prefix.ID)) (err error) {
-	if took, err := t.takeIdentities(ctx, most, note); took > 0 || err != nil {
+func (t *taker) call(ctx context.Context, from *allocator.Collection, most int64, note func(prefix.ID)) error {
+	if took, err := t.takeIdentities(ctx, most, note); took || err != nil {
 		return err
 	}
 	if ctx.Err() == nil && rand.IntN(2) == 0 { // Take is nothing for one that is over
-		return t.take(ctx, from, rand.N(min(most, mostTaken))+1, note)
-	}
-	var text string
-	switch rand.IntN(4) {
-	case 0:
-		text, err = from.Next(ctx)
-	case 1:
-		var ok bool
-		if text, ok = from.TryNext(); !ok {
-			text, err = from.Next(ctx)
-		}
-	case 2:
-		t.appended, err = from.AppendNext(ctx, t.appended[:0])
-		text = string(t.appended)
-	default:
-		id, err := from.NextID(ctx)
-		if err == nil {
-			*t.newest[from.Name()] = id
-			note(id)
+		batch, err := from.Take(ctx, rand.N(min(most, mostTaken))+1)
+		for text := range batch.All() {
+			if err == nil {
+				err = t.read(from.Name(), text, note)
+			}
 		}
 		return err
+	}
+	var text string
+	var err error
+	switch rand.IntN(4) {
+	case 0:
+		return fleet.NextID(ctx, from, most, func(id prefix.ID) { t.newest[from.Name()] = id; note(id) })
+	case 1:
+		t.text, err = from.AppendNext(ctx, t.text[:0])
+		text = string(t.text)
+	case 2:
+		text, _ = from.TryNext()
+	}
+	if text == "" && err == nil { // TryNext had nothing in hand, or it is the turn of Next
+		text, err = from.Next(ctx)
 	}
 	if err != nil {
 		return err
@@ -193,23 +192,10 @@ func (t *taker) call(ctx context.Context, from *allocator.Collection, most int64
 	return t.read(from.Name(), text, note)
 }
 
-// mostTaken is the greatest size of one call of Take.
-const mostTaken = 64
-
-func (t *taker) take(ctx context.Context, from *allocator.Collection, n int64, note func(prefix.ID)) error {
-	batch, err := from.Take(ctx, n)
-	for text := range batch.All() {
-		if err == nil {
-			err = t.read(from.Name(), text, note)
-		}
-	}
-	return err
-}
-
-// read notes an identifier by its text, which is taken apart by the rules where it is not the newest but for one more.
+// read notes an identifier by its text, which is taken apart by the rules where it is not the newest but for one more: that
+// takes ten times as long.
 func (t *taker) read(collection, text string, note func(prefix.ID)) error {
-	newest := t.newest[collection]
-	id := *newest
+	id := t.newest[collection]
 	id.Number++
 	if t.text = id.Append(t.text[:0], t.separator); string(t.text) != text {
 		var err error
@@ -222,7 +208,7 @@ func (t *taker) read(collection, text string, note func(prefix.ID)) error {
 				Text: fmt.Sprintf("%q was handed out, which is no identifier of %q (%s): please report this", text, collection, exit.Plain(err))}
 		}
 	}
-	*newest = id
+	t.newest[collection] = id
 	note(id)
 	return nil
 }
@@ -237,22 +223,19 @@ const (
 
 // takeIdentities takes some values of the identity when it is time again and it may wait. That their home is away is no
 // error.
-func (t *taker) takeIdentities(ctx context.Context, most int64, note func(prefix.ID)) (took int64, err error) {
+func (t *taker) takeIdentities(ctx context.Context, most int64, note func(prefix.ID)) (took bool, err error) {
 	if t.identities == nil || ctx.Err() != nil || time.Since(t.identified) < identityEvery {
-		return 0, nil
+		return false, nil
 	}
 	defer func() { t.identified = time.Now() }()
 	ctx, cancel := context.WithTimeout(ctx, identityPatience)
 	defer cancel()
 	got, err := t.identities.NextIdentities(ctx, identityName, rand.N(min(most, mostIdentities))+1)
-	if err != nil {
-		if mayPass(err) || ctx.Err() != nil {
-			err = nil
-		}
-		return 0, err
+	if err != nil && (mayPass(err) || ctx.Err() != nil) {
+		return false, nil
 	}
-	for number := got.Low; number <= got.High; number++ {
+	for number := got.Low; number <= got.High && err == nil; number++ {
 		note(prefix.ID{Collection: identityName, Number: number})
 	}
-	return got.High - got.Low + 1, nil
+	return err == nil, err
 }

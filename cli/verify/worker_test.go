@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -67,7 +66,7 @@ func TestRunsThatAreNoneAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr := &trial{verify: verify{IDs: 100}}
+			tr := &trial{verify: verify{IDs: 100}, tellAll: func() {}}
 			if tr.enter(&hand{}, []fleet.Run{r}); tr.err == nil || tr.ledger.IDs > 0 {
 				t.Errorf("it is taken for a run: %v", tr.err)
 			}
@@ -77,7 +76,7 @@ func TestRunsThatAreNoneAreRefused(t *testing.T) {
 
 func TestATakerReadsEachIdentifierBack(t *testing.T) {
 	t.Parallel()
-	k := &taker{separator: "/", newest: map[string]*prefix.ID{"orders": {}}}
+	k := &taker{separator: "/", newest: make(map[string]prefix.ID)}
 	var j proof.Ledger
 	tr := &trial{verify: verify{Session: base.Session{Separator: "/"}, IDs: 100, screen: term.NewLive(nil, 0)}}
 	texts := []string{"orders/1", "orders/2", "orders/2", "orders/5-A", "orders/6-A", "orders/N/7", "orders/8", "orders/N-1/9", "orders/9", "orders/9223372036854775807"}
@@ -100,9 +99,9 @@ func TestATakerReadsEachIdentifierBack(t *testing.T) {
 	}
 	for _, number := range []string{"01", "", "9223372036854775808", "99999999999999999999", "1a", "1-", "١"} {
 		for _, newest := range []int64{0, 1, math.MaxInt64} {
-			k.newest["orders"] = &prefix.ID{Collection: "orders", Number: newest}
+			k.newest["orders"] = prefix.ID{Collection: "orders", Number: newest}
 			if err := k.read("orders", "orders/"+number, func(prefix.ID) {}); exit.Code(err) != exit.Fault {
-				t.Errorf("%s behind %s: %v", strconv.Quote(number), strconv.FormatInt(newest, 10), err)
+				t.Errorf("%q behind %d: %v", number, newest, err)
 			}
 		}
 	}

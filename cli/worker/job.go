@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -20,15 +21,15 @@ import (
 // job is one run of a worker.
 type job struct {
 	worker
-	name      string // of this process, for the documents
-	ids       *allocator.Allocator
-	documents *documents // nil: none are stored
-	explain   func(error) error
-	began     time.Time
-	unstored  atomic.Int64
-	closing   atomic.Bool
-	outage    *alarm            // about all collections
-	refusals  map[string]*alarm // about a collection each: what stands there refuses it
+	name     string // of this process, for the documents
+	ids      *allocator.Allocator
+	explain  func(error) error
+	began    time.Time
+	closing  atomic.Bool
+	failures atomic.Int64      // attempts on servers that failed
+	outage   *alarm            // about all collections
+	refusals map[string]*alarm // about a collection each: what stands there refuses it
+	documents
 
 	mu   sync.Mutex              // guards what follows
 	adds map[prefix.Server]int64 // identifiers, by what servers added
@@ -43,6 +44,7 @@ func newJob(w worker) *job {
 	for _, name := range w.Collections {
 		s.refusals[name] = unserved(w.Log.With(zap.String("collection", name)))
 	}
+	s.storing = alarm{log: w.Log, failed: "documents cannot be stored, trying on", over: "documents are stored again"}
 	return s
 }
 
@@ -63,8 +65,9 @@ func (s *job) run(signaled context.Context) (report, error) {
 		ctx, cancel = context.WithTimeout(signaled, s.Duration)
 	}
 	defer cancel()
-	late, lateEnd := s.afterwards(ctx)
-	defer lateEnd()
+	late, end := context.WithCancel(context.WithoutCancel(ctx)) // for what was taken and has to be stored
+	defer end()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(s.Timeout, end) })()
 	var before allocator.Stats
 	closed := sync.OnceFunc(func() {
 		s.closing.Store(true)
@@ -77,7 +80,7 @@ func (s *job) run(signaled context.Context) (report, error) {
 	program := fleet.Program{
 		IDs: s.ids, Collections: s.Collections, Goroutines: s.Goroutines, Count: s.Count, Rate: float64(s.Rate), Batch: 256,
 		Call:    fleet.NextID,
-		Sink:    func(runs []fleet.Run) error { s.store(late, runs); return nil },
+		Sink:    func(runs []fleet.Run) error { s.sink(late, runs); return nil },
 		Lasting: lasting,
 		Failed:  s.failed,
 		Served:  func(name string) { s.refusals[name].end(name); s.outage.end(name) },
@@ -97,13 +100,6 @@ func (s *job) run(signaled context.Context) (report, error) {
 	return found, s.verdict(found, err)
 }
 
-// afterwards is for what was taken and has to be stored: it ends some time after ctx.
-func (s *job) afterwards(ctx context.Context) (late context.Context, end func()) {
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(s.Timeout, cancel) })
-	return late, func() { stop(); cancel() }
-}
-
 // lasting reports whether it makes no sense to try again: everything else can be put right while a worker waits.
 func lasting(err error) bool {
 	return errors.Is(err, allocator.ErrExhausted) || errors.Is(err, allocator.ErrMixed)
@@ -111,6 +107,7 @@ func lasting(err error) bool {
 
 // failed says that a collection gives nothing, or that none does.
 func (s *job) failed(name string, err error, news bool) {
+	s.failures.Add(1)
 	why := s.explain(err)
 	if errors.Is(err, allocator.ErrNotSeeded) || errors.Is(err, allocator.ErrCorrupt) {
 		s.refusals[name].add(name, why, news)
@@ -120,31 +117,64 @@ func (s *job) failed(name string, err error, news bool) {
 	s.outage.add(name, why, news)
 }
 
-// serverErrors is how many attempts failed.
-func (s *job) serverErrors() int64 {
-	n := s.outage.errors.Load()
-	for _, refusal := range s.refusals {
-		n += refusal.errors.Load()
-	}
-	return n
-}
-
-// store counts identifiers, and returns when their documents are stored, or when it is too late for that.
-func (s *job) store(late context.Context, runs []fleet.Run) {
+// sink counts identifiers, and returns when their documents are stored, or when it is too late for that.
+func (s *job) sink(late context.Context, runs []fleet.Run) {
 	s.mu.Lock()
 	for _, r := range runs {
 		s.adds[prefix.Server{ServerPrefix: r.ServerPrefix, NodeTag: r.NodeTag}] += r.Count
 	}
 	s.mu.Unlock()
-	if s.documents == nil {
+	if s.client == nil {
 		return
 	}
-	var texts []string
+	var open []document
 	for _, r := range runs {
 		for range r.Count {
-			texts = append(texts, string(r.Append(nil, s.Separator)))
+			open = append(open, document{string(r.Append(nil, s.Separator)), fmt.Sprintf("%s #%d", s.name, s.written.Add(1))})
 			r.Number++
 		}
 	}
-	s.unstored.Add(int64(s.documents.store(late, texts)))
+	s.unstored.Add(int64(s.store(late, open)))
+}
+
+// alarm warns that something fails, once and then now and then, and tells when it is over.
+type alarm struct {
+	log          *zap.Logger
+	failed, over string
+
+	mu   sync.Mutex // guards what follows
+	on   map[string]bool
+	said time.Time
+}
+
+// remindEvery is how often an alarm that goes on is in the log.
+const remindEvery = 30 * time.Second
+
+// add is about an error, which is somebody's. One that is no news does not begin an alarm.
+func (t *alarm) add(whose string, err error, news bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !news && !t.on[whose] {
+		return
+	}
+	if len(t.on) == 0 {
+		t.on, t.said = make(map[string]bool), time.Time{}
+	}
+	t.on[whose] = true
+	if time.Since(t.said) >= remindEvery {
+		t.log.Warn(t.failed, zap.String("error", exit.Plain(err)))
+		t.said = time.Now()
+	}
+}
+
+// end is about somebody who has no more errors. The alarm is over when nobody has.
+func (t *alarm) end(whose string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.on[whose] {
+		return
+	}
+	if delete(t.on, whose); len(t.on) == 0 {
+		t.log.Info(t.over)
+	}
 }

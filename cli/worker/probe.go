@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -65,20 +66,16 @@ type answer struct {
 	Answer string `json:"answer"`
 }
 
+// Run shows the answer. One that is not ready is said by the error alone, but as JSON.
 func (p probe) Run(ctx context.Context) error {
 	got := p.ask(ctx)
-	if p.JSON {
-		if err := p.WriteJSON(got); err != nil {
-			return err
-		}
-	}
+	var unready error
+	text := func() error { return p.Printf("%s\n", got.Answer) }
 	if !got.Ready {
-		return &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("%s is not ready: %s", p.URL, got.Answer)}
+		unready = &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("%s is not ready: %s", p.URL, got.Answer)}
+		text = func() error { return unready }
 	}
-	if p.JSON {
-		return nil
-	}
-	return p.Printf("%s\n", got.Answer)
+	return cmp.Or(p.Show(got, text), unready)
 }
 
 func (p probe) ask(ctx context.Context) answer {

@@ -25,8 +25,7 @@ type report struct {
 	NotReturned int64         `json:"notReturned"` // in hand at the end, and gaps now
 	Errors      errorCounts   `json:"errors"`      // attempts that failed and were made again
 	Prefixes    []prefixCount `json:"prefixes"`    // what servers added to how many
-	Total       tally.Tallies `json:"total"`
-	Collections []tally.Of    `json:"collections"`
+	tally.Report
 }
 
 type errorCounts struct {
@@ -44,17 +43,17 @@ type prefixCount struct {
 // report puts together what the allocator said before and after its end.
 func (s *job) report(stopped string, took time.Duration, before, after allocator.Stats) report {
 	r := report{
-		Worker:   s.name,
-		Stopped:  stopped,
-		Seconds:  took.Seconds(),
-		Unstored: s.unstored.Load(),
-		Prefixes: []prefixCount{},
-		Errors:   errorCounts{Servers: s.serverErrors()},
+		Worker:     s.name,
+		Stopped:    stopped,
+		Seconds:    took.Seconds(),
+		Stored:     s.stored.Load(),
+		Duplicates: s.duplicates.Load(),
+		Unstored:   s.unstored.Load(),
+		Errors:     errorCounts{s.failures.Load(), s.documents.errors.Load()},
+		Prefixes:   []prefixCount{},
+		Report:     tally.Between(s.Collections, nil, []allocator.Stats{before}, []allocator.Stats{after}),
 	}
-	if s.documents != nil {
-		r.Stored, r.Duplicates = s.documents.stored.Load(), s.documents.duplicates.Load()
-		r.Errors.Documents = s.documents.alarm.errors.Load()
-	}
+	r.NotReturned = r.Total.Held - r.Total.Returned
 	for adds, n := range s.adds {
 		r.IDs += n
 		r.Prefixes = append(r.Prefixes, prefixCount{adds.ServerPrefix, adds.NodeTag, n})
@@ -63,15 +62,6 @@ func (s *job) report(stopped string, took time.Duration, before, after allocator
 	slices.SortFunc(r.Prefixes, func(x, y prefixCount) int {
 		return cmp.Or(cmp.Compare(x.Prefix, y.Prefix), cmp.Compare(x.Tag, y.Tag))
 	})
-	was, is := tally.ByName(before), tally.ByName(after)
-	r.Collections = make([]tally.Of, 0, len(s.Collections))
-	for _, name := range s.Collections {
-		t := is[name]
-		t.Held = t.Reserved - t.Issued - was[name].Burnt // with a range that was still under way
-		r.NotReturned += t.Held - t.Returned
-		r.Collections = append(r.Collections, tally.Of{Collection: name, Tallies: t})
-		r.Total.Add(t)
-	}
 	return r
 }
 
@@ -113,11 +103,8 @@ func (w *worker) show(r report) error {
 	}
 	t.Add("returned:", fmt.Sprintf("%d of %d in hand; %d could not be and are gaps", r.Total.Returned, r.Total.Held, r.NotReturned))
 	t.Add("errors:", fmt.Sprintf("%d of servers, %d of documents", r.Errors.Servers, r.Errors.Documents))
-	if err := w.WriteTable(t); err != nil {
-		return err
-	}
-	fmt.Fprintln(w.Stdout)
-	return tally.Write(w.Session, r.Collections, r.Total)
+	t.Add("")
+	return cmp.Or(w.WriteTable(t), w.WriteTable(r.Table()))
 }
 
 func describePrefix(p prefixCount) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,17 +20,13 @@ import (
 
 // serve serves metrics and health until the function that it gives is called.
 func (s *job) serve(ctx context.Context, listener net.Listener) (stop func()) {
-	if listener == nil {
-		return func() {}
-	}
 	server := gateway.NewServer(s.handler(), s.Log)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var serving sync.WaitGroup
+	serving.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.Log.Error("metrics are not served any more", zap.Error(err))
 		}
-	}()
+	})
 	fmt.Fprintf(s.Stderr, "metrics at http://%s/metrics\n", listener.Addr())
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -37,7 +34,7 @@ func (s *job) serve(ctx context.Context, listener net.Listener) (stop func()) {
 		if server.Shutdown(ctx) != nil {
 			_ = server.Close()
 		}
-		<-done
+		serving.Wait()
 	}
 }
 
@@ -49,11 +46,14 @@ func (s *job) handler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(s.Log)}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if why := s.unready(); why != "" {
-			http.Error(w, why, http.StatusServiceUnavailable)
-			return
+		switch {
+		case s.closing.Load():
+			http.Error(w, "stopping", http.StatusServiceUnavailable)
+		case !s.ids.Stats().Ready():
+			http.Error(w, "no numbers in hand, and no server is up", http.StatusServiceUnavailable)
+		default:
+			fmt.Fprintln(w, "ready")
 		}
-		fmt.Fprintln(w, "ready")
 	})
 	return mux
 }
@@ -72,23 +72,12 @@ func (s *job) collectors() []prometheus.Collector {
 		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
 	}
 	const errorsName, errorsHelp = "hilo_worker_errors_total", "Attempts of the worker that failed and were made again."
-	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, "servers", s.serverErrors)}
-	if d := s.documents; d != nil {
+	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, "servers", s.failures.Load)}
+	if s.client != nil {
 		all = append(all,
-			counter(errorsName, errorsHelp, "documents", d.alarm.errors.Load),
-			counter("hilo_worker_stored_total", "Documents that the worker stored.", "", d.stored.Load),
-			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", "", d.duplicates.Load))
+			counter(errorsName, errorsHelp, "documents", s.documents.errors.Load),
+			counter("hilo_worker_stored_total", "Documents that the worker stored.", "", s.stored.Load),
+			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", "", s.duplicates.Load))
 	}
 	return all
-}
-
-// unready is why no caller could be served now; "": it could.
-func (s *job) unready() string {
-	if s.closing.Load() {
-		return "stopping"
-	}
-	if s.ids.Stats().Ready() {
-		return ""
-	}
-	return "no numbers in hand, and no server is up"
 }

@@ -30,7 +30,7 @@ func exported(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	s := newJob(worker{})
-	s.ids, s.documents = ids, newDocuments(worker{}, s.name, client)
+	s.ids, s.client = ids, client
 	names := make(map[string]bool)
 	for _, collector := range s.collectors() {
 		descs := make(chan *prometheus.Desc)

@@ -6,14 +6,13 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
-	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
@@ -29,17 +28,6 @@ type worker struct {
 	Documents   *target.Target // nil: none are stored
 	MetricsAddr string         // "": nothing is served
 }
-
-const (
-	flagRate          = "rate"
-	flagGoroutines    = "goroutines"
-	flagCount         = "count"
-	flagDuration      = "duration"
-	flagDocumentsFile = "documents-password-file"
-	flagMetricsAddr   = "metrics-addr"
-
-	fullSpeed = "max"
-)
 
 // Command is hilo worker.
 func Command(env base.Env) *cli.Command {
@@ -74,16 +62,16 @@ collections: $HILO_WORKER_COLLECTIONS, with white space between them.`+base.Abou
 			"1 failed", "3 documents could not be stored before the end", "4 exhausted, or the name of an identity",
 			"5 an identifier was given twice"),
 		Flags: base.ServerFlags(
-			&cli.StringFlag{Name: flagRate, Usage: "take `R` identifiers a second in all, 0 or max: full speed", Value: "100", DefaultText: "100"},
-			&cli.StringFlag{Name: flagGoroutines, Usage: "take them on `N` goroutines", Value: "4", DefaultText: "4"},
-			&cli.StringFlag{Name: flagCount, Usage: "end after `N` identifiers"},
-			&cli.StringFlag{Name: flagDuration, Usage: "end after `D`"},
+			&cli.StringFlag{Name: "rate", Usage: "take `R` identifiers a second in all, 0 or max: full speed", Value: "100", DefaultText: "100"},
+			&cli.StringFlag{Name: "goroutines", Usage: "take them on `N` goroutines", Value: "4", DefaultText: "4"},
+			&cli.StringFlag{Name: "count", Usage: "end after `N` identifiers"},
+			&cli.StringFlag{Name: "duration", Usage: "end after `D`"},
 			&cli.StringFlag{Name: base.FlagDocuments, Usage: "store each in the Redis at `URL`"},
-			&cli.StringFlag{Name: flagDocumentsFile, Usage: "`FILE` of its password; else --password-file, if the URL names a user"},
-			&cli.StringFlag{Name: flagMetricsAddr, Usage: "serve metrics and health at `ADDR`, such as :9090"},
+			&cli.StringFlag{Name: "documents-password-file", Usage: "`FILE` of its password; else --password-file, if the URL names a user"},
+			&cli.StringFlag{Name: "metrics-addr", Usage: "serve metrics and health at `ADDR`, such as :9090"},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			r.Variable = variableOf
+			r.Variable = func(flag string) string { return base.Variable("worker-" + flag) }
 			return readWorker(r)
 		}),
 	})
@@ -95,8 +83,7 @@ func (w *worker) Run(ctx context.Context) error {
 	if w.MetricsAddr != "" {
 		var err error
 		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", w.MetricsAddr); err != nil {
-			return &exit.Error{Code: exit.Failed, Cause: err, Text: "metrics cannot be served: " + err.Error() +
-				"; choose another address with --" + flagMetricsAddr}
+			return fmt.Errorf("metrics cannot be served: %w; choose another address with --metrics-addr", err)
 		}
 		defer listener.Close()
 	}
@@ -110,14 +97,15 @@ func (w *worker) Run(ctx context.Context) error {
 		}
 		s.explain = func(err error) error { return o.Explain(ctx, err) }
 		if w.Documents != nil {
-			client, closeDocuments, err := w.Documents.Open(w.Timeout)
-			if err != nil {
+			var closeDocuments func()
+			if s.client, closeDocuments, err = w.Documents.Open(w.Timeout); err != nil {
 				return err
 			}
 			defer closeDocuments()
-			s.documents = newDocuments(*w, s.name, client)
 		}
-		defer s.serve(ctx, listener)()
+		if listener != nil {
+			defer s.serve(ctx, listener)()
+		}
 		found, err := s.run(ctx)
 		if shown := w.show(found); err == nil {
 			err = shown
@@ -126,35 +114,27 @@ func (w *worker) Run(ctx context.Context) error {
 	})
 }
 
-// variableOf is the environment variable of a flag of the worker's own.
-func variableOf(flag string) string {
-	return "HILO_WORKER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
 // readWorker reads all flags and arguments.
 func readWorker(r *base.Reader) *worker {
 	w := &worker{Session: r.Session(), servers: r.Servers()}
 	if w.Collections = r.NamedCollections(w.Separator); len(w.Collections) == 0 {
 		r.Failf("%s needs a COLLECTION: %s", r.Command.HelpName, r.Command.UsageText)
 	}
-	if rate, _ := r.Text(flagRate); rate != fullSpeed {
-		w.Rate = r.Number(flagRate, 0, base.MostRate)
+	if rate, _ := r.Text("rate"); rate != "max" {
+		w.Rate = r.Number("rate", 0, base.MostRate)
 	}
-	w.Goroutines = int(r.Number(flagGoroutines, 1, base.MostWorkers))
-	w.Count, w.Duration = r.Count(flagCount, 1), r.Period(flagDuration)
+	w.Goroutines = int(r.Number("goroutines", 1, base.MostWorkers))
+	w.Count, w.Duration = r.Count("count", 1), r.Period("duration")
 	w.readDocuments(r)
-	var source string
-	if w.MetricsAddr, source = r.Text(flagMetricsAddr); w.MetricsAddr != "" {
-		if _, port, err := net.SplitHostPort(w.MetricsAddr); err != nil || port != "0" && !target.IsPort(port) {
-			r.Failf("%s is %q: must be HOST:PORT or :PORT, such as :9090", source, w.MetricsAddr)
-		}
+	if text, _ := r.Text("metrics-addr"); text != "" {
+		w.MetricsAddr, _ = r.Address("metrics-addr", "HOST:PORT or :PORT, such as :9090")
 	}
 	return w
 }
 
 func (w *worker) readDocuments(r *base.Reader) {
 	text, source := r.Text(base.FlagDocuments)
-	file, fileSource := r.Text(flagDocumentsFile)
+	file, fileSource := r.Text("documents-password-file")
 	if text == "" {
 		if file != "" {
 			r.Failf("%s is set and no documents are stored: name their Redis with %s URL", fileSource, base.Dashed(base.FlagDocuments))

@@ -36,6 +36,12 @@ func (g Session) Printf(format string, values ...any) error {
 	return exit.Written(err)
 }
 
+// Prosef is Printf for sentences: what continues one is not indented.
+func (g Session) Prosef(format string, values ...any) error {
+	_, err := fmt.Fprintf(term.Fold(g.Stdout, 0), format, values...)
+	return exit.Written(err)
+}
+
 // WriteFacts writes what belongs to each name, under each other, as a result.
 func (g Session) WriteFacts(facts [][2]string) error {
 	width := 0

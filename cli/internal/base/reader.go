@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -119,6 +121,15 @@ func (r *Reader) period(text, source string) time.Duration {
 		r.Failf("%s is %s: must be more than 0", source, text)
 	}
 	return d
+}
+
+// Address reads where to listen, and which flag or variable says so; rule is what an error demands.
+func (r *Reader) Address(flag, rule string) (address, source string) {
+	address, source = r.Text(flag)
+	if _, port, err := net.SplitHostPort(address); err != nil || port != "0" && !target.IsPort(port) {
+		r.Failf("%s is %q: must be %s", source, address, rule)
+	}
+	return address, source
 }
 
 // Collections are as many as the flag collections says.

@@ -1,13 +1,12 @@
 // Package tally is what allocators counted, by collection, as commands show it.
 //
-// It may import base and term beside it, and the library.
+// It may import term beside it, and the library.
 package tally
 
 import (
 	"fmt"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
@@ -29,46 +28,65 @@ type Of struct {
 	Tallies
 }
 
-// Add adds other figures.
-func (t *Tallies) Add(s Tallies) {
-	t.Ranges += s.Ranges
-	t.Reserved += s.Reserved
-	t.Issued += s.Issued
-	t.Returned += s.Returned
-	t.Burnt += s.Burnt
-	t.Held += s.Held
-	t.Waits += s.Waits
-	t.Failures += s.Failures
+// Report is what was counted of each collection, and of all together.
+type Report struct {
+	Total       Tallies `json:"total"`
+	Collections []Of    `json:"collections"`
 }
 
-// ByName sums up over allocators.
-func ByName(all ...allocator.Stats) map[string]Tallies {
-	sums := make(map[string]Tallies)
+// Between counts from a start until allocators were closed, by what they said at the start, at the end, and when they were
+// closed. What was held at the start counts as reserved after it.
+func Between(names []string, start, end, closed []allocator.Stats) Report {
+	before, held, after := sums(start), sums(end), sums(closed)
+	between := func(name string) Tallies {
+		was, is := before[name], after[name]
+		t := Tallies{
+			Ranges: is.Ranges - was.Ranges, Reserved: is.Reserved - was.Issued - was.Burnt, Issued: is.Issued - was.Issued,
+			Returned: is.Returned, Burnt: is.Burnt - was.Burnt, Waits: is.Waits - was.Waits, Failures: is.Failures - was.Failures,
+		}
+		t.Held = t.Reserved - t.Issued - (held[name].Burnt - was.Burnt) // with a range that was still under way
+		return t
+	}
+	r := Report{Total: between(total), Collections: make([]Of, len(names))}
+	for i, name := range names {
+		r.Collections[i] = Of{name, between(name)}
+	}
+	return r
+}
+
+// total is where sums has what all collections make together: none has this name.
+const total = ""
+
+// sums are over allocators, by the name of the collection.
+func sums(all []allocator.Stats) map[string]allocator.CollectionStats {
+	by := make(map[string]allocator.CollectionStats)
 	for _, stats := range all {
 		for _, s := range stats.Collections {
-			t := sums[s.Name]
-			t.Add(Tallies{s.Ranges, s.Reserved, s.Issued, s.Returned, s.Burnt, s.Held, s.Waits, s.Failures})
-			sums[s.Name] = t
+			for _, name := range []string{s.Name, total} {
+				sum := by[name]
+				sum.Add(s)
+				by[name] = sum
+			}
 		}
 	}
-	return sums
+	return by
 }
 
-// Write writes a table of the first collections, and what all make together.
-func Write(g base.Session, all []Of, total Tallies) error {
+// Table shows the first collections, and what all make together.
+func (r Report) Table() term.Table {
 	t := term.Table{Head: []string{"COLLECTION", "RANGES", "RESERVED", "ISSUED", "RETURNED", "BURNT", "HELD", "WAITS"}}
 	row := func(name string, n Tallies) {
 		t.Add(term.Printable(name), n.Ranges, n.Reserved, n.Issued, n.Returned, n.Burnt, n.Held, n.Waits)
 	}
 	const rows = 20
-	for _, c := range all[:min(rows, len(all))] {
+	for _, c := range r.Collections[:min(rows, len(r.Collections))] {
 		row(c.Collection, c.Tallies)
 	}
-	if more := len(all) - rows; more > 0 {
+	if more := len(r.Collections) - rows; more > 0 {
 		t.Add(fmt.Sprintf("and %d more", more))
 	}
-	if len(all) > 1 {
-		row("all", total)
+	if len(r.Collections) > 1 {
+		row("all", r.Total)
 	}
-	return g.WriteTable(t)
+	return t
 }

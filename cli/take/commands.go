@@ -1,0 +1,169 @@
+// Package take has the commands that take identifiers and print them: hilo next, hilo id and hilo identity next. All three
+// print by way of issue, which takes no more than it can print.
+//
+// Like every package of a command it exports constructors of its commands and nothing else, and imports no other command:
+// only the rooms under cli/internal and the library.
+package take
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// NextCommand is hilo next.
+func NextCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "next",
+		Usage:     "take identifiers of a collection",
+		UsageText: "hilo next COLLECTION [--count N]",
+		Description: base.Describe(`
+Prints identifiers that were never given before, one a line, and returns what it
+reserved and did not need. As JSON it prints one array of strings. When it is
+interrupted, what it printed stays given.`+base.AboutServers,
+			[]string{
+				"hilo next orders",
+				"hilo next orders --count 1000 --redis redis://cache.example:6379/0",
+				"hilo next orders --redis north=redis://n:6379 --redis south=redis://s:6379",
+			},
+			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of an identity"),
+		Flags: base.ServerFlags(
+			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
+		),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			i := issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
+			name := r.Collection(i.Separator)
+			i.count = r.Count("count", 1)
+			i.take = func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error {
+				collection, err := a.Collection(name)
+				if err != nil {
+					return err
+				}
+				batch, err := collection.Take(ctx, n)
+				for id := range batch.All() {
+					give(id)
+				}
+				return err
+			}
+			return i
+		}),
+	})
+}
+
+// IdentityNextCommand is hilo identity next.
+func IdentityNextCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "next",
+		Usage:     "take the next values of an identity",
+		UsageText: "hilo identity next NAME [--count N]",
+		Description: base.Describe(`
+Prints the next identifiers of an identity, one a line; as JSON one array of strings.
+Up to 1000 are consecutive; of more, others may take some in between. What was
+printed before an error or an interruption stays given. Of several servers named with
+--redis NAME=URL, identities come from their home alone, in whichever order they stand:
+the one that was made it with hilo prefix set --identities.`,
+			[]string{"hilo identity next companies", "hilo identity next companies --count 10"},
+			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
+		Flags: base.ServerFlags(
+			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
+		),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			i := issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
+			name := r.Identity(i.Separator)
+			i.count = r.Count("count", 1)
+			if r.Err == nil {
+				i.Log = base.WithoutReturned(i.Log) // also of several servers: only their home is asked
+			}
+			i.take = func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error {
+				values, err := a.NextIdentities(ctx, name, n)
+				if err != nil {
+					return err
+				}
+				for at := range n {
+					give(string(prefix.ID{Collection: name, Number: values.Low + at}.Append(nil, i.Separator)))
+				}
+				return nil
+			}
+			return i
+		}),
+	})
+}
+
+// IDCommand is hilo id.
+func IDCommand(env base.Env) *cli.Command {
+	return base.Complete(&cli.Command{
+		Name:      "id",
+		Usage:     "make an identifier of each text, whichever kind it asks for",
+		UsageText: "hilo id TEXT…",
+		Description: base.Describe(`
+Prints one identifier for each TEXT, one a line, as an entity with this text for its
+id would get it; as JSON one array of strings. TEXT is
+
+   companies/     a server-side id, companies/0000000000000000027: ends in the separator
+   'companies|'   an identity, companies/1: ends in |, which a shell wants quoted
+   ''             a GUID: the empty text
+   another        printed as it is: a semantic id, such as products/ravendb
+
+Only the first two ask Redis. What was printed before an error stays given. For
+identifiers such as orders/1 there is hilo next.`+base.AboutServers+`
+Identities are an exception: they come from their home alone, the server that was made it
+with hilo prefix set --identities.`,
+			[]string{
+				"hilo id companies/ 'companies|'",
+				"hilo id '' products/ravendb --output json",
+			},
+			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
+		Flags: base.ServerFlags(),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			texts := r.Args().Slice()
+			i := issue{Session: r.Session(), servers: r.Servers(), count: int64(len(texts)), chunk: 1}
+			if len(texts) == 0 {
+				r.Failf("%s needs a TEXT: %s", r.Command.HelpName, r.Command.UsageText)
+			}
+			for _, text := range texts {
+				r.Fail(checkText(i.Session, text))
+			}
+			i.take = func(ctx context.Context, a *allocator.Allocator, _ int64, give func(id string)) error {
+				text := texts[0]
+				texts = texts[1:]
+				id, err := a.Resolve(ctx, text)
+				switch {
+				case err == nil:
+					give(id)
+				case errors.Is(err, allocator.ErrExhausted) && strings.HasSuffix(text, i.Separator):
+					// Another name, which is the remedy elsewhere, would be none.
+					return exit.Refusedf("%s; all server-side ids share one counter: go on with hilo next", exit.Plain(err))
+				}
+				return err
+			}
+			return i
+		}),
+	})
+}
+
+// checkText finds what is wrong with a text before the first is resolved.
+func checkText(g base.Session, text string) error {
+	kind, example := "an identity", "'companies|'"
+	name, asks := strings.CutSuffix(text, "|")
+	if !asks {
+		kind, example = "a server-side id", "companies"+g.Separator
+		name, asks = strings.CutSuffix(text, g.Separator)
+	}
+	if asks {
+		if err := prefix.ValidateCollection(name, g.Separator); err != nil {
+			return exit.Usagef("%q asks for %s: %s; one such as %s will do", text, kind, exit.Plain(err), example)
+		}
+	}
+	if g.JSON && !utf8.ValidString(text) {
+		return exit.Usagef("%q is not valid UTF-8, which JSON has to be: leave out --output json", text)
+	}
+	return nil
+}
