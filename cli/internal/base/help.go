@@ -2,6 +2,7 @@ package base
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -126,7 +127,7 @@ func HelpCommand(path ...string) *cli.Command {
 // ShowGroup is the action of a command that has commands: alone it shows its help.
 func ShowGroup(c *cli.Context) error {
 	if c.Args().Present() {
-		return unknownCommand(c.Command.HelpName, c.Args().First(), c.Command.Subcommands)
+		return unknown(c.Command.HelpName, "command", c.Args().First(), c.Command.Subcommands, strconv.Quote)
 	}
 	if c.Command.HelpName == c.App.HelpName {
 		return cli.ShowAppHelp(c)
