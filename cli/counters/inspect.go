@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,7 +12,6 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/headroom"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -26,15 +24,14 @@ type inspect struct {
 }
 
 type inspected struct {
-	Collection string              `json:"collection"`
-	Kind       allocator.Kind      `json:"kind"` // hilo, identity or server-side
-	Max        int64               `json:"max"`  // an identity's value
-	Ranges     int64               `json:"ranges"`
-	Epoch      int64               `json:"epoch"`
-	Origin     string              `json:"origin"` // replication id of the server that wrote last; empty: unknown
-	Key        string              `json:"key"`
-	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over
-	Headroom   []headroom.Headroom `json:"headroom"`
+	Collection string         `json:"collection"`
+	Kind       allocator.Kind `json:"kind"` // hilo, identity or server-side
+	Max        int64          `json:"max"`  // an identity's value
+	Ranges     int64          `json:"ranges"`
+	Epoch      int64          `json:"epoch"`
+	Origin     string         `json:"origin"` // replication id of the server that wrote last; empty: unknown
+	Key        string         `json:"key"`
+	observed
 }
 
 // InspectCommand is hilo inspect.
@@ -91,7 +88,7 @@ func (i inspect) Run(ctx context.Context) error {
 		return err
 	}
 	c := seen[0]
-	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, key, c.rate, c.room}
+	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, key, c}
 	return i.Show(shown, func() error { return i.print(shown) })
 }
 
@@ -112,30 +109,31 @@ func (i inspect) none(ctx context.Context, m *allocator.Admin) error {
 }
 
 func (i inspect) print(s inspected) error {
-	top := strconv.FormatInt(s.Max, 10)
-	var facts [][2]string
+	var t term.Table
 	switch i.Kind {
 	case allocator.KindHiLo:
-		facts = [][2]string{{"collection:", s.Collection}, {"Max:", top}, {"ranges:", fmt.Sprintf("%d handed out", s.Ranges)}}
+		t.Add("collection:", s.Collection)
+		t.Addf("Max:", "%d", s.Max)
+		t.Addf("ranges:", "%d handed out", s.Ranges)
 	case allocator.KindIdentity:
-		facts = [][2]string{{"identity:", s.Collection}, {"Value:", top}}
+		t.Add("identity:", s.Collection)
+		t.Addf("Value:", "%d", s.Max)
 	case allocator.KindServerSide:
-		facts = [][2]string{{"identifiers:", "server-side, of all names"}, {"Value:", top}}
+		t.Add("identifiers:", "server-side, of all names")
+		t.Addf("Value:", "%d", s.Max)
 	}
-	facts = append(facts, [][2]string{
-		{"epoch:", strconv.FormatInt(s.Epoch, 10)},
-		{"origin:", cmp.Or(s.Origin, "unknown")},
-		{"in Redis:", "HGETALL '" + s.Key + "'"},
-	}...)
+	t.Addf("epoch:", "%d", s.Epoch)
+	t.Add("origin:", cmp.Or(s.Origin, "unknown"))
+	t.Addf("in Redis:", "HGETALL '%s'", s.Key)
 	if s.Rate != nil {
-		facts = append(facts, [2]string{"rate:", fmt.Sprintf("%s a second, over %s", term.Brief(*s.Rate), i.RateOver)})
+		t.Addf("rate:", "%s a second, over %s", term.Brief(*s.Rate), i.RateOver)
 	}
 	for _, h := range s.Headroom {
 		left := fmt.Sprintf("%d left, %s used", h.Left, h.Percent())
 		if h.SecondsLeft != nil {
 			left += ", " + h.TimeLeft()
 		}
-		facts = append(facts, [2]string{"to " + h.Bound + ":", left})
+		t.Add("to "+h.Bound+":", left)
 	}
-	return i.WriteFacts(facts)
+	return i.WriteTable(t)
 }

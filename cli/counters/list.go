@@ -9,16 +9,14 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
-	"github.com/hilo-id/hilo/cli/internal/headroom"
 )
 
 type listed struct {
-	Collection string              `json:"collection"`
-	Max        int64               `json:"max"`
-	Ranges     int64               `json:"ranges"`
-	Epoch      int64               `json:"epoch"`
-	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over; missing for a counter that was not there at the first look
-	Headroom   []headroom.Headroom `json:"headroom"`
+	Collection string `json:"collection"`
+	Max        int64  `json:"max"`
+	Ranges     int64  `json:"ranges"`
+	Epoch      int64  `json:"epoch"`
+	observed
 }
 
 // ListCommand is hilo list.
@@ -46,21 +44,21 @@ Names are sorted from a on, headroom from the least, all else from the greatest.
 		Flags: listFlags("name, max, ranges, epoch, headroom or rate"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			return readListing(r, listing{
-				all:   (*allocator.Admin).Counters,
-				json:  func(c observed) any { return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room} },
-				head:  []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
-				cells: func(c observed) []any { return []any{c.Name, c.Max, c.Ranges, c.Epoch} },
+				all:  (*allocator.Admin).Counters,
+				head: []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
+				row: func(c observed) (any, []any) {
+					return listed{c.Name, c.Max, c.Ranges, c.Epoch, c}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
+				},
 			}, "name", "max", "ranges", "epoch")
 		}),
 	})
 }
 
 type listedIdentity struct {
-	Name     string              `json:"name"`
-	Value    int64               `json:"value"`
-	Epoch    int64               `json:"epoch"`
-	Rate     *float64            `json:"perSecond,omitempty"` // with --rate-over; missing for one that was not there at the first look
-	Headroom []headroom.Headroom `json:"headroom"`
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
+	Epoch int64  `json:"epoch"`
+	observed
 }
 
 // IdentityListCommand is hilo identity list.
@@ -79,10 +77,11 @@ hilo list --help explains.`,
 		Flags: listFlags("name, value, epoch, headroom or rate"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			return readListing(r, listing{
-				all:   (*allocator.Admin).Identities,
-				json:  func(c observed) any { return listedIdentity{c.Name, c.Max, c.Epoch, c.rate, c.room} },
-				head:  []string{"NAME", "VALUE", "EPOCH"},
-				cells: func(c observed) []any { return []any{c.Name, c.Max, c.Epoch} },
+				all:  (*allocator.Admin).Identities,
+				head: []string{"NAME", "VALUE", "EPOCH"},
+				row: func(c observed) (any, []any) {
+					return listedIdentity{c.Name, c.Max, c.Epoch, c}, []any{c.Name, c.Max, c.Epoch}
+				},
 			}, "name", "value", "epoch")
 		}),
 	})

@@ -27,11 +27,11 @@ type observer struct {
 	Limit    int64         // the greatest number that the allocators give
 }
 
-// observed is a counter as it was seen.
+// observed is a counter as it was seen. All of them are shown with the latter two.
 type observed struct {
-	allocator.Counter
-	rate *float64 // numbers a second, nil: not known
-	room []headroom.Headroom
+	allocator.Counter `json:"-"`
+	Rate              *float64            `json:"perSecond,omitempty"` // with --rate-over; missing where it was not there at the first look
+	Headroom          []headroom.Headroom `json:"headroom"`
 }
 
 func lookFlags() []cli.Flag {
@@ -73,9 +73,9 @@ func (l observer) look(ctx context.Context, see func(*allocator.Admin) ([]alloca
 			rate := 0.0
 			if first, found := before[counter.Name]; found {
 				rate = max(0, float64(counter.Max-first)) / took
-				seen.rate = &rate
+				seen.Rate = &rate
 			}
-			seen.room = headroom.To(l.Limit, counter.Max, rate)
+			seen.Headroom = headroom.To(l.Limit, counter.Max, rate)
 			all = append(all, seen)
 		}
 		return err
@@ -87,9 +87,8 @@ func (l observer) look(ctx context.Context, see func(*allocator.Admin) ([]alloca
 type listing struct {
 	observer
 	all     func(*allocator.Admin, context.Context) iter.Seq2[allocator.Counter, error]
-	json    func(observed) any
 	head    []string
-	cells   func(observed) []any // under the head
+	row     func(observed) (json any, cells []any) // the latter under the head
 	Filter  string
 	Sort    string
 	Reverse bool
@@ -128,9 +127,9 @@ func (l listing) Run(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(all, l.compare)
-	rows := make([]any, 0, len(all))
-	for _, c := range all {
-		rows = append(rows, l.json(c))
+	rows := make([]any, len(all))
+	for i, c := range all {
+		rows[i], _ = l.row(c)
 	}
 	return cmp.Or(l.Show(rows, func() error { return l.print(all) }), err)
 }
@@ -170,10 +169,10 @@ func (l listing) compare(a, b observed) int {
 }
 
 func perSecond(s observed) float64 {
-	if s.rate == nil {
+	if s.Rate == nil {
 		return -1
 	}
-	return *s.rate
+	return *s.Rate
 }
 
 // print writes a table with the rate and headroom in its last columns: the time left to each bound, or how much of it is used.
@@ -186,17 +185,17 @@ func (l listing) print(all []observed) error {
 		t.Head = append(t.Head, h.Bound)
 	}
 	for _, c := range all {
-		cells := l.cells(c)
+		_, cells := l.row(c)
 		share := headroom.Headroom.Share
 		if l.RateOver > 0 {
 			share = headroom.Headroom.TimeLeft
 			rate := "–"
-			if c.rate != nil {
-				rate = term.Brief(*c.rate)
+			if c.Rate != nil {
+				rate = term.Brief(*c.Rate)
 			}
 			cells = append(cells, term.Right(rate))
 		}
-		for _, h := range c.room {
+		for _, h := range c.Headroom {
 			cells = append(cells, term.Right(share(h)))
 		}
 		t.Add(cells...)

@@ -60,9 +60,13 @@ func (t *Table) widen(row []string) {
 	}
 }
 
-// Write writes the table, no wider than the terminal where it is one.
+// Write writes the table, no wider than the terminal where it is one: in a block, lines that are too long are broken.
 func (t *Table) Write(to io.Writer) error {
-	_, err := io.WriteString(to, strings.Join(append(t.Lines(Columns(to), 0, len(t.rows)), ""), "\n"))
+	lines := t.Lines(Columns(to), 0, len(t.rows))
+	if t.Head == nil {
+		to = Fold(to, Indent)
+	}
+	_, err := io.WriteString(to, strings.Join(append(lines, ""), "\n"))
 	return err
 }
 
