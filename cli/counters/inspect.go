@@ -59,9 +59,7 @@ counter of all server-side identifiers.`,
 					i.Kind, i.Name = kind, name
 				}
 			}
-			if err := prefix.ValidateCollection(i.Name, i.Separator); err != nil {
-				r.Fail(exit.Invalid(err, "name one such as orders"))
-			}
+			r.Valid(i.Name, i.Separator, "name one such as orders")
 			return i
 		}),
 	})

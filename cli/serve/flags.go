@@ -25,7 +25,7 @@ func readServe(r *base.Reader) *serve {
 	s := &serve{Session: r.Session(), servers: r.Servers()}
 	s.Collections = r.NamedCollections(s.Separator)
 	s.MaxConnections = int(r.Number(flagMaxConnections, 1, mostConnections))
-	s.IgnoreReturns = !r.Switch(flagAcceptReturns, variableOf(flagAcceptReturns))
+	s.IgnoreReturns = !r.Switch(flagAcceptReturns)
 	s.readDatabases(r)
 	s.readPublicURL(r)
 	s.readTLS(r)
@@ -145,7 +145,7 @@ func (s *serve) readListen(r *base.Reader) {
 		r.Failf("%s is %q: must be HOST:PORT or :PORT, such as 127.0.0.1:8080", source, s.Listen)
 		return
 	}
-	if isLoopback(host) || r.Switch(flagInsecure, variableOf(flagInsecure)) {
+	if isLoopback(host) || r.Switch(flagInsecure) {
 		return
 	}
 	signedIn := len(s.Tokens) > 0 || s.TLS != nil && s.TLS.ClientCAs != nil
