@@ -37,8 +37,9 @@ func readServe(r *base.Reader) *serve {
 func (s *serve) readDatabases(r *base.Reader) {
 	given, source := r.StringSlice(flagDatabase), base.Dashed(flagDatabase)
 	if len(given) == 0 {
-		text, _ := r.Env.Lookup(variableOf(flagDatabase))
-		given, source = strings.Fields(text), variableOf(flagDatabase)
+		source = r.Variable(flagDatabase)
+		text, _ := r.Env.Lookup(source)
+		given = strings.Fields(text)
 	}
 	s.Databases = make(map[string]string)
 	seen := make(map[string]bool)

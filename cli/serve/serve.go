@@ -105,15 +105,10 @@ $HILO_SERVE_COLLECTIONS, have white space between them.`+base.AboutServers,
 			&cli.BoolFlag{Name: flagAcceptReturns, Usage: "take back what RavenDB's clients return", Value: true},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			r.Variable = variableOf
+			r.Own = "serve"
 			return readServe(r)
 		}),
 	})
-}
-
-// variableOf is the environment variable of a flag of the command's own.
-func variableOf(flag string) string {
-	return "HILO_SERVE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // Run returns when ctx has ended, which is how it is meant to end.

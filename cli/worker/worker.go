@@ -7,7 +7,6 @@ package worker
 import (
 	"context"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -83,7 +82,7 @@ collections: $HILO_WORKER_COLLECTIONS, with white space between them.`+base.Abou
 			&cli.StringFlag{Name: flagMetricsAddr, Usage: "serve metrics and health at `ADDR`, such as :9090"},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			r.Variable = variableOf
+			r.Own = "worker"
 			return readWorker(r)
 		}),
 	})
@@ -124,11 +123,6 @@ func (w *worker) Run(ctx context.Context) error {
 		}
 		return err
 	})
-}
-
-// variableOf is the environment variable of a flag of the worker's own.
-func variableOf(flag string) string {
-	return "HILO_WORKER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // readWorker reads all flags and arguments.

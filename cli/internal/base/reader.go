@@ -38,8 +38,9 @@ type Reader struct {
 	*cli.Context
 	Env Env
 	Err error
-	// Variable names the environment variable of a flag of the command's own; nil: they have none.
-	Variable func(flag string) string
+	// Own is what the environment variables of the command's own flags begin with, as worker does in HILO_WORKER_COUNT; "":
+	// they have none.
+	Own string
 }
 
 // Fail notes a mistake, unless there was one before; nil is none.
@@ -58,16 +59,22 @@ func (r *Reader) Help() string { return "see " + r.Command.HelpName + " --help" 
 // Text is the value of a flag, or of its environment variable where it is not given, and which of them it is, as an error
 // would name it.
 func (r *Reader) Text(flag string) (value, source string) {
-	variableOf := r.Variable
-	if flagNamed(sharedFlags(), flag) != nil {
-		variableOf = Variable
-	}
-	if variableOf != nil && !r.IsSet(flag) {
-		if value, ok := r.Env.Lookup(variableOf(flag)); ok && value != "" {
-			return value, variableOf(flag)
-		}
+	variable := r.Variable(flag)
+	if value, ok := r.Env.Lookup(variable); ok && value != "" && !r.IsSet(flag) {
+		return value, variable
 	}
 	return r.String(flag), Dashed(flag)
+}
+
+// Variable is the environment variable of a flag or, of collections, an argument; "": it has none.
+func (r *Reader) Variable(flag string) string {
+	switch {
+	case flagNamed(sharedFlags(), flag) != nil:
+		return Variable(flag)
+	case r.Own != "":
+		return Variable(r.Own + "-" + flag)
+	}
+	return ""
 }
 
 // Switch is Text of a flag that takes no value.
@@ -82,7 +89,7 @@ func (r *Reader) Switch(flag string) bool {
 
 // missing tells whether there is nothing to read: a mistake was made, or a flag without a default was not given.
 func (r *Reader) missing(flag, text string) bool {
-	return r.Err != nil || text == "" && (r.Variable != nil || !r.IsSet(flag))
+	return r.Err != nil || text == "" && (r.Own != "" || !r.IsSet(flag))
 }
 
 // Number reads a whole number from least to most. A flag that has no default and is not given is 0.

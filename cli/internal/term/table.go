@@ -84,25 +84,21 @@ func (t *Table) Lines(room, from, to int) []string {
 	}
 	lines := make([]string, len(rows))
 	for l, row := range rows {
-		var line strings.Builder
+		var shown []string
 		for i, cell := range row {
 			if widths[i] < 0 {
 				continue
 			}
-			if i > 0 {
-				line.WriteString(gap)
-			}
 			cell = shortened(cell, widths[i])
 			fill := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
 			if t.right[i] {
-				line.WriteString(fill)
+				cell = fill + cell
+			} else if i < len(row)-1 {
+				cell += fill
 			}
-			line.WriteString(cell)
-			if !t.right[i] && i < len(row)-1 {
-				line.WriteString(fill)
-			}
+			shown = append(shown, cell)
 		}
-		lines[l] = line.String()
+		lines[l] = strings.Join(shown, gap)
 	}
 	return lines
 }
