@@ -111,10 +111,10 @@ func candidates(app *cli.App, before []string, typed string) []string {
 	if isFlag && isValue {
 		_ = line.Take(flag) // what is typed is its value
 	}
-	commands, flags := app.Commands, app.Flags
+	commands, flags := app.Commands, app.VisibleFlags()
 	var arguments []string
 	if c := line.Command; c != nil {
-		commands, flags = c.Subcommands, slices.Concat(c.Flags, base.GlobalFlags())
+		commands, flags = c.Subcommands, slices.Concat(c.VisibleFlags(), base.GlobalFlags())
 		if c.Name == "completion" {
 			arguments = shells
 		}
@@ -146,8 +146,7 @@ func valuesOf(flag cli.DocGenerationFlag) []string {
 func described(flags []cli.Flag) []string {
 	var all []string
 	for _, flag := range flags {
-		documented, ok := flag.(cli.DocGenerationFlag)
-		if visible, isIt := flag.(cli.VisibleFlag); ok && isIt && visible.IsVisible() {
+		if documented, ok := flag.(cli.DocGenerationFlag); ok {
 			usage, _, _ := strings.Cut(documented.GetUsage(), "; $")
 			all = append(all, base.Dashed(flag.Names()[0])+"\t"+strings.ReplaceAll(usage, "`", ""))
 		}
