@@ -12,6 +12,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/headroom"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -24,14 +25,15 @@ type inspect struct {
 }
 
 type inspected struct {
-	Collection string         `json:"collection"`
-	Kind       allocator.Kind `json:"kind"` // hilo, identity or server-side
-	Max        int64          `json:"max"`  // an identity's value
-	Ranges     int64          `json:"ranges"`
-	Epoch      int64          `json:"epoch"`
-	Origin     string         `json:"origin"` // replication id of the server that wrote last; empty: unknown
-	Key        string         `json:"key"`
-	observed
+	Collection string              `json:"collection"`
+	Kind       allocator.Kind      `json:"kind"` // hilo, identity or server-side
+	Max        int64               `json:"max"`  // an identity's value
+	Ranges     int64               `json:"ranges"`
+	Epoch      int64               `json:"epoch"`
+	Origin     string              `json:"origin"` // replication id of the server that wrote last; empty: unknown
+	Key        string              `json:"key"`
+	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over
+	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
 // InspectCommand is hilo inspect.
@@ -86,7 +88,7 @@ func (i inspect) Run(ctx context.Context) error {
 		return err
 	}
 	c := seen[0]
-	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, key, c}
+	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, key, c.rate, c.room}
 	return i.Show(shown, func() error { return i.print(shown) })
 }
 

@@ -9,14 +9,16 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/headroom"
 )
 
 type listed struct {
-	Collection string `json:"collection"`
-	Max        int64  `json:"max"`
-	Ranges     int64  `json:"ranges"`
-	Epoch      int64  `json:"epoch"`
-	observed
+	Collection string              `json:"collection"`
+	Max        int64               `json:"max"`
+	Ranges     int64               `json:"ranges"`
+	Epoch      int64               `json:"epoch"`
+	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over; missing for a counter that was not there at the first look
+	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
 // ListCommand is hilo list.
@@ -47,7 +49,7 @@ Names are sorted from a on, headroom from the least, all else from the greatest.
 				all:  (*allocator.Admin).Counters,
 				head: []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
 				row: func(c observed) (any, []any) {
-					return listed{c.Name, c.Max, c.Ranges, c.Epoch, c}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
+					return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
 				},
 			}, "name", "max", "ranges", "epoch")
 		}),
@@ -55,10 +57,11 @@ Names are sorted from a on, headroom from the least, all else from the greatest.
 }
 
 type listedIdentity struct {
-	Name  string `json:"name"`
-	Value int64  `json:"value"`
-	Epoch int64  `json:"epoch"`
-	observed
+	Name     string              `json:"name"`
+	Value    int64               `json:"value"`
+	Epoch    int64               `json:"epoch"`
+	Rate     *float64            `json:"perSecond,omitempty"` // with --rate-over; missing for one that was not there at the first look
+	Headroom []headroom.Headroom `json:"headroom"`
 }
 
 // IdentityListCommand is hilo identity list.
@@ -80,7 +83,7 @@ hilo list --help explains.`,
 				all:  (*allocator.Admin).Identities,
 				head: []string{"NAME", "VALUE", "EPOCH"},
 				row: func(c observed) (any, []any) {
-					return listedIdentity{c.Name, c.Max, c.Epoch, c}, []any{c.Name, c.Max, c.Epoch}
+					return listedIdentity{c.Name, c.Max, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Epoch}
 				},
 			}, "name", "value", "epoch")
 		}),

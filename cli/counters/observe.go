@@ -27,11 +27,11 @@ type observer struct {
 	Limit    int64         // the greatest number that the allocators give
 }
 
-// observed is a counter as it was seen. All of them are shown with the latter two.
+// observed is a counter as it was seen.
 type observed struct {
-	allocator.Counter `json:"-"`
-	Rate              *float64            `json:"perSecond,omitempty"` // with --rate-over; missing where it was not there at the first look
-	Headroom          []headroom.Headroom `json:"headroom"`
+	allocator.Counter
+	rate *float64 // numbers a second, nil: not known
+	room []headroom.Headroom
 }
 
 func lookFlags() []cli.Flag {
@@ -73,9 +73,9 @@ func (l observer) look(ctx context.Context, see func(*allocator.Admin) ([]alloca
 			rate := 0.0
 			if first, found := before[counter.Name]; found {
 				rate = max(0, float64(counter.Max-first)) / took
-				seen.Rate = &rate
+				seen.rate = &rate
 			}
-			seen.Headroom = headroom.To(l.Limit, counter.Max, rate)
+			seen.room = headroom.To(l.Limit, counter.Max, rate)
 			all = append(all, seen)
 		}
 		return err
@@ -169,10 +169,10 @@ func (l listing) compare(a, b observed) int {
 }
 
 func perSecond(s observed) float64 {
-	if s.Rate == nil {
+	if s.rate == nil {
 		return -1
 	}
-	return *s.Rate
+	return *s.rate
 }
 
 // print writes a table with the rate and headroom in its last columns: the time left to each bound, or how much of it is used.
@@ -190,12 +190,12 @@ func (l listing) print(all []observed) error {
 		if l.RateOver > 0 {
 			share = headroom.Headroom.TimeLeft
 			rate := "–"
-			if c.Rate != nil {
-				rate = term.Brief(*c.Rate)
+			if c.rate != nil {
+				rate = term.Brief(*c.rate)
 			}
 			cells = append(cells, term.Right(rate))
 		}
-		for _, h := range c.Headroom {
+		for _, h := range c.room {
 			cells = append(cells, term.Right(share(h)))
 		}
 		t.Add(cells...)

@@ -188,19 +188,23 @@ const FlagDocuments = "documents"
 // takesURL tells whether a flag knows what of its value to keep to itself.
 func takesURL(flag string) bool { return flag == FlagRedis || flag == FlagDocuments }
 
-// nearest is the known name that word was most likely meant to be, or "" when none is near.
+// nearest is the known name that word was most likely meant to be, or "" when none is near: one slip (a letter
+// missing, extra, wrong, or swapped with another) in three letters. A word cut short is near as well.
 func nearest[T named](word string, known []T) string {
-	const (
-		boostFrom, boosted = 0.7, 4 // as urfave/cli has them: of words that are alike, the first letters count more
-		near               = 0.75
-	)
-	best, likeness := "", near
+	best, distance := "", 1+len(word)/3
 	for _, one := range known {
 		for _, name := range one.Names() {
-			if l := smetrics.JaroWinkler(word, name, boostFrom, boosted); l > likeness {
-				best, likeness = name, l
+			d := smetrics.WagnerFischer(word, name, 1, 1, 1)
+			if swapped := d == 2 && letters(word) == letters(name); swapped || len(word) > 1 && strings.HasPrefix(name, word) {
+				d = 1
+			}
+			if len(name) > 1 && (d < distance || d == distance && best == "" && d < len(word)) {
+				best, distance = name, d
 			}
 		}
 	}
 	return best
 }
+
+// letters are those of a word, in the order of the alphabet.
+func letters(word string) string { return string(slices.Sorted(slices.Values([]byte(word)))) }

@@ -17,9 +17,10 @@ func TestNearest(t *testing.T) {
 		{"a letter extra", "nextt", "next"},
 		{"a letter wrong", "lisp", "list"},
 		{"two letters swapped", "sede", "seed"},
+		{"two letters of three swapped", "edv", "dev"},
 		{"cut short", "insp", "inspect"},
 		{"a word that is far", "frobnicate", ""},
-		{"a letter", "x", ""},
+		{"a word as short as its slips", "x", ""},
 		{"nothing", "", ""},
 		{"another dash", "log_level", "log-level"},
 	}
