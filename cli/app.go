@@ -69,7 +69,8 @@ func New(env Env) *cli.App {
 		Name:      "hilo",
 		Usage:     "identifiers such as orders/1, given out from a Redis, never twice",
 		UsageText: "hilo COMMAND [ARGUMENTS] [FLAGS]",
-		Flags:     append(base.GlobalFlags(), newVersionFlag(), base.HelpFlag()),
+		Flags: append(base.GlobalFlags(),
+			&cli.BoolFlag{Name: "version", Usage: "show the version", DisableDefaultText: true}, base.HelpFlag()),
 		Commands: []*cli.Command{
 			demo.Command(env),
 			take.NextCommand(env),

@@ -21,10 +21,6 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-func newVersionFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "version", Usage: "show the version", DisableDefaultText: true}
-}
-
 func newVersionCommand(env base.Env) *cli.Command {
 	return base.Complete(&cli.Command{
 		Name:      "version",

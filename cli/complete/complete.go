@@ -102,35 +102,28 @@ func Answer(app *cli.App, args []string, to io.Writer) bool {
 
 // candidates are what the typed word may become after the words before it.
 func candidates(app *cli.App, before []string, typed string) []string {
-	commands, flags := app.Commands, app.Flags
-	var arguments, values []string
-	valueIsDue, flagsEnded := false, false
+	line := base.Line{App: app}
 	for _, word := range before {
-		switch {
-		case valueIsDue:
-			valueIsDue = false
-		case flagsEnded:
-		case word == "--":
-			flagsEnded = true
-		case strings.HasPrefix(word, "-"):
-			values, valueIsDue = valuesOf(flags, word)
-		default:
-			if i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == word }); i >= 0 {
-				commands, flags = commands[i].Subcommands, slices.Concat(commands[i].Flags, base.GlobalFlags())
-				if word == "completion" {
-					arguments = shells
-				}
-			}
+		_ = line.Take(word) // what was wrong there is said when the line is run
+	}
+	isFlag := strings.HasPrefix(typed, "-") && line.Due == nil && !line.FlagsEnded
+	flag, _, isValue := strings.Cut(typed, "=")
+	if isFlag && isValue {
+		_ = line.Take(flag) // what is typed is its value
+	}
+	commands, flags := app.Commands, app.VisibleFlags()
+	var arguments []string
+	if c := line.Command; c != nil {
+		commands, flags = c.Subcommands, slices.Concat(c.VisibleFlags(), base.GlobalFlags())
+		if c.Name == "completion" {
+			arguments = shells
 		}
 	}
-	name, _, isValue := strings.Cut(typed, "=")
-	isFlag := strings.HasPrefix(typed, "-") && !flagsEnded
 	switch {
-	case valueIsDue:
-		return values
+	case line.Due != nil:
+		return valuesOf(line.Due)
 	case isFlag && isValue:
-		values, _ = valuesOf(flags, name)
-		return values
+		return nil
 	case isFlag:
 		return described(flags)
 	}
@@ -140,28 +133,20 @@ func candidates(app *cli.App, before []string, typed string) []string {
 	return arguments
 }
 
-// valuesOf are the values of a flag where they are a fixed few, and whether it takes one.
-func valuesOf(flags []cli.Flag, word string) (values []string, takesValue bool) {
-	for _, flag := range flags {
-		name := flag.Names()[0]
-		documented, ok := flag.(cli.DocGenerationFlag)
-		switch {
-		case !ok || base.Dashed(name) != word:
-		case name == "file" || strings.Contains(documented.GetUsage(), "`FILE`"):
-			return []string{files}, true
-		default:
-			return flagChoices[name], documented.TakesValue()
-		}
+// valuesOf are the values of a flag where they are a fixed few.
+func valuesOf(flag cli.DocGenerationFlag) []string {
+	name := flag.Names()[0]
+	if name == "file" || strings.Contains(flag.GetUsage(), "`FILE`") {
+		return []string{files}
 	}
-	return nil, false
+	return flagChoices[name]
 }
 
 // described are flags with what they do.
 func described(flags []cli.Flag) []string {
 	var all []string
 	for _, flag := range flags {
-		documented, ok := flag.(cli.DocGenerationFlag)
-		if visible, isIt := flag.(cli.VisibleFlag); ok && isIt && visible.IsVisible() {
+		if documented, ok := flag.(cli.DocGenerationFlag); ok {
 			usage, _, _ := strings.Cut(documented.GetUsage(), "; $")
 			all = append(all, base.Dashed(flag.Names()[0])+"\t"+strings.ReplaceAll(usage, "`", ""))
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -62,9 +61,7 @@ counter of all server-side identifiers.`,
 					i.Kind, i.Name = kind, name
 				}
 			}
-			if err := prefix.ValidateCollection(i.Name, i.Separator); err != nil {
-				r.Fail(exit.Invalid(err, "name one such as orders"))
-			}
+			r.Valid(i.Name, i.Separator, "name one such as orders")
 			return i
 		}),
 	})
@@ -112,30 +109,31 @@ func (i inspect) none(ctx context.Context, m *allocator.Admin) error {
 }
 
 func (i inspect) print(s inspected) error {
-	top := strconv.FormatInt(s.Max, 10)
-	var facts [][2]string
+	var t term.Table
 	switch i.Kind {
 	case allocator.KindHiLo:
-		facts = [][2]string{{"collection:", s.Collection}, {"Max:", top}, {"ranges:", fmt.Sprintf("%d handed out", s.Ranges)}}
+		t.Add("collection:", s.Collection)
+		t.Addf("Max:", "%d", s.Max)
+		t.Addf("ranges:", "%d handed out", s.Ranges)
 	case allocator.KindIdentity:
-		facts = [][2]string{{"identity:", s.Collection}, {"Value:", top}}
+		t.Add("identity:", s.Collection)
+		t.Addf("Value:", "%d", s.Max)
 	case allocator.KindServerSide:
-		facts = [][2]string{{"identifiers:", "server-side, of all names"}, {"Value:", top}}
+		t.Add("identifiers:", "server-side, of all names")
+		t.Addf("Value:", "%d", s.Max)
 	}
-	facts = append(facts, [][2]string{
-		{"epoch:", strconv.FormatInt(s.Epoch, 10)},
-		{"origin:", cmp.Or(s.Origin, "unknown")},
-		{"in Redis:", "HGETALL '" + s.Key + "'"},
-	}...)
+	t.Addf("epoch:", "%d", s.Epoch)
+	t.Add("origin:", cmp.Or(s.Origin, "unknown"))
+	t.Addf("in Redis:", "HGETALL '%s'", s.Key)
 	if s.Rate != nil {
-		facts = append(facts, [2]string{"rate:", fmt.Sprintf("%s a second, over %s", term.Brief(*s.Rate), i.RateOver)})
+		t.Addf("rate:", "%s a second, over %s", term.Brief(*s.Rate), i.RateOver)
 	}
 	for _, h := range s.Headroom {
 		left := fmt.Sprintf("%d left, %s used", h.Left, h.Percent())
 		if h.SecondsLeft != nil {
 			left += ", " + h.TimeLeft()
 		}
-		facts = append(facts, [2]string{"to " + h.Bound + ":", left})
+		t.Add("to "+h.Bound+":", left)
 	}
-	return i.WriteFacts(facts)
+	return i.WriteTable(t)
 }

@@ -46,10 +46,11 @@ Names are sorted from a on, headroom from the least, all else from the greatest.
 		Flags: listFlags("name, max, ranges, epoch, headroom or rate"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			return readListing(r, listing{
-				all:   (*allocator.Admin).Counters,
-				json:  func(c observed) any { return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room} },
-				head:  []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
-				cells: func(c observed) []any { return []any{c.Name, c.Max, c.Ranges, c.Epoch} },
+				all:  (*allocator.Admin).Counters,
+				head: []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
+				row: func(c observed) (any, []any) {
+					return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
+				},
 			}, "name", "max", "ranges", "epoch")
 		}),
 	})
@@ -79,10 +80,11 @@ hilo list --help explains.`,
 		Flags: listFlags("name, value, epoch, headroom or rate"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			return readListing(r, listing{
-				all:   (*allocator.Admin).Identities,
-				json:  func(c observed) any { return listedIdentity{c.Name, c.Max, c.Epoch, c.rate, c.room} },
-				head:  []string{"NAME", "VALUE", "EPOCH"},
-				cells: func(c observed) []any { return []any{c.Name, c.Max, c.Epoch} },
+				all:  (*allocator.Admin).Identities,
+				head: []string{"NAME", "VALUE", "EPOCH"},
+				row: func(c observed) (any, []any) {
+					return listedIdentity{c.Name, c.Max, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Epoch}
+				},
 			}, "name", "value", "epoch")
 		}),
 	})

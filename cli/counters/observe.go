@@ -87,9 +87,8 @@ func (l observer) look(ctx context.Context, see func(*allocator.Admin) ([]alloca
 type listing struct {
 	observer
 	all     func(*allocator.Admin, context.Context) iter.Seq2[allocator.Counter, error]
-	json    func(observed) any
 	head    []string
-	cells   func(observed) []any // under the head
+	row     func(observed) (json any, cells []any) // the latter under the head
 	Filter  string
 	Sort    string
 	Reverse bool
@@ -128,9 +127,9 @@ func (l listing) Run(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(all, l.compare)
-	rows := make([]any, 0, len(all))
-	for _, c := range all {
-		rows = append(rows, l.json(c))
+	rows := make([]any, len(all))
+	for i, c := range all {
+		rows[i], _ = l.row(c)
 	}
 	return cmp.Or(l.Show(rows, func() error { return l.print(all) }), err)
 }
@@ -186,7 +185,7 @@ func (l listing) print(all []observed) error {
 		t.Head = append(t.Head, h.Bound)
 	}
 	for _, c := range all {
-		cells := l.cells(c)
+		_, cells := l.row(c)
 		share := headroom.Headroom.Share
 		if l.RateOver > 0 {
 			share = headroom.Headroom.TimeLeft

@@ -154,12 +154,12 @@ func (s serverPrefix) Run(ctx context.Context) error {
 	}
 	shown := showPrefix(s.Session, now)
 	return s.Show(shown, func() error {
-		return s.WriteFacts([][2]string{
-			{"prefix:", term.OrNone(shown.Prefix)},
-			{"tag:", term.OrNone(shown.Tag)},
-			{"identifiers:", shown.Example},
-			{"identities:", home(now)},
-		})
+		var t term.Table
+		t.Add("prefix:", term.OrNone(shown.Prefix))
+		t.Add("tag:", term.OrNone(shown.Tag))
+		t.Add("identifiers:", shown.Example)
+		t.Add("identities:", home(now))
+		return s.WriteTable(t)
 	})
 }
 

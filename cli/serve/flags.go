@@ -24,7 +24,7 @@ func readServe(r *base.Reader) *serve {
 	s := &serve{Session: r.Session(), servers: r.Servers()}
 	s.Collections = r.NamedCollections(s.Separator)
 	s.MaxConnections = int(r.Number("max-connections", 1, mostConnections))
-	s.IgnoreReturns = !r.Switch("accept-returns", r.Variable("accept-returns"))
+	s.IgnoreReturns = !r.Switch("accept-returns")
 	s.readDatabases(r)
 	s.readPublicURL(r)
 	s.readTLS(r)
@@ -36,8 +36,9 @@ func readServe(r *base.Reader) *serve {
 func (s *serve) readDatabases(r *base.Reader) {
 	given, source := r.StringSlice("database"), "--database"
 	if len(given) == 0 {
-		text, _ := r.Env.Lookup(r.Variable("database"))
-		given, source = strings.Fields(text), r.Variable("database")
+		source = r.Variable("database")
+		text, _ := r.Env.Lookup(source)
+		given = strings.Fields(text)
 	}
 	s.Databases = make(map[string]string)
 	seen := make(map[string]bool)
@@ -133,7 +134,7 @@ func (s *serve) readTokens(r *base.Reader) {
 func (s *serve) readListen(r *base.Reader) {
 	var source string
 	s.Listen, source = r.Address("listen", "HOST:PORT or :PORT, such as 127.0.0.1:8080")
-	if isLoopback(s.Listen) || r.Switch("insecure", r.Variable("insecure")) {
+	if isLoopback(s.Listen) || r.Switch("insecure") {
 		return
 	}
 	signedIn := len(s.Tokens) > 0 || s.TLS != nil && s.TLS.ClientCAs != nil

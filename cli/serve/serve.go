@@ -92,7 +92,7 @@ $HILO_SERVE_COLLECTIONS, have white space between them.`+base.AboutServers,
 			&cli.BoolFlag{Name: "accept-returns", Usage: "take back what RavenDB's clients return", Value: true},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			r.Variable = func(flag string) string { return base.Variable("serve-" + flag) }
+			r.Own = "serve"
 			return readServe(r)
 		}),
 	})

@@ -76,7 +76,7 @@ func (t *trial) each(ctx context.Context, do func(*master) error) error {
 }
 
 func (m *master) explain(ctx context.Context, err error) error {
-	return target.Explain(ctx, err, func(err error) string { return m.target.Sentence(err, m.timeout) })
+	return m.target.Explain(ctx, err, m.timeout)
 }
 
 // prepare makes sure that all servers answer and let the keys of the proof be removed, before anything is written, and
@@ -219,7 +219,7 @@ func (m *master) ask(ctx context.Context) (string, error) {
 	if there == 0 && !m.adds().IsZero() && m.admin.SetServerPrefix(ctx, m.adds()) == nil {
 		m.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.Name)
 	}
-	if m.target.Cluster != nil { // any node may answer
+	if m.target.IsCluster() { // any node may answer
 		return "", nil
 	}
 	info, err := m.client.Info(ctx, "server").Result()

@@ -134,15 +134,12 @@ func (v verify) Run(ctx context.Context) error {
 	v.Base, v.Namespace = v.Namespace, scratch(v.Namespace)
 	v.screen = term.NewLive(v.Stderr, progressEvery)
 	v.Stderr, v.Log = v.screen, base.NewLogger(v.screen, v.Log.Level())
-	hosted, closeAll, err := v.servers.Host()
-	if err != nil {
-		return err
-	}
-	defer closeAll()
-	v.servers = hosted
-	v.settings[base.Variable(base.FlagRedis)] = listedURLs(hosted.Targets)
-	v.settings[base.Variable(base.FlagNamespace)] = v.Namespace
-	return hosted.Use(ctx, v.Timeout, func(o target.Opened) error { return v.prove(ctx, o) })
+	return v.servers.Use(ctx, v.Timeout, func(o target.Opened) error {
+		v.servers = o.Servers // as workers of other processes reach them
+		v.settings[base.Variable(base.FlagRedis)] = listedURLs(o.Targets)
+		v.settings[base.Variable(base.FlagNamespace)] = v.Namespace
+		return v.prove(ctx, o)
+	})
 }
 
 // listedURLs are the URLs of the targets, as $HILO_REDIS_URL has them.

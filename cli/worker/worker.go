@@ -71,7 +71,7 @@ collections: $HILO_WORKER_COLLECTIONS, with white space between them.`+base.Abou
 			&cli.StringFlag{Name: "metrics-addr", Usage: "serve metrics and health at `ADDR`, such as :9090"},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			r.Variable = func(flag string) string { return base.Variable("worker-" + flag) }
+			r.Own = "worker"
 			return readWorker(r)
 		}),
 	})

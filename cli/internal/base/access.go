@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -33,7 +32,7 @@ func reason(err error) string {
 // Access reads the files that the access flags name.
 func (r *Reader) Access() target.Access {
 	var a target.Access
-	if ca, source := r.setting(flagTLSCA); ca != "" {
+	if ca, source := r.Text(flagTLSCA); ca != "" {
 		text, err := os.ReadFile(ca)
 		a.Authorities = x509.NewCertPool()
 		switch {
@@ -43,8 +42,8 @@ func (r *Reader) Access() target.Access {
 			r.Failf("%s is %q: holds no certificate; must be PEM, -----BEGIN CERTIFICATE-----", source, ca)
 		}
 	}
-	cert, certSource := r.setting(flagTLSCert)
-	key, keySource := r.setting(flagTLSKey)
+	cert, certSource := r.Text(flagTLSCert)
+	key, keySource := r.Text(flagTLSKey)
 	switch {
 	case cert != "" && key == "":
 		r.Failf("%s is %q without the key that belongs to it: add %s FILE", certSource, cert, Dashed(flagTLSKey))
@@ -57,7 +56,7 @@ func (r *Reader) Access() target.Access {
 		}
 		a.Certificates = []tls.Certificate{pair}
 	}
-	if file, source := r.setting(flagPasswordFile); file != "" {
+	if file, source := r.Text(flagPasswordFile); file != "" {
 		a.Password = r.Password(file, source)
 	}
 	return a
@@ -76,18 +75,17 @@ func (r *Reader) Password(file, source string) string {
 	return password
 }
 
-// Settings are the global flags and those of servers, given or from the environment, as environment variables: with them
-// another process of hilo reads the same.
+// Settings are the shared flags, given or from the environment, as environment variables: with them another process of
+// hilo reads the same. Servers are not among them.
 func (r *Reader) Settings() map[string]string {
 	all := make(map[string]string)
-	for _, flag := range append(GlobalFlags(), ServerFlags()...) {
-		name := flag.Names()[0]
-		switch flag.(type) {
-		case *cli.StringFlag:
-			all[Variable(name)], _ = r.setting(name)
-		case *cli.BoolFlag:
-			all[Variable(name)] = strconv.FormatBool(r.switched(name))
+	for _, flag := range sharedFlags() {
+		if name := flag.Names()[0]; name != FlagRedis {
+			all[Variable(name)], _ = r.Text(name)
 		}
 	}
 	return all
 }
+
+// sharedFlags are those whose environment variables bear no command's name.
+func sharedFlags() []cli.Flag { return append(GlobalFlags(), ServerFlags()...) }

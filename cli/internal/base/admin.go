@@ -42,20 +42,18 @@ type StepLimit time.Duration
 func (StepLimit) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook is of redis.Hook.
-func (l StepLimit) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Duration(l))
-		defer cancel()
-		return next(ctx, command)
-	}
-}
+func (l StepLimit) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return within(l, next) }
 
 // ProcessPipelineHook is of redis.Hook.
 func (l StepLimit) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
+	return within(l, next)
+}
+
+func within[Sent any](l StepLimit, next func(context.Context, Sent) error) func(context.Context, Sent) error {
+	return func(ctx context.Context, sent Sent) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Duration(l))
 		defer cancel()
-		return next(ctx, commands)
+		return next(ctx, sent)
 	}
 }
 

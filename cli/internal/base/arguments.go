@@ -6,17 +6,22 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"github.com/xrash/smetrics"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// arrangement sorts a command line: urfave/cli takes whatever follows the first argument for an argument too, and
+// Line sorts the words of a command line: urfave/cli takes whatever follows the first argument for an argument too, and
 // knows global flags only before the command.
-type arrangement struct {
-	app     *cli.App
-	command *cli.Command // nil: none named yet
+type Line struct {
+	App        *cli.App
+	Command    *cli.Command          // nil: none named yet
+	Due        cli.DocGenerationFlag // whose value is the next word; nil: none
+	FlagsEnded bool                  // by "--"
 
 	global, path, local, arguments []string
+
+	dueTo *[]string // where the value of Due goes
 }
 
 // Arrange puts args into the order that app.Run understands: the program, global flags, the command, its flags,
@@ -26,117 +31,116 @@ func Arrange(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{app.Name}, nil
 	}
-	a := arrangement{app: app}
-	flagsEnded := false
-	for rest := args[1:]; len(rest) > 0; {
-		word := rest[0]
-		rest = rest[1:]
-		var err error
-		switch {
-		case flagsEnded || len(word) < 2 || word[0] != '-':
-			err = a.word(word)
-		case word == "--":
-			flagsEnded = true
-		default:
-			rest, err = a.flag(word, rest)
-		}
-		if err != nil {
+	l := Line{App: app}
+	for _, word := range args[1:] {
+		if err := l.Take(word); err != nil {
 			return nil, err
 		}
 	}
-	sorted := slices.Concat(args[:1], a.global, a.path, a.local)
-	if len(a.arguments) > 0 {
-		sorted = append(append(sorted, "--"), a.arguments...)
+	if l.Due != nil {
+		return nil, exit.Usagef("%s needs a value; see %s --help", Dashed(l.Due.Names()[0]), l.name())
+	}
+	sorted := slices.Concat(args[:1], l.global, l.path, l.local)
+	if len(l.arguments) > 0 {
+		sorted = append(append(sorted, "--"), l.arguments...)
 	}
 	return sorted, nil
 }
 
+// Take takes the next word. After an error, which is about this word alone, it may go on with others.
+func (l *Line) Take(word string) error {
+	switch {
+	case l.Due != nil: // whatever it looks like
+		flag := l.Due
+		l.Due = nil
+		if hasLogin(word) && !takesURL(flag.Names()[0]) {
+			return misplacedURL()
+		}
+		*l.dueTo = append(*l.dueTo, word)
+		return nil
+	case l.FlagsEnded || len(word) < 2 || word[0] != '-':
+		return l.word(word)
+	case word == "--":
+		l.FlagsEnded = true
+		return nil
+	}
+	return l.flag(word)
+}
+
 // word takes a word that is no flag: the name of a command as long as one is expected, else an argument.
-func (a *arrangement) word(word string) error {
+func (l *Line) word(word string) error {
 	if hasLogin(word) {
 		return misplacedURL()
 	}
-	commands := a.app.Commands
-	if a.command != nil {
-		commands = a.command.Subcommands
+	commands := l.App.Commands
+	if l.Command != nil {
+		commands = l.Command.Subcommands
 	}
 	if len(commands) == 0 {
-		a.arguments = append(a.arguments, word)
+		l.arguments = append(l.arguments, word)
 		return nil
 	}
 	for _, command := range commands {
 		if command.HasName(word) {
-			a.command = command
-			a.path = append(a.path, word)
+			l.Command = command
+			l.path = append(l.path, word)
 			return nil
 		}
 	}
-	return unknownCommand(a.name(), word, commands)
+	return unknown(l.name(), "command", word, commands, strconv.Quote)
 }
 
-// flag takes one flag, and from rest its value when it needs one.
-func (a *arrangement) flag(word string, rest []string) ([]string, error) {
+// flag takes a flag, with its value where that stands behind "=".
+func (l *Line) flag(word string) error {
 	name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
-	takesURL := name == FlagRedis || name == FlagDocuments // and knows what to keep to itself
-	if !takesURL && hasLogin(word) {
-		return nil, misplacedURL()
+	if hasLogin(word) && !takesURL(name) {
+		return misplacedURL()
 	}
-	flag, list := a.find(name)
+	flag, list := l.find(name)
 	if flag == nil {
-		return nil, a.unknownFlag(name)
+		return l.unknownFlag(name)
+	}
+	if _, err := strconv.ParseBool(value); hasValue && !flag.TakesValue() && err != nil {
+		return exit.Usagef("%s is %q: must be true or false, or stand alone", Dashed(name), value)
 	}
 	*list = append(*list, word)
-	documented, ok := flag.(cli.DocGenerationFlag)
-	takesValue := ok && documented.TakesValue()
-	switch _, err := strconv.ParseBool(value); {
-	case hasValue && !takesValue && err != nil:
-		return nil, exit.Usagef("%s is %q: must be true or false, or stand alone", Dashed(name), value)
-	case hasValue || !takesValue:
-		return rest, nil
-	case len(rest) == 0:
-		return nil, exit.Usagef("%s needs a value; see %s --help", Dashed(name), a.name())
-	case !takesURL && hasLogin(rest[0]):
-		return nil, misplacedURL()
+	if flag.TakesValue() && !hasValue {
+		l.Due, l.dueTo = flag, list
 	}
-	*list = append(*list, rest[0])
-	return rest[1:], nil
+	return nil
 }
 
 // find finds a flag of the command, or a global one, and the list it goes to. Help is about the command that is
 // named, wherever it is asked for.
-func (a *arrangement) find(name string) (cli.Flag, *[]string) {
-	if a.command != nil {
-		if flag := flagNamed(a.command.Flags, name); flag != nil {
-			return flag, &a.local
+func (l *Line) find(name string) (cli.DocGenerationFlag, *[]string) {
+	if l.Command != nil {
+		if flag := flagNamed(l.Command.Flags, name); flag != nil {
+			return flag, &l.local
 		}
 	}
-	flag := flagNamed(a.app.Flags, name)
+	flag := flagNamed(l.App.Flags, name)
 	if flag != nil && slices.Contains(flag.Names(), HelpName) {
-		return flag, &a.local
+		return flag, &l.local
 	}
-	return flag, &a.global
+	return flag, &l.global
 }
 
-func (a *arrangement) unknownFlag(name string) error {
-	if a.command == nil && slices.ContainsFunc(a.app.Commands, func(c *cli.Command) bool {
+func (l *Line) unknownFlag(name string) error {
+	if l.Command == nil && slices.ContainsFunc(l.App.Commands, func(c *cli.Command) bool {
 		return flagNamed(c.Flags, name) != nil
 	}) {
 		return exit.Usagef("%s is a flag of a command: it stands after the command's name", Dashed(name))
 	}
-	flags := a.app.Flags
-	if a.command != nil {
-		flags = slices.Concat(flags, a.command.Flags)
+	flags := l.App.Flags
+	if l.Command != nil {
+		flags = slices.Concat(flags, l.Command.Flags)
 	}
-	var known []string
-	for _, flag := range flags {
-		known = append(known, flag.Names()...)
-	}
-	return unknown(a.name(), "flag", name, known, Dashed)
+	return unknown(l.name(), "flag", name, flags, Dashed)
 }
 
 // name is the command as the user would type it.
-func (a *arrangement) name() string {
-	return strings.Join(append([]string{a.app.Name}, a.path...), " ")
+func (l *Line) name() string {
+	return strings.Join(append([]string{l.App.Name}, l.path...), " ")
 }
 
 // hasLogin reports whether a word looks like a URL with a password in it: where it does not stand behind
@@ -150,25 +154,21 @@ func misplacedURL() error {
 	return exit.Usagef("a URL stands where none belongs: the server is named with --redis URL")
 }
 
-func unknownCommand(parent, word string, commands []*cli.Command) error {
-	var known []string
-	for _, command := range commands {
-		known = append(known, command.Names()...)
-	}
-	return unknown(parent, "command", word, known, strconv.Quote)
-}
+// named is a flag or a command.
+type named interface{ Names() []string }
 
-func unknown(parent, kind, word string, known []string, quote func(string) string) error {
+func unknown[T named](parent, kind, word string, known []T, quote func(string) string) error {
 	if near := nearest(word, known); near != "" {
 		return exit.Usagef("%s has no %s %s; did you mean %s?", parent, kind, quote(word), quote(near))
 	}
 	return exit.Usagef("%s has no %s %s; see %s --help", parent, kind, quote(word), parent)
 }
 
-func flagNamed(flags []cli.Flag, name string) cli.Flag {
+// flagNamed is the flag of a name, or nil. All that urfave/cli has tell what they take.
+func flagNamed(flags []cli.Flag, name string) cli.DocGenerationFlag {
 	for _, flag := range flags {
-		if slices.Contains(flag.Names(), name) {
-			return flag
+		if documented, ok := flag.(cli.DocGenerationFlag); ok && slices.Contains(flag.Names(), name) {
+			return documented
 		}
 	}
 	return nil
@@ -185,45 +185,26 @@ func Dashed(flag string) string {
 // FlagDocuments is a flag of hilo worker. It is named here since its value is a URL, which may hold a password.
 const FlagDocuments = "documents"
 
-// nearest is the known word that word was most likely meant to be, or "" when none is near: one slip (a letter
-// missing, extra, wrong, or swapped with its neighbour) in three letters. A word cut short is near as well.
-func nearest(word string, known []string) string {
+// takesURL tells whether a flag knows what of its value to keep to itself.
+func takesURL(flag string) bool { return flag == FlagRedis || flag == FlagDocuments }
+
+// nearest is the known name that word was most likely meant to be, or "" when none is near: one slip (a letter
+// missing, extra, wrong, or swapped with another) in three letters. A word cut short is near as well.
+func nearest[T named](word string, known []T) string {
 	best, distance := "", 1+len(word)/3
-	for _, candidate := range known {
-		if len(candidate) < 2 {
-			continue
-		}
-		d := slips(word, candidate)
-		if len(word) > 1 && strings.HasPrefix(candidate, word) {
-			d = 1
-		}
-		if d < distance || d == distance && best == "" && d < len(word) {
-			best, distance = candidate, d
+	for _, one := range known {
+		for _, name := range one.Names() {
+			d := smetrics.WagnerFischer(word, name, 1, 1, 1)
+			if swapped := d == 2 && letters(word) == letters(name); swapped || len(word) > 1 && strings.HasPrefix(name, word) {
+				d = 1
+			}
+			if len(name) > 1 && (d < distance || d == distance && best == "" && d < len(word)) {
+				best, distance = name, d
+			}
 		}
 	}
 	return best
 }
 
-// slips is the optimal string alignment distance of a and b.
-func slips(a, b string) int {
-	before, above := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, above = above, row
-	}
-	return above[len(b)]
-}
+// letters are those of a word, in the order of the alphabet.
+func letters(word string) string { return string(slices.Sorted(slices.Values([]byte(word)))) }

@@ -40,40 +40,32 @@ func (g Session) Confirm(ctx context.Context, question string) (bool, error) {
 		fmt.Fprintln(g.Stderr)
 		return false, err
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true, nil
-	}
-	return false, nil
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
 }
 
 // Await does a read that may block for good, as one from a terminal does, until ctx ends. It is then left behind: the
 // process is about to end.
 func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
+	var value, none T
+	var err error
+	done := make(chan struct{})
 	go func() {
-		value, err := do()
-		done <- outcome{value, err}
+		defer close(done)
+		value, err = do()
 	}()
 	select {
-	case got := <-done:
-		return got.value, got.err
+	case <-done:
+		return value, err
 	case <-ctx.Done():
-		var none T
 		return none, ctx.Err()
 	}
 }
 
 // Sleep returns after d, or when ctx has ended.
 func Sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

@@ -2,6 +2,7 @@ package base
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -74,19 +75,12 @@ func HelpFlag() cli.Flag {
 
 // Describe makes the description of a command: what it does, examples, and the exit codes other than 0 and 2.
 func Describe(text string, examples []string, exits ...string) string {
-	var b strings.Builder
-	b.WriteString(term.Paragraphs(strings.TrimSpace(text)))
-	b.WriteString("\n\nExamples:")
-	for _, example := range examples {
-		b.WriteString("\n   " + example)
-	}
 	exits = append(exits, "0 done", "2 a mistake in the command line")
 	slices.Sort(exits)
-	b.WriteString("\n\nExit codes:")
-	for _, exit := range exits {
-		b.WriteString("\n   " + exit)
-	}
-	return b.String()
+	const line = "\n   "
+	return term.Paragraphs(strings.TrimSpace(text)) +
+		"\n\nExamples:" + line + strings.Join(examples, line) +
+		"\n\nExit codes:" + line + strings.Join(exits, line)
 }
 
 // Complete completes what all commands have in common.
@@ -126,7 +120,7 @@ func HelpCommand(path ...string) *cli.Command {
 // ShowGroup is the action of a command that has commands: alone it shows its help.
 func ShowGroup(c *cli.Context) error {
 	if c.Args().Present() {
-		return unknownCommand(c.Command.HelpName, c.Args().First(), c.Command.Subcommands)
+		return unknown(c.Command.HelpName, "command", c.Args().First(), c.Command.Subcommands, strconv.Quote)
 	}
 	if c.Command.HelpName == c.App.HelpName {
 		return cli.ShowAppHelp(c)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -40,19 +40,6 @@ func (g Session) Printf(format string, values ...any) error {
 func (g Session) Prosef(format string, values ...any) error {
 	_, err := fmt.Fprintf(term.Fold(g.Stdout, 0), format, values...)
 	return exit.Written(err)
-}
-
-// WriteFacts writes what belongs to each name, under each other, as a result.
-func (g Session) WriteFacts(facts [][2]string) error {
-	width := 0
-	for _, fact := range facts {
-		width = max(width, len(fact[0]))
-	}
-	var lines strings.Builder
-	for _, fact := range facts {
-		fmt.Fprintf(&lines, "%-*s  %s\n", width, fact[0], fact[1])
-	}
-	return g.Printf("%s", &lines)
 }
 
 // WriteTable writes a table, as a result.
@@ -100,10 +87,9 @@ func (c returnedCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) 
 }
 
 func (c returnedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	for _, field := range fields {
-		if field.Type == zapcore.ErrorType && entry.Level == zapcore.WarnLevel {
-			return nil
-		}
+	returned := slices.ContainsFunc(fields, func(f zapcore.Field) bool { return f.Type == zapcore.ErrorType })
+	if returned && entry.Level == zapcore.WarnLevel {
+		return nil
 	}
 	return c.Core.Write(entry, fields)
 }

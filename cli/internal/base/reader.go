@@ -40,8 +40,9 @@ type Reader struct {
 	*cli.Context
 	Env Env
 	Err error
-	// Variable names the environment variable of a flag of the command's own; nil: there are none.
-	Variable func(flag string) string
+	// Own is what the environment variables of the command's own flags begin with, as worker does in HILO_WORKER_COUNT; "":
+	// they have none.
+	Own string
 }
 
 // Fail notes a mistake, unless there was one before; nil is none.
@@ -57,27 +58,40 @@ func (r *Reader) Failf(format string, values ...any) { r.Fail(exit.Usagef(format
 // Help is what an error says last: where to read on.
 func (r *Reader) Help() string { return "see " + r.Command.HelpName + " --help" }
 
-// Text is the value of a flag of the command's own, and where it comes from, as an error would name it.
+// Text is the value of a flag, or of its environment variable where it is not given, and which of them it is, as an error
+// would name it.
 func (r *Reader) Text(flag string) (value, source string) {
-	if r.Variable == nil {
-		return r.String(flag), Dashed(flag)
-	}
-	return r.settingOr(flag, r.Variable(flag))
-}
-
-// settingOr is the value of a flag, or of an environment variable where the flag is not given, and which of them it is.
-func (r *Reader) settingOr(flag, variable string) (value, source string) {
-	if !r.IsSet(flag) {
-		if value, ok := r.Env.Lookup(variable); ok && value != "" {
-			return value, variable
-		}
+	variable := r.Variable(flag)
+	if value, ok := r.Env.Lookup(variable); ok && value != "" && !r.IsSet(flag) {
+		return value, variable
 	}
 	return r.String(flag), Dashed(flag)
 }
 
+// Variable is the environment variable of a flag or, of collections, an argument; "": it has none.
+func (r *Reader) Variable(flag string) string {
+	switch {
+	case flagNamed(sharedFlags(), flag) != nil:
+		return Variable(flag)
+	case r.Own != "":
+		return Variable(r.Own + "-" + flag)
+	}
+	return ""
+}
+
+// Switch is Text of a flag that takes no value.
+func (r *Reader) Switch(flag string) bool {
+	text, source := r.Text(flag)
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		r.Failf("%s is %q: must be true or false", source, text)
+	}
+	return on
+}
+
 // missing tells whether there is nothing to read: a mistake was made, or a flag without a default was not given.
 func (r *Reader) missing(flag, text string) bool {
-	return r.Err != nil || text == "" && (r.Variable != nil || !r.IsSet(flag))
+	return r.Err != nil || text == "" && (r.Own != "" || !r.IsSet(flag))
 }
 
 // Number reads a whole number from least to most. A flag that has no default and is not given is 0.
@@ -90,7 +104,7 @@ func (r *Reader) Number(flag string, least, most int64) int64 {
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
 		r.Failf("%s is %q: must be a whole number, %d or more", source, text, least)
-	case number < least || err != nil && number < 0:
+	case number < least:
 		r.Failf("%s is %s: must be %d or more", source, text, least)
 	case number > most || err != nil:
 		r.Failf("%s is %s: must be at most %d", source, text, most)
@@ -170,7 +184,7 @@ func (r *Reader) Arguments(names ...string) []string {
 // NamedCollections are the arguments of a command that takes any number of collections, or, where none is named, those
 // of its variable, with white space between them.
 func (r *Reader) NamedCollections(separator string) []string {
-	names, source := r.Args().Slice(), "name one such as orders"
+	names, source := r.Args().Slice(), nameOne
 	if variable := r.Variable("collections"); len(names) == 0 {
 		text, _ := r.Env.Lookup(variable)
 		names, source = strings.Fields(text), "see to "+variable
@@ -179,9 +193,7 @@ func (r *Reader) NamedCollections(separator string) []string {
 		r.Failf("%s takes at most %d collections, and %d are named", r.Command.HelpName, MostCollections, len(names))
 	}
 	for i, name := range names {
-		if err := prefix.ValidateCollection(name, separator); err != nil {
-			r.Fail(exit.Invalid(err, source))
-		}
+		r.Valid(name, separator, source)
 		if slices.Contains(names[:i], name) {
 			r.Failf("collection %q is named twice: name it once", name)
 		}
@@ -192,10 +204,15 @@ func (r *Reader) NamedCollections(separator string) []string {
 // Collection is the one argument of a command that works on a collection.
 func (r *Reader) Collection(separator string) string {
 	name := r.Arguments("COLLECTION")[0]
-	if err := prefix.ValidateCollection(name, separator); err != nil {
-		r.Fail(exit.Invalid(err, "name one such as orders"))
-	}
+	r.Valid(name, separator, nameOne)
 	return name
+}
+
+// Valid refuses what cannot be the name of a collection, and says what to do about it.
+func (r *Reader) Valid(name, separator, remedy string) {
+	if err := prefix.ValidateCollection(name, separator); err != nil {
+		r.Fail(exit.Invalid(err, remedy))
+	}
 }
 
 // Identity is the one argument of a command that works on an identity, without the "|" that it may end in.
@@ -209,19 +226,18 @@ func (r *Reader) Identity(separator string) string {
 
 // Choice is the value of a flag that has to be one of words; rule says so in an error.
 func (r *Reader) Choice(flag, rule string, words ...string) string {
-	return r.choice(r.String(flag), Dashed(flag), rule, words...)
-}
-
-func (r *Reader) choice(text, source, rule string, words ...string) string {
+	text, source := r.Text(flag)
 	if !slices.Contains(words, text) {
 		r.Failf("%s is %q: must be %s", source, text, rule)
 	}
 	return text
 }
 
-// The collection that is used where none is named, and what makes no sense to ask for.
+// The collection that is used where none is named, what to do about a name that cannot be, and what makes no sense to ask
+// for.
 const (
 	DefaultCollection = "orders"
+	nameOne           = "name one such as orders"
 
 	MostWorkers     = 10_000
 	MostCollections = 100_000

@@ -43,11 +43,11 @@ func ServerFlags(own ...cli.Flag) []cli.Flag {
 // Servers are those of a command that allocates, which has ServerFlags.
 func (r *Reader) Servers() target.Servers {
 	s := target.Servers{Targets: r.Targets()}
-	if name, source := r.setting(flagPrefer); name != "" && r.Err == nil {
+	if name, source := r.Text(flagPrefer); name != "" && r.Err == nil {
 		r.prefer(s.Targets, name, source)
 	}
 	s.Durability = r.durability()
-	s.RequireSeeded, s.RequirePrefix = r.switched(flagRequireSeeded), r.switched(flagRequirePrefix)
+	s.RequireSeeded, s.RequirePrefix = r.Switch(flagRequireSeeded), r.Switch(flagRequirePrefix)
 	return s
 }
 
@@ -71,13 +71,13 @@ func (r *Reader) prefer(targets []target.Target, name, source string) {
 // durability is what a range needs before it is used.
 func (r *Reader) durability() allocator.Durability {
 	const mostReplicas = 1000
-	text, source := r.setting(flagReplicas)
+	text, source := r.Text(flagReplicas)
 	replicas, err := strconv.Atoi(text)
 	if err != nil || replicas < 0 || replicas > mostReplicas {
 		r.Failf("%s is %q: must be a whole number, 0 to %d", source, text, mostReplicas)
 	}
-	d := allocator.Durability{Replicas: replicas, Fsync: r.switched(flagFsync)}
-	if text, source = r.setting(flagDurableTimeout); text == "" {
+	d := allocator.Durability{Replicas: replicas, Fsync: r.Switch(flagFsync)}
+	if text, source = r.Text(flagDurableTimeout); text == "" {
 		text = "1s"
 		if d.Fsync { // with appendfsync everysec it may take two
 			text = "3s"

@@ -7,7 +7,6 @@ package base
 import (
 	"context"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// The global flags. Each has an environment variable, read by setting and not by urfave/cli, which would show its
+// The global flags. Each has an environment variable, read by Reader.Text and not by urfave/cli, which would show its
 // value as the flag's default in the help and quote it in errors.
 const (
 	FlagRedis     = "redis"
@@ -62,7 +61,7 @@ func newGlobal(name, usage, standard string) cli.Flag {
 	return &cli.StringFlag{Name: name, Usage: usage + "; $" + Variable(name), Value: standard, DefaultText: standard}
 }
 
-// Variable is the environment variable of a global flag.
+// Variable is the environment variable of a global flag, or one of ServerFlags.
 func Variable(flag string) string {
 	if flag == FlagRedis {
 		return "HILO_REDIS_URL"
@@ -80,46 +79,24 @@ type Session struct { //nolint:recvcheck // filled in once, and a value from the
 	Log       *zap.Logger
 }
 
-// setting is the value of a global flag, and where it comes from.
-func (r *Reader) setting(flag string) (value, source string) {
-	return r.settingOr(flag, Variable(flag))
-}
-
-// switched is setting for a flag that takes no value.
-func (r *Reader) switched(flag string) bool { return r.Switch(flag, Variable(flag)) }
-
-// Switch is a flag that takes no value, or the environment variable where it is not given.
-func (r *Reader) Switch(flag, variable string) bool {
-	if text, ok := r.Env.Lookup(variable); ok && text != "" && !r.IsSet(flag) {
-		on, err := strconv.ParseBool(text)
-		if err != nil {
-			r.Failf("%s is %q: must be true or false", variable, text)
-		}
-		return on
-	}
-	return r.Bool(flag)
-}
-
 // Session reads what every command needs.
 func (r *Reader) Session() Session {
 	g := Session{Env: r.Env}
 	if r.Err != nil {
 		return g
 	}
-	var source, text string
-	g.Namespace, source = r.setting(FlagNamespace)
+	var source string
+	g.Namespace, source = r.Text(FlagNamespace)
 	if err := prefix.ValidateNamespace(g.Namespace); err != nil {
 		r.Fail(exit.Invalid(err, "choose another with "+source))
 	}
-	g.Separator, source = r.setting(flagSeparator)
+	g.Separator, source = r.Text(flagSeparator)
 	if err := prefix.ValidateSeparator(g.Separator); err != nil {
 		r.Fail(exit.Invalid(err, "choose another with "+source+", such as / or :"))
 	}
-	text, source = r.setting(FlagOutput)
-	g.JSON = r.choice(text, source, "text or json", "text", "json") == "json"
-	g.Timeout = r.period(r.setting(flagTimeout))
-	text, source = r.setting(FlagLogLevel)
-	level, err := zapcore.ParseLevel(r.choice(text, source, "debug, info, warn or error", "debug", "info", "warn", "error"))
+	g.JSON = r.Choice(FlagOutput, "text or json", "text", "json") == "json"
+	g.Timeout = r.period(r.Text(flagTimeout))
+	level, err := zapcore.ParseLevel(r.Choice(FlagLogLevel, "debug, info, warn or error", "debug", "info", "warn", "error"))
 	if err == nil && r.Err == nil {
 		g.Log = NewLogger(r.Env.Stderr, level)
 		if r.Env.SetRedisLog != nil {

@@ -1,15 +1,23 @@
 package base
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	known := []string{"next", "seed", "list", "inspect", "prefix", "dev", "h", "log-level"}
+	var known []cli.Flag
+	for _, name := range []string{"next", "seed", "list", "inspect", "prefix", "dev", "h", "log-level"} {
+		known = append(known, &cli.StringFlag{Name: name})
+	}
 	tests := []struct{ name, word, want string }{
 		{"a letter missing", "nxt", "next"},
 		{"a letter extra", "nextt", "next"},
 		{"a letter wrong", "lisp", "list"},
 		{"two letters swapped", "sede", "seed"},
+		{"two letters of three swapped", "edv", "dev"},
 		{"cut short", "insp", "inspect"},
 		{"a word that is far", "frobnicate", ""},
 		{"a word as short as its slips", "x", ""},

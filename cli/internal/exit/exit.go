@@ -89,12 +89,12 @@ func Plain(err error) string {
 
 // Code is the one place that knows which error ends in which code.
 func Code(err error) int {
-	var known *Error
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known.Code
+	}
 	switch {
 	case err == nil:
 		return Done
-	case errors.As(err, &known):
-		return known.Code
 	case errors.Is(err, context.Canceled): // by a signal; the server that had not answered yet is not to blame
 		return Failed
 	}
@@ -111,7 +111,7 @@ func Report(stderr io.Writer, err error) int {
 	code := Code(err)
 	if err != nil && stderr != nil {
 		text := Plain(err)
-		if known := (*Error)(nil); errors.Is(err, context.Canceled) && !errors.As(err, &known) {
+		if _, known := errors.AsType[*Error](err); errors.Is(err, context.Canceled) && !known {
 			text = "interrupted"
 		}
 		text += Remedy(err)

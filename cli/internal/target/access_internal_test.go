@@ -24,20 +24,10 @@ func TestThePasswordGoesToWhoeverLacksOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			Access{Password: given}.Give(&got)
-			server, sentinel := passwords(got)
+			server, sentinel := got.options.Password, got.options.SentinelPassword
 			if server != test.server || sentinel != test.sentinel {
 				t.Errorf("server %q, sentinel %q", server, sentinel)
 			}
 		})
 	}
-}
-
-func passwords(t Target) (server, sentinel string) {
-	switch {
-	case t.single != nil:
-		return t.single.Password, ""
-	case t.Cluster != nil:
-		return t.Cluster.Password, ""
-	}
-	return t.failover.Password, t.failover.SentinelPassword
 }

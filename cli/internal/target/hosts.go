@@ -2,7 +2,6 @@ package target
 
 import (
 	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -67,30 +66,23 @@ func parseSentinel(scheme, authority, tail string) (Target, error) {
 	if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(master) {
 		return Target{}, errors.New("names no master: redis+sentinel://host:26379,host:26379/mymaster/0")
 	}
-	if h.user != nil {
-		if h.query.Has("username") || h.query.Has("password") {
-			return Target{}, errors.New("has a user and password twice, before the host and as options: leave one out")
-		}
-		password, _ := h.user.Password()
-		h.query.Set("username", h.user.Username())
-		h.query.Set("password", password)
+	if h.user != nil && (h.query.Has("username") || h.query.Has("password")) {
+		return Target{}, errors.New("has a user and password twice, before the host and as options: leave one out")
 	}
-	rewritten := url.URL{Scheme: scheme, Host: h.addrs[0], Path: "/" + db}
-	if h.query.Has("sentinel_username") || h.query.Has("sentinel_password") {
-		rewritten.User = url.UserPassword(h.query.Get("sentinel_username"), h.query.Get("sentinel_password"))
-		h.query.Del("sentinel_username")
-		h.query.Del("sentinel_password")
-	}
+	sentinels := url.UserPassword(h.query.Get("sentinel_username"), h.query.Get("sentinel_password"))
+	h.query.Del("sentinel_username")
+	h.query.Del("sentinel_password")
 	h.query.Set("master_name", master)
-	rewritten.RawQuery = h.query.Encode()
+	rewritten := url.URL{Scheme: scheme, User: sentinels, Host: h.addrs[0], Path: "/" + db, RawQuery: h.query.Encode()}
 	o, err := redis.ParseFailoverURL(rewritten.String())
 	if err != nil {
 		return Target{}, reworded(err)
 	}
-	trustByAddress(o.TLSConfig)
-	t := Target{Addr: master + " by way of the sentinels " + strings.Join(h.addrs, ", "), failover: o}
-	t.login = login{&o.Username, &o.Password, &o.SentinelUsername, &o.SentinelPassword, o.TLSConfig}
-	return t, checkNumbers(o.DB, o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxConcurrentDials)
+	if h.user != nil {
+		o.Username = h.user.Username()
+		o.Password, _ = h.user.Password()
+	}
+	return h.target(master+" by way of the sentinels ", universal(o))
 }
 
 // parseCluster refuses replicas: counters are read where they are written.
@@ -107,16 +99,17 @@ func parseCluster(scheme, authority, tail string) (Target, error) {
 	if err != nil {
 		return Target{}, reworded(err)
 	}
-	trustByAddress(o.TLSConfig)
-	t := Target{Addr: "the cluster " + strings.Join(h.addrs, ", "), Cluster: o}
-	t.login = login{user: &o.Username, password: &o.Password, tls: o.TLSConfig}
-	return t, checkNumbers(0, o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxConcurrentDials)
+	cluster := universal(o)
+	cluster.IsClusterMode = true
+	return h.target("the cluster ", cluster)
 }
 
-// trustByAddress has each server's certificate compared with the address that it is dialed at. go-redis would
-// compare those of all nodes, of sentinels and of their master with the first host of the URL.
-func trustByAddress(config *tls.Config) {
-	if config != nil {
-		config.ServerName = ""
+// target is what the hosts lead to. Each server's certificate is compared with the address that it is dialed at: go-redis
+// would compare those of all nodes, of sentinels and of their master with the first host of the URL.
+func (h hosts) target(what string, o *redis.UniversalOptions) (Target, error) {
+	o.Addrs = h.addrs
+	if o.TLSConfig != nil {
+		o.TLSConfig.ServerName = ""
 	}
+	return Target{Addr: what + strings.Join(h.addrs, ", "), options: o}, checkNumbers(o)
 }

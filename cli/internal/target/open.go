@@ -41,29 +41,19 @@ func (t Target) Open(timeout time.Duration) (client redis.UniversalClient, close
 	if err != nil {
 		return nil, nil, err
 	}
-	// A person waits: one dial, not five, since go-redis tries the command itself again; and no longer than asked
-	// for, where the URL says nothing of time. What only upgrades of managed servers need stays off, so that nothing
-	// is sent but commands that an ACL would allow.
-	const dials = 1
-	noUpgrades := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	switch {
-	case t.single != nil:
-		o := *t.single
-		o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
-		o.DialerRetries, o.ContextTimeoutEnabled, o.MaintNotificationsConfig = dials, true, noUpgrades
-		client = redis.NewClient(&o)
-	case t.failover != nil:
-		o := *t.failover
-		o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
-		o.DialerRetries, o.ContextTimeoutEnabled = dials, true
-		client = redis.NewFailoverClient(&o)
-	default:
-		o := *t.Cluster
-		o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
-		o.DialerRetries, o.ContextTimeoutEnabled, o.MaintNotificationsConfig = dials, true, noUpgrades
-		client = redis.NewClusterClient(&o)
-	}
+	client = t.client(timeout)
 	return client, func() { _ = client.Close(); stop() }, nil
+}
+
+// client is a client of the target, which is not embedded. A person waits: one dial, not five, since go-redis tries the
+// command itself again; and no longer than asked for, where the URL says nothing of time. What only upgrades of managed
+// servers need stays off, so that nothing is sent but commands that an ACL would allow.
+func (t Target) client(timeout time.Duration) redis.UniversalClient {
+	o := *t.options
+	o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
+	o.DialerRetries, o.ContextTimeoutEnabled = 1, true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return redis.NewUniversalClient(&o)
 }
 
 // Use opens the target for as long as do runs, and makes a sentence of an error that is the server's.
@@ -71,20 +61,9 @@ func (t Target) Use(ctx context.Context, timeout time.Duration, do func(redis.Un
 	return Servers{Targets: []Target{t}}.Use(ctx, timeout, func(o Opened) error { return do(o.Clients[0]) })
 }
 
-// Explain is err with its exit code and, where a server is to blame, with the sentence about it.
-func Explain(ctx context.Context, err error, sentence func(error) string) error {
-	known := (*exit.Error)(nil)
-	switch {
-	case err == nil || errors.As(err, &known):
-		return err
-	case ctx.Err() != nil: // by a signal; go-redis does not always say so
-		return ctx.Err()
-	case errors.Is(err, allocator.ErrNotDurable): // it served
-		return err
-	case errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded):
-		return &exit.Error{Code: exit.Unavailable, Text: sentence(err), Cause: err}
-	}
-	return err
+// Explain is err with its exit code and, where the server is to blame, with the sentence about it.
+func (t Target) Explain(ctx context.Context, err error, timeout time.Duration) error {
+	return Opened{Servers: Servers{Targets: []Target{t}}, Timeout: timeout}.Explain(ctx, err)
 }
 
 // Sentence says what was tried, what came back, and what to do.
@@ -95,25 +74,25 @@ func (t Target) Sentence(err error, timeout time.Duration) string {
 
 // Diagnose says what is wrong with a server that does not serve, and what to do.
 func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string) {
-	var hostname x509.HostnameError
-	var certificate *tls.CertificateVerificationError
-	var operation *net.OpError
-	var answer redis.Error
+	hostname, misnamed := errors.AsType[x509.HostnameError](err)
+	certificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	operation, broken := errors.AsType[*net.OpError](err)
 	said := ""
-	if errors.As(err, &answer) {
+	answer, answered := errors.AsType[redis.Error](err)
+	if answered {
 		said = strings.TrimSuffix(answer.Error(), ".")
 	}
 	switch {
-	case t.failover != nil && errors.Is(err, redis.Nil):
+	case t.options.MasterName != "" && errors.Is(err, redis.Nil):
 		return fmt.Sprintf("there is no Redis %s: the sentinels know no master of this name", t.Addr), "check it in --redis"
-	case errors.As(err, &hostname):
+	case misnamed:
 		what, remedy = fmt.Sprintf("shows a certificate for other names (%s)", hostname), "name it in --redis as its certificate does"
-	case errors.As(err, &certificate):
+	case untrusted:
 		what, remedy = fmt.Sprintf("shows a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
-	case errors.As(err, &operation) && operation.Op == "remote error": // how crypto/tls words an alert of the server's
+	case broken && operation.Op == "remote error": // how crypto/tls words an alert of the server's
 		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
 		remedy = "it may want a certificate: --tls-cert FILE and --tls-key FILE"
-	case answer == nil:
+	case !answered:
 		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), "start one, or name it with --redis URL"
 	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(said, "unauthenticated"): // the latter to a long command
 		what, remedy = "wants a login", "give user and password, as in --redis redis://USER:PASSWORD@HOST"
@@ -133,11 +112,10 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 
 // Cause is the innermost reason, as the operating system words it.
 func Cause(err error, timeout time.Duration) string {
-	var operation *net.OpError
-	switch {
-	case errors.As(err, &operation):
+	if operation, broken := errors.AsType[*net.OpError](err); broken {
 		return operation.Error()
-	case errors.Is(err, context.DeadlineExceeded):
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("nothing came back within %s (--timeout)", timeout)
 	}
 	if _, reason, ok := strings.Cut(err.Error(), allocator.ErrUnavailable.Error()+": "); ok {
@@ -149,7 +127,7 @@ func Cause(err error, timeout time.Duration) string {
 // ReplicaOptions are those of the target, at another address. The login of a server is that of its replicas.
 func (t Target) ReplicaOptions(addr string) *redis.Options {
 	return &redis.Options{
-		Addr: addr, Username: *t.login.user, Password: *t.login.password, TLSConfig: t.login.tls,
+		Addr: addr, Username: t.options.Username, Password: t.options.Password, TLSConfig: t.options.TLSConfig,
 		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
 	}
 }

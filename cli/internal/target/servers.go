@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,29 +25,21 @@ type Servers struct {
 }
 
 // Use opens all servers for as long as do runs, without asking them anything, and makes a sentence of an error that
-// is theirs.
+// is theirs. What is embedded is started, and named in what do is given as other processes reach it.
 func (s Servers) Use(ctx context.Context, timeout time.Duration, do func(Opened) error) error {
 	o := Opened{Servers: s, Timeout: timeout}
-	var opened closers
-	defer func() { opened.close() }()
-	for _, t := range s.Targets {
-		client, closeIt, err := t.Open(s.Attempt(timeout))
+	o.Targets = slices.Clone(s.Targets)
+	for i, t := range s.Targets {
+		t, stop, err := t.hosted()
 		if err != nil {
 			return err
 		}
-		opened = append(opened, closeIt)
-		o.Clients = append(o.Clients, client)
+		defer stop()
+		client := t.client(s.Attempt(timeout))
+		defer client.Close()
+		o.Targets[i], o.Clients = t, append(o.Clients, client)
 	}
 	return o.Explain(ctx, do(o))
-}
-
-// closers close what was opened.
-type closers []func()
-
-func (c closers) close() {
-	for _, closeOne := range c {
-		closeOne()
-	}
 }
 
 // Attempt is how long one attempt on one server may take, confirmations included.
@@ -69,7 +62,7 @@ func (s Servers) Patience(timeout time.Duration) time.Duration {
 type Opened struct {
 	Servers
 	Timeout time.Duration
-	Clients []redis.UniversalClient // as targets
+	Clients []redis.UniversalClient // as Targets
 }
 
 // Allocator makes an allocator for all of the servers; it may be called more than once. It does no I/O, and whoever
@@ -87,7 +80,18 @@ func (o Opened) Allocator(opts allocator.Options) (*allocator.Allocator, error) 
 
 // Explain gives an error of an allocator its exit code and, where servers are to blame, a sentence that names each.
 func (o Opened) Explain(ctx context.Context, err error) error {
-	return Explain(ctx, err, o.sentence)
+	_, known := errors.AsType[*exit.Error](err)
+	switch {
+	case err == nil || known:
+		return err
+	case ctx.Err() != nil: // by a signal; go-redis does not always say so
+		return ctx.Err()
+	case errors.Is(err, allocator.ErrNotDurable): // it served
+		return err
+	case errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded):
+		return &exit.Error{Code: exit.Unavailable, Text: o.sentence(err), Cause: err}
+	}
+	return err
 }
 
 func (o Opened) sentence(err error) string {
@@ -128,23 +132,6 @@ func failures(err error, by map[string]error) {
 			failures(inner, by)
 		}
 	}
-}
-
-// Host starts what is embedded, for workers of other processes to reach it.
-func (s Servers) Host() (hosted Servers, closeAll func(), err error) {
-	var running closers
-	hosted = s
-	hosted.Targets = nil
-	for _, t := range s.Targets {
-		t, closeOne, err := t.hosted()
-		if err != nil {
-			running.close()
-			return s, nil, err
-		}
-		running = append(running, closeOne)
-		hosted.Targets = append(hosted.Targets, t)
-	}
-	return hosted, running.close, nil
 }
 
 // Holder is the node that has the namespace, whose keys share a slot.

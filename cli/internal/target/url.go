@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,18 +20,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Target is a server as --redis names it: exactly one of the options is set, or embedded.
+// Target is a server as --redis names it.
 type Target struct {
-	Name string // "" where none was given
-	Addr string // what may be shown: hosts and ports, never a user or password
-	URL  string // as it was given, which may hold a password: never shown
-
-	single   *redis.Options
-	failover *redis.FailoverOptions
-	Cluster  *redis.ClusterOptions
+	Name     string // "" where none was given
+	Addr     string // what may be shown: hosts and ports, never a user or password
+	URL      string // as it was given, which may hold a password: never shown
 	Embedded bool
-	login    login
+
+	options *redis.UniversalOptions // one server, sentinels or a cluster; those of embedded: are empty
 }
+
+// IsCluster tells whether the target is many servers, of which any may answer.
+func (t Target) IsCluster() bool { return t.options.IsClusterMode }
 
 // The errors of this file quote nothing of the URL that could be a password, however badly the URL is put
 // together. They continue a sentence that begins with the flag.
@@ -59,7 +60,7 @@ func Parse(text string) (Target, error) {
 // ParseURL is Parse for a URL that has no name before it.
 func ParseURL(raw string) (Target, error) {
 	if strings.EqualFold(raw, "embedded:") {
-		return Target{Addr: "the embedded server", Embedded: true, login: login{user: new(string), password: new(string)}}, nil
+		return Target{Addr: "the embedded server", Embedded: true, options: &redis.UniversalOptions{}}, nil
 	}
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -102,8 +103,21 @@ func parseSingle(raw string) (Target, error) {
 	if _, port, err := net.SplitHostPort(o.Addr); o.Network == "tcp" && (err != nil || !IsPort(port)) {
 		return Target{}, errPort
 	}
-	t := Target{Addr: o.Addr, single: o, login: login{user: &o.Username, password: &o.Password, tls: o.TLSConfig}}
-	return t, checkNumbers(o.DB, o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxConcurrentDials)
+	t := Target{Addr: o.Addr, options: universal(o, o.Addr)}
+	return t, checkNumbers(t.options)
+}
+
+// universal are the options that go-redis has for a client of any kind, made of those that it reads from a URL, which
+// differ from kind to kind but have the same names.
+func universal(parsed any, addrs ...string) *redis.UniversalOptions {
+	o := &redis.UniversalOptions{Addrs: addrs}
+	to := reflect.ValueOf(o).Elem()
+	for field, value := range reflect.ValueOf(parsed).Elem().Fields() {
+		if same := to.FieldByName(field.Name); same.CanSet() {
+			same.Set(value)
+		}
+	}
+	return o
 }
 
 // reworded is an error of go-redis or net/url without what it quotes of the URL.
@@ -130,12 +144,13 @@ func reworded(err error) error {
 }
 
 // checkNumbers refuses the pool sizes that go-redis would panic at, and those that no machine can open.
-func checkNumbers(db int, sizes ...int) error {
+func checkNumbers(o *redis.UniversalOptions) error {
 	const most = 10_000
+	sizes := []int{o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxConcurrentDials}
 	if slices.Min(sizes) < 0 || slices.Max(sizes) > most {
 		return fmt.Errorf("has a number of connections that is not 0 to %d", most)
 	}
-	if db < 0 {
+	if o.DB < 0 {
 		return errors.New("has a negative database number")
 	}
 	return nil
@@ -154,26 +169,19 @@ type Access struct {
 	Password     string            // "": none
 }
 
-// login is where the options of a target keep what lets hilo in.
-type login struct {
-	user, password                 *string
-	sentinelUser, sentinelPassword *string // nil: there are no sentinels
-	tls                            *tls.Config
-}
-
 // NamesUser reports whether the URL names a user of the server's.
-func (t Target) NamesUser() bool { return *t.login.user != "" }
+func (t Target) NamesUser() bool { return t.options.Username != "" }
 
 // Give gives a target all that it lacks, and tells whether it asks for TLS. The password goes to a target whose URL has
 // none, and to its sentinels where the URL names a user of theirs and no password.
 func (a Access) Give(t *Target) (usesTLS bool) {
-	l := t.login
-	*l.password = cmp.Or(*l.password, a.Password)
-	if l.sentinelUser != nil && *l.sentinelUser != "" {
-		*l.sentinelPassword = cmp.Or(*l.sentinelPassword, a.Password)
+	o := t.options
+	o.Password = cmp.Or(o.Password, a.Password)
+	if o.SentinelUsername != "" {
+		o.SentinelPassword = cmp.Or(o.SentinelPassword, a.Password)
 	}
-	if l.tls != nil {
-		l.tls.RootCAs, l.tls.Certificates = a.Authorities, a.Certificates
+	if o.TLSConfig != nil {
+		o.TLSConfig.RootCAs, o.TLSConfig.Certificates = a.Authorities, a.Certificates
 	}
-	return l.tls != nil
+	return o.TLSConfig != nil
 }

@@ -17,35 +17,20 @@ func FuzzARedisURL(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, url string) {
 		got, err := Parse(url)
-		kinds := 0
-		for _, is := range []bool{got.single != nil, got.failover != nil, got.Cluster != nil, got.Embedded} {
-			if is {
-				kinds++
-			}
-		}
 		if err != nil {
-			if kinds != 0 || err.Error() == "" {
+			if got.options != nil || err.Error() == "" {
 				t.Errorf("%q: %+v beside %v", url, got, err)
 			}
 			return
 		}
-		if kinds != 1 || got.Addr == "" {
-			t.Errorf("%q: %d kinds, address %q", url, kinds, got.Addr)
+		if got.Addr == "" {
+			t.Errorf("%q has no address", url)
 		}
-		var client redis.UniversalClient
-		switch { // idle connections would be made at once
-		case got.single != nil:
-			got.single.MinIdleConns = 0
-			client = redis.NewClient(got.single)
-		case got.failover != nil:
-			got.failover.MinIdleConns = 0
-			client = redis.NewFailoverClient(got.failover)
-		case got.Cluster != nil:
-			got.Cluster.MinIdleConns = 0
-			client = redis.NewClusterClient(got.Cluster)
-		default:
+		if got.Embedded {
 			return
 		}
+		got.options.MinIdleConns = 0 // they would be made at once
+		client := redis.NewUniversalClient(got.options)
 		if err := client.Close(); err != nil {
 			t.Errorf("%q: %v", url, err)
 		}

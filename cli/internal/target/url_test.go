@@ -1,6 +1,8 @@
 package target
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,19 +16,19 @@ func TestURLsOfEveryKind(t *testing.T) {
 		name, url, addr string
 		check           func(t Target) bool
 	}{
-		{"the default", "redis://127.0.0.1:6379/0", "127.0.0.1:6379", func(t Target) bool { return t.single.DB == 0 }},
+		{"the default", "redis://127.0.0.1:6379/0", "127.0.0.1:6379", func(t Target) bool { return t.options.DB == 0 }},
 		{"all parts", "redis://ann:p%40ss@h:1/3?max_retries=2", "h:1", func(t Target) bool {
-			return t.single.Username == "ann" && t.single.Password == "p@ss" && t.single.DB == 3 && t.single.MaxRetries == 2
+			return t.options.Username == "ann" && t.options.Password == "p@ss" && t.options.DB == 3 && t.options.MaxRetries == 2
 		}},
-		{"with TLS", "rediss://h", "h:6379", func(t Target) bool { return t.single.TLSConfig.ServerName == "h" }},
-		{"IPv6", "redis://[::1]:7/0", "[::1]:7", func(t Target) bool { return t.single.Addr == "[::1]:7" }},
+		{"with TLS", "rediss://h", "h:6379", func(t Target) bool { return t.options.TLSConfig.ServerName == "h" }},
+		{"IPv6", "redis://[::1]:7/0", "[::1]:7", func(t Target) bool { return t.options.Addrs[0] == "[::1]:7" }},
 		{"a socket", "unix:///run/redis.sock?db=2", "/run/redis.sock", func(t Target) bool {
-			return t.single.Network == "unix" && t.single.DB == 2
+			return t.options.Simple().Addr == "/run/redis.sock" && t.options.DB == 2
 		}},
 		{"a socket with a login", "unix://ann:x@/run/redis.sock", "/run/redis.sock", func(t Target) bool {
-			return t.single.Username == "ann" && t.single.Password == "x"
+			return t.options.Username == "ann" && t.options.Password == "x"
 		}},
-		{"a scheme in capitals", "REDIS://h", "h:6379", func(t Target) bool { return t.single != nil }},
+		{"a scheme in capitals", "REDIS://h", "h:6379", func(t Target) bool { return t.options.Addrs[0] == "h:6379" }},
 		{"embedded", "embedded:", "the embedded server", func(t Target) bool { return t.Embedded }},
 		{"a name", "north=redis://h?max_retries=1", "h:6379", func(t Target) bool { return t.Name == "north" }},
 		{"no name", "redis://h?max_retries=1", "h:6379", func(t Target) bool { return t.Name == "" }},
@@ -34,33 +36,33 @@ func TestURLsOfEveryKind(t *testing.T) {
 			"sentinels", "redis+sentinel://ann:x@h1:1,h2/mymaster/4?sentinel_password=y&dial_timeout=3s",
 			"mymaster by way of the sentinels h1:1, h2:26379",
 			func(t Target) bool {
-				f := t.failover
-				return strings.Join(f.SentinelAddrs, " ") == "h1:1 h2:26379" && f.MasterName == "mymaster" && f.DB == 4 &&
+				f := t.options
+				return strings.Join(f.Addrs, " ") == "h1:1 h2:26379" && f.MasterName == "mymaster" && f.DB == 4 &&
 					f.Username == "ann" && f.Password == "x" && f.SentinelPassword == "y" && f.TLSConfig == nil
 			},
 		},
 		{
 			"sentinels with nothing more", "redis+sentinel://h/m", "m by way of the sentinels h:26379",
-			func(t Target) bool { return t.failover.DB == 0 && t.failover.Password == "" },
+			func(t Target) bool { return t.options.DB == 0 && t.options.Password == "" },
 		},
 		{
 			"sentinels with the login as options", "redis+sentinel://h/m?username=ann&password=x", "m by way of the sentinels h:26379",
-			func(t Target) bool { return t.failover.Username == "ann" && t.failover.Password == "x" },
+			func(t Target) bool { return t.options.Username == "ann" && t.options.Password == "x" },
 		},
 		{
 			"sentinels with TLS", "rediss+sentinel://h/m", "m by way of the sentinels h:26379",
-			func(t Target) bool { return t.failover.TLSConfig != nil },
+			func(t Target) bool { return t.options.TLSConfig != nil },
 		},
 		{
 			"a cluster", "redis+cluster://ann:x@h1:1,[::1]:2,h3?read_timeout=1s", "the cluster h1:1, [::1]:2, h3:6379",
 			func(t Target) bool {
-				c := t.Cluster
-				return strings.Join(c.Addrs, " ") == "h1:1 [::1]:2 h3:6379" && c.Username == "ann" && c.Password == "x"
+				c := t.options
+				return t.IsCluster() && strings.Join(c.Addrs, " ") == "h1:1 [::1]:2 h3:6379" && c.Username == "ann" && c.Password == "x"
 			},
 		},
 		{
 			"a cluster with TLS and database 0", "rediss+cluster://h/0", "the cluster h:6379",
-			func(t Target) bool { return t.Cluster.TLSConfig != nil },
+			func(t Target) bool { return t.IsCluster() && t.options.TLSConfig != nil },
 		},
 	}
 	for _, test := range tests {
@@ -82,6 +84,29 @@ func TestURLsOfEveryKind(t *testing.T) {
 				t.Error("ContextTimeoutEnabled is off")
 			}
 		})
+	}
+}
+
+// TestNoOptionOfAURLIsLost: what go-redis reads from a URL of any kind, a client of any kind has an option of the same name for.
+func TestNoOptionOfAURLIsLost(t *testing.T) {
+	t.Parallel()
+	elsewhere := []string{
+		"Network", "Addr", "NodeAddress", "SentinelAddrs", // the addresses, which are given beside the rest
+		"ReplicaOnly", "UseDisconnectedReplicas", // refused
+		"DialerRetryBackoff", "Limiter", "ClusterSlots", "ClusterStateReloadInterval", "NewClient", "DisableRoutingPolicies", "ShardPicker", // of no URL
+	}
+	all := reflect.TypeFor[redis.UniversalOptions]()
+	for _, kind := range []reflect.Type{
+		reflect.TypeFor[redis.Options](), reflect.TypeFor[redis.FailoverOptions](), reflect.TypeFor[redis.ClusterOptions](),
+	} {
+		for field := range kind.Fields() {
+			if !field.IsExported() || slices.Contains(elsewhere, field.Name) {
+				continue
+			}
+			if same, found := all.FieldByName(field.Name); !found || same.Type != field.Type {
+				t.Errorf("%s of %s is lost", field.Name, kind)
+			}
+		}
 	}
 }
 

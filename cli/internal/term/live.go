@@ -48,7 +48,7 @@ func (s *Live) Show(line string) {
 	switch {
 	case s.terminal:
 		fmt.Fprint(s.w, eraseLine+line)
-		s.line = line
+		s.line, s.shown = line, time.Now()
 	case time.Since(s.shown) >= s.every:
 		fmt.Fprintln(s.w, line)
 		s.shown = time.Now()
@@ -87,7 +87,6 @@ type Bar struct {
 	live        *Live
 	what        string
 	done, total int
-	shown       time.Time
 }
 
 // NewBar begins one. It has to be cleared.
@@ -101,9 +100,8 @@ func NewBar(w io.Writer, what string, total int) *Bar {
 // Add notes that n more are done.
 func (b *Bar) Add(n int) {
 	const often = 100 * time.Millisecond
-	if b.done = min(b.done+n, b.total); time.Since(b.shown) >= often {
+	if b.done = min(b.done+n, b.total); time.Since(b.live.shown) >= often {
 		b.live.Show(fmt.Sprintf("%s  %d of %d", b.what, b.done, b.total))
-		b.shown = time.Now()
 	}
 }
 

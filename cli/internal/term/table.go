@@ -60,9 +60,13 @@ func (t *Table) widen(row []string) {
 	}
 }
 
-// Write writes the table, no wider than the terminal where it is one.
+// Write writes the table, no wider than the terminal where it is one: in a block, lines that are too long are broken.
 func (t *Table) Write(to io.Writer) error {
-	_, err := io.WriteString(to, strings.Join(append(t.Lines(Columns(to), 0, len(t.rows)), ""), "\n"))
+	lines := t.Lines(Columns(to), 0, len(t.rows))
+	if t.Head == nil {
+		to = Fold(to, Indent)
+	}
+	_, err := io.WriteString(to, strings.Join(append(lines, ""), "\n"))
 	return err
 }
 
@@ -80,25 +84,21 @@ func (t *Table) Lines(room, from, to int) []string {
 	}
 	lines := make([]string, len(rows))
 	for l, row := range rows {
-		var line strings.Builder
+		var shown []string
 		for i, cell := range row {
 			if widths[i] < 0 {
 				continue
 			}
-			if i > 0 {
-				line.WriteString(gap)
-			}
 			cell = shortened(cell, widths[i])
 			fill := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
 			if t.right[i] {
-				line.WriteString(fill)
+				cell = fill + cell
+			} else if i < len(row)-1 {
+				cell += fill
 			}
-			line.WriteString(cell)
-			if !t.right[i] && i < len(row)-1 {
-				line.WriteString(fill)
-			}
+			shown = append(shown, cell)
 		}
-		lines[l] = line.String()
+		lines[l] = strings.Join(shown, gap)
 	}
 	return lines
 }

@@ -34,15 +34,14 @@ func Brief(number float64) string {
 		}
 		number, unit = number/1000, next
 	}
+	decimals := 2
 	switch {
 	case number == 0 || number >= 99.95:
-		return strconv.FormatFloat(number, 'f', 0, 64) + unit
+		decimals = 0
 	case number >= 9.995 || unit != "":
-		return strconv.FormatFloat(number, 'f', 1, 64) + unit
-	case number < 0.005:
-		return "0.00"
+		decimals = 1
 	}
-	return strconv.FormatFloat(number, 'f', 2, 64)
+	return strconv.FormatFloat(number, 'f', decimals, 64) + unit
 }
 
 // OrNone is text, or the word for its absence.

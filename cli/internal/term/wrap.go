@@ -68,43 +68,34 @@ func Wrap(text string, columns, indent int) string {
 	if columns <= 0 || ansi.StringWidth(text) <= columns {
 		return text
 	}
+	var lines []string
 	words := strings.Split(text, " ")
-	var b strings.Builder
-	width, begun := 0, false // begun: the line has a word that may stay alone on it
-	for i, word := range words {
-		length := ansi.StringWidth(word)
-		if begun && width >= indent && word != "" && width+1+length > columns {
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			width, begun = indent, false
-		} else if i > 0 {
-			b.WriteByte(' ')
-			width++
+	line := words[0]
+	for _, word := range words[1:] {
+		longer, mayEnd := line+" "+word, strings.Trim(line, " ") != "" && ansi.StringWidth(line) >= indent
+		if mayEnd && word != "" && ansi.StringWidth(longer) > columns {
+			lines, longer = append(lines, line), strings.Repeat(" ", indent)+word
 		}
-		b.WriteString(word)
-		width += length
-		begun = begun || word != ""
+		line = longer
 	}
-	return b.String()
+	return strings.Join(append(lines, line), "\n")
 }
 
 // Paragraphs makes one line of each run of lines, for the HelpWriter to break. Lines that are indented stay: they are
 // tables.
 func Paragraphs(text string) string {
-	var b strings.Builder
+	var lines []string
 	joining := false // to the line before
 	for line := range strings.SplitSeq(text, "\n") {
-		indented := line == "" || strings.HasPrefix(line, " ")
-		switch {
-		case b.Len() == 0:
-		case joining && !indented:
-			b.WriteByte(' ')
-		default:
-			b.WriteByte('\n')
+		plain := line != "" && line[0] != ' '
+		if plain && joining {
+			lines[len(lines)-1] += " " + line
+		} else {
+			lines = append(lines, line)
 		}
-		b.WriteString(line)
-		joining = !indented
+		joining = plain
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // Width is how wide text for a person is: not more than helpWidth, however wide the terminal is.
