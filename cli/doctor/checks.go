@@ -94,12 +94,12 @@ const turnOnAOF = "Turn it on: CONFIG SET appendonly yes, also in its configurat
 
 func checkPersistence(n node, want wanted, s *finding.Sheet) {
 	byInfo := map[string]string{"0": "no", "1": "yes"}[n.info["aof_enabled"]]
-	switch aof := cmp.Or(n.config["appendonly"], byInfo); {
-	case aof == "":
+	switch cmp.Or(n.config["appendonly"], byInfo) {
+	case "":
 		s.Add(checkPersistent, finding.Unknown, "it is not known whether it keeps its data: neither CONFIG nor INFO tells").
 			Because("A server that comes back empty gives all numbers again, to workers that do not know better.").
 			Remedy("See to it that appendonly is yes.")
-	case aof == "yes":
+	case "yes":
 		n.appending(s)
 		n.fsync(want, s)
 	default:

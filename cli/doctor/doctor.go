@@ -139,7 +139,7 @@ func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding
 	}
 	switch {
 	case len(there) > 0:
-		return append(all, d.examineTogether(ctx, there, len(o.Targets))...), ctx.Err()
+		return append(all, examineTogether(ctx, there, len(o.Targets))...), ctx.Err()
 	case len(o.Targets) == 1: // its error is made a sentence of by use
 		return nil, away[o.Targets[0].Name]
 	}

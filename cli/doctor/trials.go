@@ -128,7 +128,7 @@ func (p *patient) remove(ctx context.Context, key string, fields ...string) {
 }
 
 // examineTogether is all checks that take several servers, of those that answer.
-func (d doctor) examineTogether(ctx context.Context, there []*patient, of int) []finding.Finding {
+func examineTogether(ctx context.Context, there []*patient, of int) []finding.Finding {
 	var adds []finding.Adds
 	for _, p := range there {
 		adds = append(adds, p.adds)

@@ -247,7 +247,7 @@ func (m *master) note(at time.Time, process string, err error) {
 		what := ": the same process"
 		if changed {
 			what = ": restarted or promoted"
-		} else if process == "" { // which one that is is unknown
+		} else if process == "" { // it does not tell whether it is the same
 			what = ""
 		}
 		m.screen.Eventf(now, "%s is back after %.1f s%s", m.Name, last.Seconds, what)

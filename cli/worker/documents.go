@@ -19,13 +19,13 @@ import (
 // already its value tells the three cases apart: written by this very request, whose reply was lost; given twice to
 // this worker; given to another worker too.
 type documents struct {
-	client     redis.UniversalClient // nil: none are stored
-	storing    alarm
-	written    atomic.Int64 // values made so far
-	stored     atomic.Int64
-	duplicates atomic.Int64
-	unstored   atomic.Int64
-	errors     atomic.Int64 // attempts that failed
+	client      redis.UniversalClient // nil: none are stored
+	storing     alarm
+	written     atomic.Int64 // values made so far
+	stored      atomic.Int64
+	duplicates  atomic.Int64
+	unstored    atomic.Int64
+	storeErrors atomic.Int64 // attempts that failed
 }
 
 type document struct{ id, value string }
@@ -78,7 +78,7 @@ func (s *job) attempt(ctx context.Context, batch []document) (open []document) {
 	if err == nil {
 		s.storing.end("")
 	} else {
-		s.documents.errors.Add(1)
+		s.storeErrors.Add(1)
 		s.storing.add("", errors.New(s.Documents.Sentence(err, s.Timeout)), true)
 	}
 	return open

@@ -49,7 +49,7 @@ func (s *job) report(stopped string, took time.Duration, before, after allocator
 		Stored:     s.stored.Load(),
 		Duplicates: s.duplicates.Load(),
 		Unstored:   s.unstored.Load(),
-		Errors:     errorCounts{s.failures.Load(), s.documents.errors.Load()},
+		Errors:     errorCounts{s.failures.Load(), s.storeErrors.Load()},
 		Prefixes:   []prefixCount{},
 		Report:     tally.Between(s.Collections, nil, []allocator.Stats{before}, []allocator.Stats{after}),
 	}

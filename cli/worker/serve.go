@@ -75,7 +75,7 @@ func (s *job) collectors() []prometheus.Collector {
 	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, "servers", s.failures.Load)}
 	if s.client != nil {
 		all = append(all,
-			counter(errorsName, errorsHelp, "documents", s.documents.errors.Load),
+			counter(errorsName, errorsHelp, "documents", s.storeErrors.Load),
 			counter("hilo_worker_stored_total", "Documents that the worker stored.", "", s.stored.Load),
 			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", "", s.duplicates.Load))
 	}

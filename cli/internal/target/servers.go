@@ -34,9 +34,9 @@ func (s Servers) Use(ctx context.Context, timeout time.Duration, do func(Opened)
 		if err != nil {
 			return err
 		}
-		defer stop()
+		defer stop() //nolint:gocritic // all stay open until do has ended
 		client := t.client(s.Attempt(timeout))
-		defer client.Close()
+		defer client.Close() //nolint:gocritic // the same
 		o.Targets[i], o.Clients = t, append(o.Clients, client)
 	}
 	return o.Explain(ctx, do(o))

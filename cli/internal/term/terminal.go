@@ -23,6 +23,6 @@ func Columns(w io.Writer) int {
 	if !ok {
 		return 0
 	}
-	width, _, _ := term.GetSize(int(f.Fd())) //nolint:gosec,errcheck // a file descriptor is a small number; of none the width is 0
+	width, _, _ := term.GetSize(int(f.Fd())) //nolint:gosec // a file descriptor is a small number; of none the width is 0
 	return width
 }
