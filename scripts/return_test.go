@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -76,6 +77,21 @@ func TestReturnTakesBackOnce(t *testing.T) {
 // A return that looks at Max alone is fooled when somebody else brought Max
 // back to the same value. The first half shows that it is, with such a return;
 // the second that ours is not.
+func TestReturnRefusesAKeyThatIsNoHash(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		got := mustNext(t, client, request("one"))
+		client.Set(t.Context(), keys.Counter, "32", 0)
+		if ok, err := scripts.Return(t.Context(), client, back(got, "one", 5)); ok || !errors.Is(err, scripts.ErrCorrupt) {
+			t.Errorf("%v, %v", ok, err)
+		}
+		if text := client.Get(t.Context(), keys.Counter).Val(); text != "32" {
+			t.Errorf("%q stands there", text)
+		}
+	})
+}
+
 func TestReturnIsNotFooledByTheSameMax(t *testing.T) {
 	t.Parallel()
 	bare := redis.NewScript(`
