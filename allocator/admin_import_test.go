@@ -83,7 +83,7 @@ func TestImportOfManySurvivesALostServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		states := make([]State, 2500)
+		states := make([]State, 1100) // more than one pipeline
 		for i := range states {
 			states[i] = hiloState(fmt.Sprintf("c%d", i), int64(i))
 		}

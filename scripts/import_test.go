@@ -138,7 +138,7 @@ func TestImportAllImportsManyAlsoWithoutTheScriptCached(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		const n = 2500 // more than one round trip
+		const n = 1300 // more than one round trip
 		requests := make([]scripts.ImportRequest, n)
 		for i := range requests {
 			requests[i] = scripts.ImportRequest{

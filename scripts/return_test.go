@@ -184,7 +184,7 @@ func TestReturnAllReturnsManyAlsoWithoutTheScriptCached(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		const n = 2500 // more than one pipeline
+		const n = 1100 // more than one pipeline
 		requests := make([]scripts.ReturnRequest, n)
 		for i := range requests {
 			k := keys
