@@ -128,6 +128,21 @@ func TestACounterThatIsLoweredKeepsWhatWasGivenBare(t *testing.T) {
 	})
 }
 
+// Bare is what a collection gave; an identity has no prefix anyway.
+func TestTheSeedOfAnIdentityHasNothingBare(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		r := scripts.SeedRequest{Field: scripts.FieldValue, Name: "orders", Value: 7}
+		if stands, err := scripts.Seed(t.Context(), client, identityKeys, r); err != nil || stands != 7 {
+			t.Errorf("%d, %v", stands, err)
+		}
+		if client.HExists(t.Context(), identityKeys.Counter, "Bare").Val() {
+			t.Error("it has a Bare")
+		}
+	})
+}
+
 func TestIdentityRefusesABareThatIsNoNumber(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

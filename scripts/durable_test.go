@@ -97,6 +97,21 @@ func TestDurableWaitsForTheDisk(t *testing.T) {
 	}
 }
 
+// With appendfsync no the server never says that anything is on disk.
+func TestDurableBelievesNoDiskThatIsNotSynced(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "no")
+			durable := scripts.Durable(s.Client(t), scripts.Durability{Fsync: true, Timeout: 50 * time.Millisecond})
+			if got, err := scripts.Next(t.Context(), durable, keys, request("one")); !errors.Is(err, scripts.ErrNotDurable) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
 func TestDurableLeavesARefusalAlone(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {

@@ -256,6 +256,28 @@ func TestAReplyToAnotherRequestIsNotBelieved(t *testing.T) {
 	}
 }
 
+func TestARangeThatWasNotAskedForIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		low, high string
+		want      error
+	}{
+		"what was asked for":  {"101", "132", nil},
+		"from the floor on":   {"100", "131", scripts.ErrReply},
+		"more than there are": {"101", "133", scripts.ErrReply},
+		"backwards":           {"101", "100", scripts.ErrReply},
+		"above the limit":     {"980", "1001", scripts.ErrReply},
+		"up to the limit":     {"980", "1000", nil},
+	} {
+		client := forged{reply: []any{"mine", test.low, test.high, "0", "", "", "0", "", "32", "1", "", "1", "0"}}
+		r := request("mine")
+		r.Floor, r.Limit = 100, 1000
+		if got, err := scripts.Next(t.Context(), client, keys, r); !errors.Is(err, test.want) || err != nil && got != (scripts.Range{}) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 // A request whose reply was lost is sent again with its token, maybe to the
 // successor of the server that it jumped on. Both go on from there.
 func TestNextLandsApartWhereOneRequestIsSentToTwoServers(t *testing.T) {
