@@ -209,6 +209,35 @@ func TestReturnAllReturnsManyAlsoWithoutTheScriptCached(t *testing.T) {
 	})
 }
 
+func TestReturnAllSendsNothingMoreToAServerThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	sent := 0
+	s.Hook(func(cmd string, _ []string) string {
+		if cmd != "EVALSHA" {
+			return ""
+		}
+		sent++
+		return "ERR something that is no answer of a script"
+	})
+	opts := s.Options()
+	opts.MaxRetries = -1
+	client := redis.NewClient(opts)
+	defer func() { _ = client.Close() }()
+	requests := make([]scripts.ReturnRequest, 3)
+	for i := range requests {
+		requests[i] = back(scripts.Range{Low: 1, High: 32}, "token", 3)
+	}
+	for i, result := range scripts.ReturnAll(t.Context(), client, requests) {
+		if result.Err == nil {
+			t.Errorf("request %d: %+v", i, result)
+		}
+	}
+	if sent != 1 {
+		t.Errorf("%d requests were sent", sent)
+	}
+}
+
 func TestReturnAllGivesUpWhenTheServerIsGone(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
