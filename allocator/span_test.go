@@ -57,6 +57,23 @@ func TestSpanGivesEachIndexOnceAndNoneAfterItsSeal(t *testing.T) {
 	}
 }
 
+// Whoever sets a mark that was passed by then has to look himself: nobody else will.
+func TestSpanTellsOfAMarkThatWasPassed(t *testing.T) {
+	t.Parallel()
+	for used, want := range map[int64]map[int64]bool{
+		5:  {0: false, 1: true, 5: true, 6: true},
+		10: {0: false, 1: true}, // past the end nobody looks, and nobody needs to
+	} {
+		for n, looks := range want {
+			s := &span{size: 10}
+			s.carve(used)
+			if got := s.lookAfter(n); got != looks {
+				t.Errorf("after %d, %d from there: %v", used, n, got)
+			}
+		}
+	}
+}
+
 func TestSpanNeverMarksPastItsEnd(t *testing.T) {
 	t.Parallel()
 	s := &span{size: 10}
