@@ -239,12 +239,18 @@ func fakeMasters(t *testing.T) (a *Allocator, north, south *fakeServer) {
 func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, north, _ := fakeMasters(t)
+		a, north, south := fakeMasters(t)
 		c := mustCollection(t, a, "orders")
 		north.set(func() { north.hangs = true })
 		start := time.Now()
 		if id, err := c.Next(t.Context()); err != nil || id != "orders/S/1" || time.Since(start) != a.opts.RefillTimeout {
 			t.Errorf("%s, %v after %v", id, err, time.Since(start))
+		}
+		var tokens [2]string
+		north.set(func() { tokens[0] = north.requests[0].Token })
+		south.set(func() { tokens[1] = south.requests[0].Token })
+		if tokens[0] == tokens[1] {
+			t.Errorf("the other one is asked with the same token %q", tokens[0])
 		}
 		for time.Since(start) < 5*time.Minute {
 			if _, err := c.Next(t.Context()); err != nil {
