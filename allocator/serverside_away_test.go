@@ -78,3 +78,28 @@ func TestAMasterThatHangsIsLeftForServerSideIdsToo(t *testing.T) {
 		}
 	})
 }
+
+// A second home that is set while a program runs would count from 1 beside the first.
+func TestASecondHomeThatIsSetLaterGivesNoIdentity(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opts, err := Options{}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		north := &fakeIdentities{fakeServer: fakeServer{adds: "N/", origin: "n", home: true}}
+		south := &fakeIdentities{fakeServer: fakeServer{adds: "S/", origin: "s"}}
+		a := newAllocator(opts,
+			&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
+			&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
+		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		if value, err := a.NextIdentity(t.Context(), "companies"); err != nil || value != 1 {
+			t.Errorf("%d, %v", value, err)
+		}
+		south.set(func() { south.home = true })
+		<-time.After(2 * standbyEvery)
+		if value, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrPrefixConflict) {
+			t.Errorf("with two homes: %d, %v", value, err)
+		}
+	})
+}
