@@ -59,14 +59,15 @@ func clash(l letters, separator string, without dropped, view func(string) strin
 		numbers = append(numbers, -1)
 	}
 
+	viewedPrefixes, viewedTags := viewed(prefixes, view), viewed(tags, view)
 	seen := make(map[string]prefix.ID)
 	for _, c := range collections {
-		for _, p := range prefixes {
+		for i, p := range prefixes {
 			for _, n := range numbers {
-				for _, t := range tags {
+				for j, t := range tags {
 					id := prefix.ID{Collection: c, ServerPrefix: p, Number: n, NodeTag: t}
 					text := view(string(id.Append(nil, separator)))
-					id = prefix.ID{Collection: view(c), ServerPrefix: view(p), Number: n, NodeTag: view(t)}
+					id = prefix.ID{Collection: view(c), ServerPrefix: viewedPrefixes[i], Number: n, NodeTag: viewedTags[j]}
 					if other, found := seen[text]; found && other != id {
 						return fmt.Sprintf("%s: %#v and %#v", text, other, id), len(seen)
 					}
@@ -89,6 +90,14 @@ func words(letters, separator string, longest int) []string {
 			}
 		}
 		all, last = append(all, longer...), longer
+	}
+	return all
+}
+
+func viewed(texts []string, view func(string) string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = view(text)
 	}
 	return all
 }

@@ -31,12 +31,13 @@ type Durability struct {
 // That holds for a script that is sent again, too, as each one writes something
 // then. The client's read timeout has to exceed d.Timeout.
 func Durable(client redis.UniversalClient, d Durability) redis.Scripter {
-	return &durable{UniversalClient: client, d: d}
+	return &durable{Scripter: client, client: client, d: d}
 }
 
 type durable struct {
-	redis.UniversalClient
-	d Durability
+	redis.Scripter // as client; what is not a write goes by it
+	client         redis.UniversalClient
+	d              Durability
 }
 
 func (c *durable) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
@@ -56,9 +57,9 @@ const (
 
 // run sends the script to the node that has the key.
 func (c *durable) run(ctx context.Context, keys []string, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
-	cluster, ok := c.UniversalClient.(*redis.ClusterClient)
+	cluster, ok := c.client.(*redis.ClusterClient)
 	if !ok {
-		return c.confirmed(ctx, c.UniversalClient, script)
+		return c.confirmed(ctx, c.client, script)
 	}
 	node, err := cluster.MasterForKey(ctx, keys[0])
 	if err != nil {

@@ -33,7 +33,7 @@ func TestDurableWaitsForTheReplicas(t *testing.T) {
 			t.Parallel()
 			primary, replica := pair(t, b)
 			client := primary.Client(t)
-			durable := scripts.Durable(client, scripts.Durability{Replicas: 1, Timeout: time.Second})
+			durable := scripts.Durable(client, scripts.Durability{Replicas: 1, Timeout: 2 * time.Second})
 			client.ScriptFlush(t.Context()) // the first one carries the script
 			for i := range 5 {
 				got, err := scripts.Next(t.Context(), durable, keys, request("token"+strconv.Itoa(i)))

@@ -1,6 +1,7 @@
 package interleavings
 
 import (
+	"cmp"
 	"flag"
 	"strings"
 	"testing"
@@ -18,11 +19,14 @@ func TestNoInterleavingGivesANumberTwice(t *testing.T) {
 		{name: "two servers go on from one state", clients: 2, verbs: only(doNext, doAgain, doSnapshot, doPromote, doRestart), depth: 6},
 		{name: "losses that no replication id tells", clients: 2, verbs: only(doNext, doAgain, doReturn, doSnapshot, doQuietBack, doLose), depth: 6},
 		{name: "late requests and returns", clients: 2, verbs: only(doNext, doAgain, doReturn, doArrive), depth: 6},
+		{name: "two callers of an identity, all that may happen", kind: identities, clients: 2, depth: 4},
+		{name: "an identity on two servers", kind: identities, clients: 2, verbs: only(doNext, doAgain, doSnapshot, doPromote, doRestart), depth: 5},
+		{name: "losses of an identity", kind: identities, clients: 2, verbs: only(doNext, doSnapshot, doQuietBack, doLose, doForced, doArrive), depth: 5},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			s.depth += *deeper
-			m := newModel(allLayers)
+			m := newModel(cmp.Or(s.kind, hilo), allLayers)
 			seen := search(m, s)
 			t.Logf("to a depth of %d: %v, %d runs of the scripts", s.depth, seen, len(m.served))
 			if seen.found != nil {
@@ -55,7 +59,8 @@ func running(part, instead string) layers {
 	return layers{allLayers.sent, func(source string) string { return strings.ReplaceAll(source, part, instead) }}
 }
 
-// without is each layer taken out, and a case that shows what it is for.
+// without is each layer taken out, and a case that shows what it is for. An identity needs the epoch for nothing here: of
+// its values none is returned, so that the floor shows whatever the epoch does.
 var without = []struct {
 	layer  string
 	layers layers
@@ -93,6 +98,18 @@ var without = []struct {
 		scope{clients: 2, depth: 5},
 	},
 	{
+		"the floor of an identity", sending(func(r *scripts.NextRequest) { r.Floor = 0 }),
+		scope{kind: identities, clients: 2, depth: 4},
+	},
+	{
+		"the guard of an identity", running(`elseif replication ~= origin and origin ~= '' then`, `elseif false then`),
+		scope{kind: identities, clients: 2, depth: 5},
+	},
+	{
+		"the spread of an identity's jumps", running(`place(redis.sha1hex(token .. replication), places)`, `'0'`),
+		scope{kind: identities, clients: 2, verbs: only(doNext, doSnapshot, doPromote, doRestart), depth: 6},
+	},
+	{
 		"the spread of jumps", running(`place(redis.sha1hex(token .. replication), places)`, `'0'`),
 		scope{clients: 2, verbs: only(doNext, doSnapshot, doPromote, doRestart), depth: 6},
 	},
@@ -113,19 +130,20 @@ func TestEachLayerIsNeeded(t *testing.T) {
 	for _, test := range without {
 		t.Run(test.layer, func(t *testing.T) {
 			t.Parallel()
-			m := newModel(test.layers)
+			k := cmp.Or(test.scope.kind, hilo)
+			m := newModel(k, test.layers)
 			seen := search(m, test.scope)
 			if seen.found == nil {
 				t.Fatalf("without it no number is given twice: %v", seen)
 			}
 			fault, _ := told(m, seen.found)
-			apart, twice := told(newModel(allLayers), seen.found)
+			apart, twice := told(newModel(k, allLayers), seen.found)
 			if twice != 0 {
 				t.Errorf("with all layers %d is given twice:%s", twice, apart)
 			}
 			t.Logf("without it, after %v:%s\nand with it:%s", seen, fault, apart)
-			replay(t, seen.found, test.layers, true)
-			replay(t, seen.found, allLayers, false)
+			replay(t, k, seen.found, test.layers, true)
+			replay(t, k, seen.found, allLayers, false)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 	lua "github.com/yuin/gopher-lua"
@@ -75,7 +76,19 @@ func (p *inProcess) EvalSha(ctx context.Context, sha string, keys []string, args
 
 // Eval runs a script that was not run before.
 func (p *inProcess) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
-	chunk, err := parse.Parse(strings.NewReader(p.mutate(source)), "script")
+	proto := compile(p.mutate(source))
+	p.scripts[redis.NewScript(source).Hash()] = proto
+	return p.run(redis.NewCmd(ctx), proto, keys, args)
+}
+
+// compiled are the scripts by their source: there are many models, and few of them.
+var compiled sync.Map
+
+func compile(source string) *lua.FunctionProto {
+	if proto, ok := compiled.Load(source); ok {
+		return proto.(*lua.FunctionProto)
+	}
+	chunk, err := parse.Parse(strings.NewReader(source), "script")
 	if err != nil {
 		panic(fmt.Sprint("bug: ", err))
 	}
@@ -83,8 +96,8 @@ func (p *inProcess) Eval(ctx context.Context, source string, keys []string, args
 	if err != nil {
 		panic(fmt.Sprint("bug: ", err))
 	}
-	p.scripts[redis.NewScript(source).Hash()] = proto
-	return p.run(redis.NewCmd(ctx), proto, keys, args)
+	compiled.Store(source, proto)
+	return proto
 }
 
 func (p *inProcess) run(cmd *redis.Cmd, proto *lua.FunctionProto, keys []string, args []any) *redis.Cmd {

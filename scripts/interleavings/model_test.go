@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -60,13 +62,21 @@ type step struct {
 	which  int8 // how many numbers were used of what is returned; which message arrives
 }
 
+// asked is a request for a range, or for values of an identity.
+type asked struct {
+	scripts.NextRequest
+
+	lowered int32 // of an identity: how often it had been lowered by force when the floor was given
+}
+
 // model is what the worlds of one search share.
 type model struct {
+	kind    kind
 	layers  layers
 	server  *inProcess
 	ids     [modelLives]string // replication ids
 	states  interned[counter]
-	nexts   interned[scripts.NextRequest]
+	nexts   interned[asked]
 	returns interned[scripts.ReturnRequest]
 	seeds   interned[scripts.SeedRequest]
 	spans   interned[span]
@@ -100,8 +110,8 @@ type served struct {
 	ok    bool          // of the others: it did something
 }
 
-func newModel(l layers) *model {
-	m := &model{layers: l, server: newInProcess(l.lua), served: map[service]served{}}
+func newModel(k kind, l layers) *model {
+	m := &model{kind: k, layers: l, server: newInProcess(l.lua), served: map[service]served{}}
 	for life := range m.ids {
 		m.ids[life] = fmt.Sprintf("%040x", life+1)
 	}
@@ -145,15 +155,15 @@ func (m *model) serve(w *world, n int8, verb verb, request int32) served {
 func (m *model) run(key service) (s served) {
 	ctx := context.Background()
 	m.server.replicationID = m.ids[key.life]
-	m.server.state = map[string]map[string]string{keys.Counter: m.states.values[key.state].fields()}
+	m.server.state = map[string]map[string]string{m.kind.keys.Counter: m.states.values[key.state].fields(m.kind)}
 	var err error
 	switch key.verb {
 	case doNext:
-		s.got, err = scripts.Next(ctx, m.server, keys, m.layers.sent(m.nexts.values[key.request]))
+		s.got, err = m.ask(ctx, m.server, m.nexts.values[key.request])
 	case doReturn:
 		s.ok, err = scripts.Return(ctx, m.server, m.returns.values[key.request])
 	default:
-		_, err = scripts.Seed(ctx, m.server, keys, m.seeds.values[key.request])
+		_, err = scripts.Seed(ctx, m.server, m.kind.keys, m.seeds.values[key.request])
 		s.ok = err == nil
 		if scripts.Answered(err) {
 			err = nil
@@ -162,8 +172,20 @@ func (m *model) run(key service) (s served) {
 	if err != nil {
 		panic(fmt.Sprintf("bug: %v at %+v", err, m.states.values[key.state]))
 	}
-	s.state = m.states.id(counterOf(m.server.state[keys.Counter]))
+	s.state = m.states.id(counterOf(m.kind, m.server.state[m.kind.keys.Counter]))
 	return s
+}
+
+// ask has a server serve a request.
+func (m *model) ask(ctx context.Context, server redis.Scripter, a asked) (scripts.Range, error) {
+	r := m.layers.sent(a.NextRequest)
+	if m.kind == hilo {
+		return scripts.Next(ctx, server, m.kind.keys, r)
+	}
+	return scripts.Identity(ctx, server, m.kind.keys, scripts.IdentityRequest{
+		Token: r.Token, Name: r.Name, Count: r.Capacity, Limit: r.Limit, GuardGap: r.GuardGap,
+		Floor: r.Floor, Epoch: r.Epoch, Lowered: int64(a.lowered),
+	})
 }
 
 // greatest is the greatest number that anybody has.
@@ -192,7 +214,11 @@ func (m *model) covered(w *world, n int8, verb verb, request int32) bool {
 	switch verb {
 	case doNext:
 		r := m.nexts.values[request]
-		knows := r.Floor > int64(decimalOf(state.max)) || r.Epoch > int64(decimalOf(state.epoch)) || state.origin != "" && state.origin != m.ids[nd.life]
+		floor := r.Floor
+		if m.kind == identities && decimalOf(state.lowered) > r.lowered { // it was lowered since, which is meant
+			floor = 0
+		}
+		knows := floor > int64(decimalOf(state.max)) || r.Epoch > int64(decimalOf(state.epoch)) || state.origin != "" && state.origin != m.ids[nd.life]
 		if knows && strings.Contains(m.leaps.values[w.jumps], m.leap(w, n, request)) {
 			return false
 		}
@@ -241,12 +267,14 @@ func (m *model) next(w *world, n int8, request int32) (got scripts.Range, covere
 // deliver gives a client its range; it tells which number was somebody's already.
 func (m *model) deliver(w *world, c *peer, token string, got scripts.Range) (twice int32) {
 	low, high := int32(got.Low), int32(got.High)
-	if c.held[1] != none {
-		c.below = m.spans.values[c.held[1]].high
+	if m.kind == hilo { // of which ranges are returned
+		if c.held[1] != none {
+			c.below = m.spans.values[c.held[1]].high
+		}
+		c.held[1] = c.held[0]
+		c.held[0] = m.spans.id(span{token, got.Before, low, high, int32(got.Epoch), int32(got.Ranges)})
 	}
-	c.held[1] = c.held[0]
-	c.held[0] = m.spans.id(span{token, got.Before, low, high, int32(got.Epoch), int32(got.Ranges)})
-	c.pending, c.floor, c.epoch = none, high, max(c.epoch, int32(got.Epoch))
+	c.pending, c.floor, c.epoch, c.lowered = none, high, max(c.epoch, int32(got.Epoch)), int32(got.Lowered)
 	taken, twice := m.sets.values[w.taken].with(low, high)
 	w.taken = m.sets.id(taken)
 	return twice
@@ -269,16 +297,16 @@ func (m *model) back(c *peer, used int8) (r scripts.ReturnRequest, floor int32) 
 		}
 	}
 	return scripts.ReturnRequest{
-		Counter: keys.Counter, Token: newest.token, End: int64(newest.high), Last: int64(last), Epoch: int64(newest.epoch), Ranges: int64(newest.ranges),
+		Counter: m.kind.keys.Counter, Token: newest.token, End: int64(newest.high), Last: int64(last), Epoch: int64(newest.epoch), Ranges: int64(newest.ranges),
 	}, floor
 }
 
-func request(c *peer, client int8) scripts.NextRequest {
+func request(c *peer, client int8) asked {
 	c.sent++
-	return scripts.NextRequest{
+	return asked{scripts.NextRequest{
 		Token: fmt.Sprintf("request %d of client %d", c.sent, client), Name: "orders", Capacity: capacities[client], Limit: math.MaxInt64,
-		GuardGap: modelGap,
-	}
+		GuardGap: modelGap, Floor: int64(c.floor), Epoch: int64(c.epoch),
+	}, c.lowered}
 }
 
 // rise gives a node another life.

@@ -14,23 +14,27 @@ import (
 
 // replay takes the steps of a sequence on servers, two of each kind, and in the
 // model with their replication ids, and demands the same of both at each step.
-func replay(t *testing.T, sequence []step, l layers, twice bool) {
+func replay(t *testing.T, k kind, sequence []step, l layers, twice bool) {
 	t.Helper()
-	check := func(t *testing.T, servers [2]*redistest.Server) {
+	onPairs(t, map[bool]string{true: "fault on ", false: "mended on "}[twice], func(t *testing.T, servers [2]*redistest.Server) {
 		t.Helper()
-		m := newModel(l)
+		m := newModel(k, l)
 		m.players = newCast(t, m, servers)
 		if words, number := told(m, sequence); twice != (number != 0) {
 			t.Errorf("a number is given twice: %v:%s", number != 0, words)
 		}
-	}
-	kind := map[bool]string{true: "fault", false: "mended"}[twice]
-	t.Run(kind+" on miniredis", func(t *testing.T) {
+	})
+}
+
+// onPairs has check look at two servers of each kind.
+func onPairs(t *testing.T, what string, check func(t *testing.T, servers [2]*redistest.Server)) {
+	t.Helper()
+	t.Run(what+"miniredis", func(t *testing.T) {
 		t.Parallel()
 		check(t, [2]*redistest.Server{redistest.StartMini(t), redistest.StartMini(t)})
 	})
 	for _, b := range redistest.Binaries(t) {
-		t.Run(kind+" on "+b.Name, func(t *testing.T) {
+		t.Run(what+b.Name, func(t *testing.T) {
 			t.Parallel()
 			check(t, [2]*redistest.Server{redistest.Start(t, b), redistest.Start(t, b)})
 		})
@@ -41,52 +45,48 @@ func replay(t *testing.T, sequence []step, l layers, twice bool) {
 func TestTheModelDoesAsServersDo(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2)) // the same sequences each time
-	var sequences [][]step
-	for range 40 {
-		m, w := newModel(allLayers), newWorld()
-		var sequence []step
-		for len(sequence) < 15 {
-			all := steps(scope{clients: 3}, &w)
-			after, next := w, all[random.IntN(len(all))]
-			if m.take(&after, next).possible {
-				w, sequence = after, append(sequence, next)
-			}
-		}
-		sequences = append(sequences, sequence)
+	type played struct {
+		kind     kind
+		sequence []step
 	}
-	check := func(t *testing.T, servers [2]*redistest.Server) {
+	var all []played
+	for range 40 {
+		for _, k := range []kind{hilo, identities} {
+			m, w := newModel(k, allLayers), newWorld()
+			var sequence []step
+			for len(sequence) < 15 {
+				may := steps(scope{clients: 3}, &w)
+				after, next := w, may[random.IntN(len(may))]
+				if m.take(&after, next).possible {
+					w, sequence = after, append(sequence, next)
+				}
+			}
+			all = append(all, played{k, sequence})
+		}
+	}
+	onPairs(t, "", func(t *testing.T, servers [2]*redistest.Server) {
 		t.Helper()
-		for _, sequence := range sequences {
-			m := newModel(allLayers)
+		for _, p := range all {
+			m := newModel(p.kind, allLayers)
 			m.players = newCast(t, m, servers)
-			if words, number := told(m, sequence); number != 0 || t.Failed() {
+			if words, number := told(m, p.sequence); number != 0 || t.Failed() {
 				t.Fatalf("%d is given twice, or not the same:%s", number, words)
 			}
 		}
-	}
-	t.Run("miniredis", func(t *testing.T) {
-		t.Parallel()
-		check(t, [2]*redistest.Server{redistest.StartMini(t), redistest.StartMini(t)})
 	})
-	for _, b := range redistest.Binaries(t) {
-		t.Run(b.Name, func(t *testing.T) {
-			t.Parallel()
-			check(t, [2]*redistest.Server{redistest.Start(t, b), redistest.Start(t, b)})
-		})
-	}
 }
 
 // cast is servers that play the nodes of a model.
 type cast struct {
 	t       *testing.T
-	layers  layers
+	model   *model
 	servers [2]*redistest.Server
 	clients [2]changed
 }
 
 func newCast(t *testing.T, m *model, servers [2]*redistest.Server) *cast {
 	t.Helper()
-	c := &cast{t: t, layers: m.layers, servers: servers}
+	c := &cast{t: t, model: m, servers: servers}
 	for n, s := range servers {
 		c.clients[n] = changed{s.Client(t), m.layers.lua, map[string]*redis.Script{}}
 	}
@@ -97,7 +97,7 @@ func newCast(t *testing.T, m *model, servers [2]*redistest.Server) *cast {
 func (c *cast) rise(n int8, state counter) string {
 	c.put(n, state)
 	c.servers[n].ChangeReplicationID()
-	server, err := scripts.Describe(c.t.Context(), c.clients[n].Client, keys.Server)
+	server, err := scripts.Describe(c.t.Context(), c.clients[n].Client, hilo.keys.Server)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -105,12 +105,12 @@ func (c *cast) rise(n int8, state counter) string {
 }
 
 func (c *cast) put(n int8, state counter) {
-	client := c.clients[n].Client
-	if err := client.Del(c.t.Context(), keys.Counter).Err(); err != nil {
+	client, key := c.clients[n].Client, c.model.kind.keys.Counter
+	if err := client.Del(c.t.Context(), hilo.keys.Counter, identities.keys.Counter).Err(); err != nil {
 		c.t.Fatal(err)
 	}
-	if fields := state.fields(); len(fields) > 0 {
-		if err := client.HSet(c.t.Context(), keys.Counter, fields).Err(); err != nil {
+	if fields := state.fields(c.model.kind); len(fields) > 0 {
+		if err := client.HSet(c.t.Context(), key, fields).Err(); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -121,12 +121,12 @@ func (c *cast) serve(n int8, request any, want served, state counter) {
 	var got served
 	var err error
 	switch r := request.(type) {
-	case scripts.NextRequest:
-		got.got, err = scripts.Next(ctx, client, keys, c.layers.sent(r))
+	case asked:
+		got.got, err = c.model.ask(ctx, client, r)
 	case scripts.ReturnRequest:
 		got.ok, err = scripts.Return(ctx, client, r)
 	case scripts.SeedRequest:
-		_, err = scripts.Seed(ctx, client, keys, r)
+		_, err = scripts.Seed(ctx, client, c.model.kind.keys, r)
 		got.ok = err == nil
 	}
 	if err != nil && !errors.Is(err, scripts.ErrChanged) {
@@ -138,11 +138,11 @@ func (c *cast) serve(n int8, request any, want served, state counter) {
 	if want.state = 0; got != want {
 		c.t.Errorf("node %d came to %+v, the model to %+v", n+1, got, want)
 	}
-	fields, err := client.HGetAll(ctx, keys.Counter).Result()
+	fields, err := client.HGetAll(ctx, c.model.kind.keys.Counter).Result()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if stands := counterOf(fields); stands != state {
+	if stands := counterOf(c.model.kind, fields); stands != state {
 		c.t.Errorf("on node %d stands %+v, in the model %+v", n+1, stands, state)
 	}
 }

@@ -10,6 +10,7 @@ import (
 // scope is one small case: who is there and what may happen.
 type scope struct {
 	name    string
+	kind    kind // of counter; the zero value: hilo
 	clients int8
 	verbs   int // bits, 0: all
 	depth   int

@@ -58,7 +58,7 @@ func (m *model) take(w *world, s step) outcome {
 	n, c, name := s.node, &w.clients[s.client], 'A'+rune(s.client)
 	switch s.verb {
 	case doNext, doAgain:
-		var r scripts.NextRequest
+		var r asked
 		switch {
 		case s.verb == doNext:
 			r = request(c, s.client)
@@ -66,8 +66,10 @@ func (m *model) take(w *world, s step) outcome {
 			return outcome{}
 		default:
 			r = m.nexts.values[c.pending]
+			if m.kind == hilo { // of an identity it is the client library that sends the very same again
+				r.Floor, r.Epoch = int64(c.floor), int64(c.epoch)
+			}
 		}
-		r.Floor, r.Epoch = int64(c.floor), int64(c.epoch)
 		id := m.nexts.id(r)
 		c.pending = id
 		if s.fate == late {
@@ -138,7 +140,7 @@ func (m *model) arrive(w *world, s step) bool {
 
 func (m *model) seed(w *world, s step) bool {
 	nd := &w.nodes[s.node]
-	r := scripts.SeedRequest{Field: scripts.FieldMax, Name: "orders", Value: modelSeed}
+	r := scripts.SeedRequest{Field: m.kind.field, Name: "orders", Value: modelSeed}
 	if s.verb == doForced {
 		state := m.states.values[nd.state]
 		r.Value, r.Force, r.Expected = modelForced, true, scripts.Standing{Value: state.max, Ranges: state.ranges, Lowered: state.lowered}

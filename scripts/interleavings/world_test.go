@@ -38,6 +38,7 @@ type peer struct {
 	pending int32 // the request whose reply did not come, or none
 	epoch   int32
 	floor   int32
+	lowered int32    // how often the identity had been lowered by force when floor was given
 	below   int32    // floor under the ranges held
 	held    [2]int32 // ranges, the newest first, or none
 }
@@ -85,9 +86,9 @@ func (w *world) arrives(i int8) message {
 // the gap is given, nor does the name.
 type counter struct{ max, low, lease, ranges, epoch, origin, bare, lowered string }
 
-func (c counter) fields() map[string]string {
+func (c counter) fields(k kind) map[string]string {
 	fields := map[string]string{
-		"Max": c.max, "Low": c.low, "Lease": c.lease, "Ranges": c.ranges, "Epoch": c.epoch, "Origin": c.origin, "Bare": c.bare, "Lowered": c.lowered,
+		k.field: c.max, "Low": c.low, "Lease": c.lease, "Ranges": c.ranges, "Epoch": c.epoch, "Origin": c.origin, "Bare": c.bare, "Lowered": c.lowered,
 	}
 	for field, value := range fields {
 		if value == "" {
@@ -97,9 +98,9 @@ func (c counter) fields() map[string]string {
 	return fields
 }
 
-func counterOf(fields map[string]string) counter {
+func counterOf(k kind, fields map[string]string) counter {
 	return counter{
-		fields["Max"], fields["Low"], fields["Lease"], fields["Ranges"], fields["Epoch"], fields["Origin"], fields["Bare"], fields["Lowered"],
+		fields[k.field], fields["Low"], fields["Lease"], fields["Ranges"], fields["Epoch"], fields["Origin"], fields["Bare"], fields["Lowered"],
 	}
 }
 

@@ -28,6 +28,7 @@ package redistest
 import (
 	"flag"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"testing"
 
@@ -40,6 +41,7 @@ import (
 func Main(m *testing.M, leaks ...goleak.Option) {
 	logging.Disable() // go-redis reports what tests bring about on purpose
 	flag.Parse()
+	debug.SetGCPercent(400) // what the servers of tests allocate is small, and soon forgotten
 	const parallel = "test.parallel"
 	said := false
 	flag.Visit(func(f *flag.Flag) { said = said || f.Name == parallel })
