@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hilo-id/hilo/allocator/internal/memory"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -132,7 +133,7 @@ func (a *Allocator) collection(name string) *Collection {
 	if folded := prefix.Fold(name); folded != name {
 		c.counter = a.collection(folded).counter
 	} else {
-		c.counter = &counter{told: make([]memory, len(a.servers))}
+		c.counter = &counter{told: make([]memory.Counter, len(a.servers))}
 	}
 	a.byName.add(c)
 	return c

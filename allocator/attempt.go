@@ -86,7 +86,7 @@ func (c *Collection) prepare(ctx context.Context, callOff context.CancelFunc, s 
 		return inquiry{}, s.failed(c.name, down)
 	}
 	c.request(s, now)
-	known, leastGap := s.recall(&c.counter.told[s.index], now)
+	known := s.recall(&c.counter.told[s.index])
 	c.flight.cancel = callOff
 	return inquiry{
 		ctx: ctx,
@@ -95,10 +95,10 @@ func (c *Collection) prepare(ctx context.Context, callOff context.CancelFunc, s 
 			Name:          c.name,
 			Capacity:      c.sent.size,
 			Limit:         a.opts.Limit,
-			Floor:         known.floor,
-			Epoch:         known.epoch,
+			Floor:         known.Floor,
+			Epoch:         known.Epoch,
 			GuardGap:      a.opts.GuardGap,
-			LeastGap:      leastGap,
+			LeastGap:      known.LeastGap(now),
 			RequireSeeded: a.opts.RequireSeeded,
 			RequirePrefix: a.opts.RequirePrefix || len(a.servers) > 1,
 		},

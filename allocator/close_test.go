@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,8 @@ func TestCloseReturnsWhatWasNotHandedOut(t *testing.T) {
 			a := mustNew(t, client, Options{})
 			var mu sync.Mutex
 			var wg sync.WaitGroup
+			var issued atomic.Int64
+			enough := make(chan struct{})
 			for range 8 {
 				wg.Go(func() {
 					var mine []int64
@@ -38,14 +41,16 @@ func TestCloseReturnsWhatWasNotHandedOut(t *testing.T) {
 							break
 						}
 						mine = append(mine, n)
+						if issued.Add(1) == 100 {
+							close(enough)
+						}
 					}
 					mu.Lock()
 					defer mu.Unlock()
 					all = append(all, mine...)
 				})
 			}
-			for statsOf(a).Issued < 100 {
-			}
+			<-enough
 			mustClose(t, a)
 			wg.Wait()
 			if got := statsOf(a); got.Burnt != 0 || got.Held != 0 {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.uber.org/zap"
-
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
@@ -87,19 +85,4 @@ func (a *Allocator) atHome(ctx context.Context, name string, ask func(*server) (
 		s.home = false
 		s.mu.Unlock()
 	}
-}
-
-// logJump says that a counter was moved because writes may have been lost.
-func logJump(logger *zap.Logger, counter string, got scripts.Range) {
-	log := logger.With(
-		zap.String("key", counter),
-		zap.String("evidence", string(got.Evidence)),
-		zap.Int64("jump", got.Jump),
-		zap.Int64("low", got.Low),
-		zap.Int64("epoch", got.Epoch))
-	if got.Evidence == scripts.EvidenceMissing {
-		log.Error("the counter is gone: going on above what this client was given")
-		return
-	}
-	log.Warn("the server may have lost writes: the counter jumped ahead")
 }

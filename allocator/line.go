@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/hilo-id/hilo/allocator/internal/memory"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -21,7 +22,7 @@ type line struct {
 	keys   scripts.Keys
 	limit  int64
 	// told is guarded by server.mu.
-	told memory
+	told memory.Counter
 
 	// mu guards what follows. It is never held during I/O.
 	mu      sync.Mutex
@@ -203,18 +204,18 @@ func (l *line) send(w *asker, count int64) (scripts.Range, error) {
 	l.cancel = cancel
 	l.mu.Unlock()
 	began := a.now()
-	known, leastGap := s.recall(&l.told, began)
+	known := s.recall(&l.told)
 	got, err := s.backend.identity(ctx, l.keys, scripts.IdentityRequest{
 		Token:         rand.Text(),
 		Name:          w.name,
 		Count:         count,
 		Raise:         w.very,
 		Limit:         l.limit,
-		Floor:         known.floor,
-		Epoch:         known.epoch,
-		Lowered:       known.lowered,
+		Floor:         known.Floor,
+		Epoch:         known.Epoch,
+		Lowered:       known.Lowered,
 		GuardGap:      a.opts.GuardGap,
-		LeastGap:      leastGap,
+		LeastGap:      known.LeastGap(began),
 		RequireSeeded: a.opts.RequireSeeded,
 		RequirePrefix: a.opts.RequirePrefix || len(a.servers) > 1,
 		Anywhere:      w.anywhere,

@@ -81,6 +81,7 @@ func TestAKilledRedisThatForgetsGivesNoNumberTwice(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { numbers = fleet(t, workers, each, next) })
 		for statsOf(a).Issued < workers*each/3 {
+			<-time.After(time.Millisecond)
 		}
 		s.Restart()
 		wg.Wait()

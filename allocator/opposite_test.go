@@ -156,6 +156,7 @@ func TestIdentitiesSideBySideOutliveAFlush(t *testing.T) {
 		}()
 		for range flushes {
 			for before := identityRequests(a); identityRequests(a) < before+3 && !over(done); {
+				<-time.After(100 * time.Microsecond)
 			}
 			client.FlushAll(t.Context())
 		}

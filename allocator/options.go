@@ -66,17 +66,34 @@ type Durability struct {
 
 func (d Durability) wanted() bool { return d.Replicas > 0 || d.Fsync }
 
-// attemptTimeout is how long an attempt may take, with its confirmations.
-func (o Options) attemptTimeout() time.Duration {
-	timeout := o.RefillTimeout
-	if o.Durability.Replicas > 0 {
-		timeout += o.Durability.Timeout
+// WithDefaults is d with its zeros filled in, as a client takes it. Errors: ErrInvalidOptions.
+func (d Durability) WithDefaults() (Durability, error) {
+	if d.Fsync {
+		fill(&d.Timeout, defaultFsyncTimeout)
 	}
-	if o.Durability.Fsync {
-		timeout += o.Durability.Timeout
+	fill(&d.Timeout, defaultDurabilityTimeout)
+	switch {
+	case d.Replicas < 0:
+		return d, fmt.Errorf("%w: Durability.Replicas is %d: must not be negative", ErrInvalidOptions, d.Replicas)
+	case d.Timeout < time.Millisecond:
+		return d, fmt.Errorf("%w: Durability.Timeout is %v: must be 1ms or more", ErrInvalidOptions, d.Timeout)
+	}
+	return d, nil
+}
+
+// Bound is how long an attempt may take with its confirmations, where it may take timeout without.
+func (d Durability) Bound(timeout time.Duration) time.Duration {
+	if d.Replicas > 0 {
+		timeout += d.Timeout
+	}
+	if d.Fsync {
+		timeout += d.Timeout
 	}
 	return timeout
 }
+
+// attemptTimeout is how long an attempt may take, with its confirmations.
+func (o Options) attemptTimeout() time.Duration { return o.Durability.Bound(o.RefillTimeout) }
 
 const (
 	defaultNamespace     = "Raven"
@@ -102,10 +119,6 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.Limit, math.MaxInt64)
 	fill(&o.Runway, defaultRunway)
 	fill(&o.RefillTimeout, defaultRefillTimeout)
-	if o.Durability.Fsync {
-		fill(&o.Durability.Timeout, defaultFsyncTimeout)
-	}
-	fill(&o.Durability.Timeout, defaultDurabilityTimeout)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
@@ -126,14 +139,12 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: Runway is %v: must not be negative", ErrInvalidOptions, o.Runway)
 	case o.RefillTimeout < 0:
 		return o, fmt.Errorf("%w: RefillTimeout is %v: must not be negative", ErrInvalidOptions, o.RefillTimeout)
-	case o.Durability.Replicas < 0:
-		return o, fmt.Errorf("%w: Durability.Replicas is %d: must not be negative", ErrInvalidOptions, o.Durability.Replicas)
-	case o.Durability.Timeout < time.Millisecond:
-		return o, fmt.Errorf("%w: Durability.Timeout is %v: must be 1ms or more", ErrInvalidOptions, o.Durability.Timeout)
 	case o.GuardGap < 0:
 		return o, fmt.Errorf("%w: GuardGap is %d: must not be negative", ErrInvalidOptions, o.GuardGap)
 	}
-	return o, nil
+	var err error
+	o.Durability, err = o.Durability.WithDefaults()
+	return o, err
 }
 
 func fill[T comparable](field *T, value T) {

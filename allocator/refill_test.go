@@ -3,7 +3,6 @@ package allocator
 import (
 	"context"
 	"errors"
-	"math"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -323,30 +322,4 @@ func TestEachRequestKnowsTheFloorAndTheLeastGap(t *testing.T) {
 			t.Errorf("an hour later: floor %d, least gap %d, want %d, 7200", r.Floor, r.LeastGap, floor)
 		}
 	})
-}
-
-func TestRecallSaturates(t *testing.T) {
-	t.Parallel()
-	s := &server{}
-	known, gap := s.recall(&memory{floor: math.MaxInt64, issued: math.MaxInt64, seconds: 1}, 1000*time.Hour)
-	if known.floor != math.MaxInt64 || gap != math.MaxInt64 {
-		t.Errorf("floor %d, gap %d", known.floor, gap)
-	}
-}
-
-// What an identity is told of a value that it may not have can be below what it was given, after writes were lost.
-func TestTheFloorGoesDownWithAForcedSeedOnly(t *testing.T) {
-	t.Parallel()
-	s, m := &server{}, &memory{}
-	for _, told := range []struct{ high, epoch, lowered, floor, greatest int64 }{
-		{high: 100, epoch: 2, floor: 100, greatest: 2},
-		{high: 50, epoch: 1, floor: 100, greatest: 2},
-		{high: 60, epoch: 3, lowered: 1, floor: 60, greatest: 3},
-		{high: 70, epoch: 3, lowered: 1, floor: 70, greatest: 3},
-	} {
-		s.remember(m, 0, scripts.Range{High: told.high, Epoch: told.epoch, Lowered: told.lowered})
-		if m.floor != told.floor || m.epoch != told.greatest {
-			t.Errorf("%+v: floor %d, epoch %d", told, m.floor, m.epoch)
-		}
-	}
 }

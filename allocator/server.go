@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/hilo-id/hilo/allocator/internal/memory"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
@@ -156,7 +157,7 @@ func (s *server) jumped(counter string, got scripts.Range) {
 		s.jumps[i]++
 	}
 	s.mu.Unlock()
-	logJump(s.logger(), counter, got)
+	memory.LogJump(s.logger(), counter, got)
 }
 
 // logger names the server, where it has a name.

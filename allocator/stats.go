@@ -164,7 +164,7 @@ func (c *Collection) greatest() int64 {
 	var greatest int64
 	for i, s := range c.a.servers {
 		s.mu.Lock()
-		greatest = max(greatest, c.counter.told[i].floor)
+		greatest = max(greatest, c.counter.told[i].Floor)
 		s.mu.Unlock()
 	}
 	return greatest

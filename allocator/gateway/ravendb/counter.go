@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"go.uber.org/zap"
-
+	"github.com/hilo-id/hilo/allocator/internal/memory"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -21,12 +20,7 @@ type counter struct {
 	// what the one before left. What follows belongs to whoever put it there.
 	turn chan struct{}
 
-	floor   int64     // the greatest number given and not returned
-	epoch   int64     // the greatest seen
-	lowered int64     // how often an identity had been lowered by force when floor was given
-	issued  int64     // the tallies of the newest reply
-	seconds int64     // how long they cover
-	at      time.Time // when that was
+	told memory.Counter // its times are since Handler.began
 
 	known  bool  // there was a reply
 	others int64 // no range up to here is taken back: one of an earlier life may end alike
@@ -58,44 +52,20 @@ func (c *counter) locked(ctx context.Context, do func() error) error {
 	return err
 }
 
-// leastGap is how far a jump has to go by what this client knows: the tallies
-// are lost together with the state that they measure.
-func (c *counter) leastGap() int64 {
-	if c.floor == 0 {
-		return 0
-	}
-	since := time.Since(c.at).Seconds() * float64(c.issued) / float64(max(c.seconds, 1))
-	if gap := 2 * math.Ceil(max(float64(c.issued), since)); gap < math.MaxInt64 {
-		return int64(gap)
-	}
-	return math.MaxInt64
-}
-
 // learn takes in what a reply says of the counter.
 func (h *Handler) learn(c *counter, got scripts.Range) {
 	if got.High == 0 {
 		return
 	}
-	if got.Lowered > c.lowered {
-		c.floor, c.lowered = 0, got.Lowered
-	}
 	if !c.known && got.Ranges > 1 && time.Since(h.began) < firstHour {
 		c.others = got.Low + min(2*maxCapacity, math.MaxInt64-got.Low)
 	}
 	c.known = true
-	c.floor, c.epoch = max(c.floor, got.High), max(c.epoch, got.Epoch)
-	c.issued, c.seconds, c.at = got.Issued, got.Seconds, time.Now()
-	if got.Evidence == "" {
-		return
+	c.told.Learn(time.Since(h.began), got)
+	if got.Evidence != "" {
+		h.jumps.Add(1)
+		memory.LogJump(h.opts.Logger, c.keys.Counter, got)
 	}
-	h.jumps.Add(1)
-	log := h.opts.Logger.With(zap.String("key", c.keys.Counter), zap.String("evidence", string(got.Evidence)),
-		zap.Int64("jump", got.Jump), zap.Int64("low", got.Low), zap.Int64("epoch", got.Epoch))
-	if got.Evidence == scripts.EvidenceMissing {
-		log.Error("the counter is gone: going on above what this client was given")
-		return
-	}
-	log.Warn("the server may have lost writes: the counter jumped ahead")
 }
 
 // firstHour is how long returns may come that belong to an earlier life.
@@ -112,7 +82,7 @@ func (h *Handler) ask(ctx context.Context, c *counter, name string, size, floor 
 	defer cancel()
 	got, err = scripts.Next(ctx, h.scripter, c.keys, scripts.NextRequest{
 		Token: token, Name: name, Capacity: size, Limit: h.opts.Limit,
-		Floor: max(floor, c.floor), Epoch: c.epoch, GuardGap: h.opts.GuardGap, LeastGap: c.leastGap(),
+		Floor: max(floor, c.told.Floor), Epoch: c.told.Epoch, GuardGap: h.opts.GuardGap, LeastGap: c.told.LeastGap(time.Since(h.began)),
 		RequireSeeded: h.opts.RequireSeeded,
 	})
 	h.learn(c, got)
@@ -124,7 +94,7 @@ func (h *Handler) ask(ctx context.Context, c *counter, name string, size, floor 
 
 // next takes a range that ends where no remembered one does, in its turn.
 func (h *Handler) next(ctx context.Context, db *database, c *counter, name string, size, floor int64) (scripts.Range, error) {
-	size += h.given.beyond(c, c.floor+min(size, math.MaxInt64-c.floor)) // if nobody else takes any
+	size += h.given.beyond(c, c.told.Floor+min(size, math.MaxInt64-c.told.Floor)) // if nobody else takes any
 	got, token, err := h.ask(ctx, c, name, size, floor)
 	if err != nil {
 		return scripts.Range{}, err
@@ -175,8 +145,8 @@ func (h *Handler) giveBack(ctx context.Context, c *counter, end, last int64) err
 		Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch, Ranges: r.ranges,
 	})
 	// Whether it was taken back or not, known or not, the client uses none of it any more.
-	if c.floor == end {
-		c.floor = last
+	if c.told.Floor == end {
+		c.told.Floor = last
 	}
 	if err == nil || scripts.Answered(err) {
 		h.given.keep(c, end)
@@ -195,9 +165,9 @@ func (h *Handler) stands(ctx context.Context, c *counter) (int64, error) {
 	}
 	text, _ := read[0].(string)
 	if stored, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return max(stored, c.floor), nil
+		return max(stored, c.told.Floor), nil
 	}
-	return c.floor, nil
+	return c.told.Floor, nil
 }
 
 // identity takes the next value, in its turn.
@@ -206,7 +176,7 @@ func (h *Handler) identity(ctx context.Context, c *counter, name string) (int64,
 	defer cancel()
 	got, err := scripts.Identity(ctx, h.scripter, c.keys, scripts.IdentityRequest{
 		Token: rand.Text(), Name: name, Count: 1, Limit: h.opts.Limit,
-		Floor: c.floor, Epoch: c.epoch, Lowered: c.lowered, GuardGap: h.opts.GuardGap, LeastGap: c.leastGap(),
+		Floor: c.told.Floor, Epoch: c.told.Epoch, Lowered: c.told.Lowered, GuardGap: h.opts.GuardGap, LeastGap: c.told.LeastGap(time.Since(h.began)),
 		RequireSeeded: h.opts.RequireSeeded,
 	})
 	h.learn(c, got)

@@ -69,7 +69,7 @@ func (h *Handler) hiloNext(r *http.Request) (reply, error) {
 	ctx := r.Context()
 	var got scripts.Range
 	if err := c.locked(ctx, func() error {
-		if n.lastMax > c.floor {
+		if n.lastMax > c.told.Floor {
 			stands, err := h.stands(ctx, c)
 			if err != nil {
 				return err

@@ -66,9 +66,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
-	if o.Durability.Timeout == 0 {
-		o.Durability.Timeout = time.Second
-	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
@@ -85,8 +82,10 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: GuardGap is %d: must not be negative", allocator.ErrInvalidOptions, o.GuardGap)
 	case o.Timeout < 0:
 		return o, fmt.Errorf("%w: Timeout is %v: must not be negative", allocator.ErrInvalidOptions, o.Timeout)
-	case o.Durability.Replicas < 0 || o.Durability.Timeout < time.Millisecond:
-		return o, fmt.Errorf("%w: Durability: Replicas must not be negative, Timeout not below 1ms", allocator.ErrInvalidOptions)
+	}
+	var err error
+	if o.Durability, err = o.Durability.WithDefaults(); err != nil {
+		return o, err
 	}
 	if err := o.validateURL(); err != nil {
 		return o, err
@@ -126,16 +125,7 @@ func (o Options) withFoldedDatabases() (Options, error) {
 }
 
 // timeout is how long an attempt may take, with its confirmations.
-func (o Options) timeout() time.Duration {
-	timeout := o.Timeout
-	if o.Durability.Replicas > 0 {
-		timeout += o.Durability.Timeout
-	}
-	if o.Durability.Fsync {
-		timeout += o.Durability.Timeout
-	}
-	return timeout
-}
+func (o Options) timeout() time.Duration { return o.Durability.Bound(o.Timeout) }
 
 // Check asks the server whether the namespaces of all mapped databases have a
 // node tag, without which clients' identifiers would end in "-". It writes
