@@ -33,7 +33,7 @@ func newVersionCommand(env base.Env) *cli.Command {
 }
 
 // version shows what the binary knows of itself.
-type version struct{ base.Session }
+type version struct{ *base.Session }
 
 func versionAction(env base.Env) cli.ActionFunc {
 	return base.Action(env, func(r *base.Reader) base.Runner {

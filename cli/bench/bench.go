@@ -30,7 +30,7 @@ import (
 
 // bench measures Next against a server.
 type bench struct { //nolint:recvcheck // filled in once, and a value from then on
-	base.Session
+	*base.Session
 	target      target.Target
 	Collections []string
 	Workers     int
@@ -230,7 +230,7 @@ func (b bench) measure(ctx context.Context, o target.Opened, scratch []string) (
 func (b bench) fleet(o target.Opened) (fleet []*allocator.Allocator, sources []source, err error) {
 	shared := make([][]*allocator.Collection, b.Allocators)
 	for i := range shared {
-		a, err := allocator.New(o.Clients[0], b.Options(o))
+		a, err := allocator.New(o.Clients[0], base.Options(b.Session, o))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -305,7 +305,7 @@ func (b bench) run(ctx context.Context, what string, l *load) (taken, error) {
 func (b bench) closeAll(ctx context.Context, fleet []*allocator.Allocator) {
 	var closing sync.WaitGroup
 	for _, a := range fleet {
-		closing.Go(func() { b.CloseAllocator(ctx, a) })
+		closing.Go(func() { base.CloseAllocator(ctx, b.Session, a) })
 	}
 	closing.Wait()
 }

@@ -31,7 +31,7 @@ func aBench(t *testing.T, s *redistest.Server, underWay func()) (b bench, stdout
 	stdout, log = new(bytes.Buffer), new(bytes.Buffer)
 	var once sync.Once
 	return bench{
-		Session: base.Session{
+		Session: &base.Session{
 			Env: base.Env{Stdout: stdout}, Namespace: "hilo-bench-of-a-test", Separator: "/", JSON: true,
 			Timeout: time.Minute, Log: base.NewLogger(log, zap.WarnLevel),
 		},

@@ -20,7 +20,7 @@ import (
 
 // completion prints the script of a shell.
 type completion struct {
-	base.Session
+	*base.Session
 	printed
 }
 

@@ -21,7 +21,7 @@ import (
 
 // observer is how counters are looked at.
 type observer struct {
-	base.Session
+	*base.Session
 	target   target.Target
 	RateOver time.Duration // between two looks; 0: one look, no rate
 	Limit    int64         // the greatest number that the allocators give
@@ -54,7 +54,7 @@ func readLook(r *base.Reader) observer {
 
 // look looks once, or twice with a while in between. It gives corrupt state as an error beside what else there is.
 func (l observer) look(ctx context.Context, see func(*allocator.Admin) ([]allocator.Counter, error)) (all []observed, err error) {
-	err = l.Administer(ctx, l.target, func(m *allocator.Admin) error {
+	err = base.Administer(ctx, l.Session, l.target, func(m *allocator.Admin) error {
 		now, err := see(m)
 		began := time.Now()
 		before := make(map[string]int64)

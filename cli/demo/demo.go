@@ -18,7 +18,7 @@ import (
 
 // demo has a fleet of workers take identifiers from two masters in this process, loses one of them and brings it
 // back, and proves that no identifier was given twice.
-type demo struct{ base.Session }
+type demo struct{ *base.Session }
 
 const (
 	workers  = 8

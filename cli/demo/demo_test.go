@@ -69,7 +69,7 @@ func TestDemoAsJSON(t *testing.T) {
 // TestTheProofOfTheDemoFindsDuplicates: it is worth something.
 func TestTheProofOfTheDemoFindsDuplicates(t *testing.T) {
 	t.Parallel()
-	d := demo{base.Session{Namespace: "Raven", Separator: "/", Timeout: time.Minute}}
+	d := demo{&base.Session{Namespace: "Raven", Separator: "/", Timeout: time.Minute}}
 	masters, closeAll, err := d.startMasters(t.Context())
 	t.Cleanup(closeAll)
 	if err != nil {

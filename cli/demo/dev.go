@@ -15,7 +15,7 @@ import (
 
 // dev runs a server in this process until it is told to stop.
 type dev struct {
-	base.Session
+	*base.Session
 	Addr string
 }
 

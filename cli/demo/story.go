@@ -146,7 +146,7 @@ func (s *story) allocate(ctx context.Context, preferred *master, capacity int64,
 			return err
 		}
 		err = do(a)
-		s.CloseAllocator(ctx, a)
+		base.CloseAllocator(ctx, s.Session, a)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, c := range a.Stats().Collections {
@@ -261,7 +261,7 @@ func (d demo) startMasters(ctx context.Context) (all []*master, closeAll func(),
 		if m.Target, err = target.Parse(m.Name + "=redis://" + m.server.Addr() + "/0?max_retries=-1"); err != nil {
 			return all, closeAll, err
 		}
-		err := d.Administer(ctx, m.Target, func(admin *allocator.Admin) error {
+		err := base.Administer(ctx, d.Session, m.Target, func(admin *allocator.Admin) error {
 			return admin.SetServerPrefix(ctx, prefix.Server{ServerPrefix: m.prefix, Identities: i == 0})
 		})
 		if err != nil {
@@ -276,7 +276,7 @@ func (s *story) count(ctx context.Context) error {
 	s.Workers, s.Seconds = workers, time.Since(s.start).Seconds()
 	s.IDs, s.Duplicates = s.ledger.IDs, s.ledger.Duplicates
 	for _, m := range s.masters {
-		err := s.Administer(ctx, m.Target, func(admin *allocator.Admin) error {
+		err := base.Administer(ctx, s.Session, m.Target, func(admin *allocator.Admin) error {
 			for _, of := range s.ledger.Series {
 				if of.ServerPrefix != m.prefix {
 					continue

@@ -22,7 +22,7 @@ import (
 
 // doctor examines servers: whether they keep what they are given, and whether what they give can meet.
 type doctor struct {
-	base.Session
+	*base.Session
 	servers target.Servers
 	most    int // keys that are looked at on one server
 }
@@ -75,7 +75,7 @@ func (d doctor) Run(ctx context.Context) error {
 	return d.servers.Use(ctx, d.Timeout, func(o target.Opened) error {
 		shown := diagnosis{Namespace: d.Namespace}
 		for i, t := range o.Targets {
-			o.Clients[i].AddHook(base.StepLimit(o.Attempt(o.Timeout)))
+			o.Clients[i].AddHook(base.StepLimit(o.Durability.Bound(o.Timeout)))
 			shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})
 		}
 		all, err := d.examine(ctx, o)

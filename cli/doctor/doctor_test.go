@@ -175,7 +175,7 @@ func TestDoctorLooksAtManyKeysAndNotAtAll(t *testing.T) {
 		got := examine(t, exit.Fault, "--redis", s.URL())
 		got.must(t, "state", "", finding.Fault, "; and ")
 		err := target.Servers{Targets: []target.Target{mustParse(t, s.URL())}}.Use(t.Context(), 5e9, func(o target.Opened) error {
-			d := doctor{Session: base.Session{Namespace: "Raven", Timeout: 5e9}, most: 1000}
+			d := doctor{Session: &base.Session{Namespace: "Raven", Timeout: 5e9}, most: 1000}
 			p := &patient{doctor: d, Target: o.Targets[0], client: o.Clients[0]}
 			p.visit(t.Context())
 			f := diagnosis{All: finding.Of(p.Findings)}

@@ -25,7 +25,7 @@ const flagIdentities = "identities"
 
 // serverPrefix shows what the server adds to each identifier, changed before where that is asked for.
 type serverPrefix struct {
-	base.Session
+	*base.Session
 	target  target.Target
 	changes []func(*prefix.Server)
 	all     bool // of what stands is changed: it need not be sound
@@ -137,7 +137,7 @@ func clearCommand(env base.Env) *cli.Command {
 // Run sets what is to be set, and shows what stands then.
 func (s serverPrefix) Run(ctx context.Context) error {
 	var now prefix.Server
-	err := s.Administer(ctx, s.target, func(m *allocator.Admin) (err error) {
+	err := base.Administer(ctx, s.Session, s.target, func(m *allocator.Admin) (err error) {
 		if !s.all {
 			now, err = m.ServerPrefix(ctx)
 		}
@@ -164,7 +164,7 @@ func (s serverPrefix) Run(ctx context.Context) error {
 }
 
 // shown is what a server adds to identifiers, with one of those.
-func showPrefix(g base.Session, s prefix.Server) shownPrefix {
+func showPrefix(g *base.Session, s prefix.Server) shownPrefix {
 	example := prefix.ID{Collection: "orders", ServerPrefix: s.ServerPrefix, Number: 1, NodeTag: s.NodeTag}
 	return shownPrefix{s.ServerPrefix, s.NodeTag, s.Identities, string(example.Append(nil, g.Separator))}
 }
@@ -182,7 +182,7 @@ func home(s prefix.Server) string {
 
 // prefixCheck compares what several servers add to identifiers.
 type prefixCheck struct {
-	base.Session
+	*base.Session
 	targets []target.Target
 }
 
@@ -222,7 +222,7 @@ func (p prefixCheck) Run(ctx context.Context) error {
 	var adds []finding.Adds
 	for _, t := range p.targets {
 		var s prefix.Server
-		err := p.Administer(ctx, t, func(m *allocator.Admin) (err error) {
+		err := base.Administer(ctx, p.Session, t, func(m *allocator.Admin) (err error) {
 			s, err = m.ServerPrefix(ctx)
 			return err
 		})

@@ -126,7 +126,7 @@ func (s seed) Run(ctx context.Context) error {
 		set, field = (*allocator.Admin).SeedIdentity, "Value"
 	}
 	var now int64
-	err := s.Administer(ctx, s.Target, func(m *allocator.Admin) (err error) {
+	err := base.Administer(ctx, s.Session, s.Target, func(m *allocator.Admin) (err error) {
 		now, err = set(m, ctx, s.Name, s.Max, s.Force)
 		return err
 	})
@@ -150,7 +150,7 @@ type fromFile struct {
 }
 
 func (s fromFile) Run(ctx context.Context) error {
-	content, name, err := s.Slurp(ctx, s.File)
+	content, name, err := base.Slurp(ctx, s.Session, s.File)
 	if err != nil {
 		return err
 	}

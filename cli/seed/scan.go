@@ -86,12 +86,12 @@ func (s *fromScan) agree(ctx context.Context, would plan.Changes) error {
 	if s.Yes || would.New+would.Raised == 0 {
 		return nil
 	}
-	onStderr := s.Session
+	onStderr := *s.Session
 	onStderr.Stdout = s.Stderr
 	if err := cmp.Or(onStderr.Printf("%s\n", s.looked()), onStderr.WriteTable(would.Table())); err != nil {
 		return err
 	}
-	agreed, err := s.Confirm(ctx, fmt.Sprintf("Raise %s?", term.Plural(would.New+would.Raised, "counter")))
+	agreed, err := base.Confirm(ctx, s.Session, fmt.Sprintf("Raise %s?", term.Plural(would.New+would.Raised, "counter")))
 	if err == nil && !agreed {
 		err = &exit.Error{Code: exit.Failed, Text: "not agreed to: nothing was written"}
 	}

@@ -186,7 +186,7 @@ func TestABarIsShownAtATerminalAndTakenAway(t *testing.T) {
 	t.Parallel()
 	var content strings.Builder
 	content.WriteString("collection,max\n")
-	for i := range 6000 {
+	for i := range 1200 {
 		fmt.Fprintf(&content, "c%d,1\n", i)
 	}
 	file := t.TempDir() + "/counters.csv"
@@ -198,7 +198,7 @@ func TestABarIsShownAtATerminalAndTakenAway(t *testing.T) {
 		t.Errorf("exit %d, %q", code, seen)
 	}
 	const cleared = "\x1b[2K\r"
-	if end := seen[strings.LastIndex(seen, cleared)+len(cleared):]; end != "6000 counters: 6000 new, 0 raised, 0 stay\r\n" {
+	if end := seen[strings.LastIndex(seen, cleared)+len(cleared):]; end != "1200 counters: 1200 new, 0 raised, 0 stay\r\n" {
 		t.Errorf("the screen ends with %q", end)
 	}
 	for line := range strings.FieldsFuncSeq(seen, exit.IsLineBreak) {

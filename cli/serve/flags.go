@@ -2,7 +2,6 @@ package serve
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/netip"
 	"net/url"
@@ -75,35 +74,18 @@ func (s *serve) readPublicURL(r *base.Reader) {
 
 // readTLS reads the files of certificates.
 func (s *serve) readTLS(r *base.Reader) {
-	cert, certSource := r.Text("cert")
-	key, keySource := r.Text("key")
-	authorities, source := r.Text("client-ca")
-	if cert == "" && key == "" && authorities == "" {
-		return
-	}
-	switch {
-	case cert == "" && authorities != "":
+	pair := r.KeyPair("cert", "key")
+	if file, source := r.Text("client-ca"); pair == nil && file != "" {
 		r.Failf("%s is for TLS: name a certificate with --cert and its key with --key", source)
-	case key == "":
-		r.Failf("%s stands alone: name its key with --key", certSource)
-	case cert == "":
-		r.Failf("%s stands alone: name its certificate with --cert", keySource)
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		r.Failf("%s %q and %s %q cannot be used: %s", certSource, cert, keySource, key, err)
-	}
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	if authorities == "" {
+	if pair == nil {
 		return
 	}
-	text, err := os.ReadFile(authorities)
-	pool := x509.NewCertPool()
-	if err != nil || !pool.AppendCertsFromPEM(text) {
-		r.Failf("%s is %q: cannot be read, or holds no certificate", source, authorities)
+	s.TLS = &tls.Config{Certificates: pair, ClientCAs: r.Authorities("client-ca"), MinVersion: tls.VersionTLS12}
+	if s.TLS.ClientCAs != nil {
+		// Health is asked for without one, and a token will do where there is one too.
+		s.TLS.ClientAuth = tls.VerifyClientCertIfGiven
 	}
-	// Health is asked for without one, and a token will do where there is one too.
-	s.TLS.ClientCAs, s.TLS.ClientAuth = pool, tls.VerifyClientCertIfGiven
 }
 
 func (s *serve) readTokens(r *base.Reader) {

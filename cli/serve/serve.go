@@ -28,7 +28,7 @@ import (
 
 // serve gives identifiers out until it is told to stop.
 type serve struct {
-	base.Session
+	*base.Session
 	servers        target.Servers
 	Collections    []string // to have a range of before the first request
 	Listen         string
@@ -101,13 +101,13 @@ $HILO_SERVE_COLLECTIONS, have white space between them.`+base.AboutServers,
 // Run returns when ctx has ended, which is how it is meant to end.
 func (s *serve) Run(ctx context.Context) error {
 	return s.servers.Use(ctx, s.Timeout, func(o target.Opened) error {
-		options := s.Options(o)
+		options := base.Options(s.Session, o)
 		options.Logger = s.Log // it goes on after an outage, so nothing is said twice
 		ids, err := o.Allocator(options)
 		if err != nil {
 			return err
 		}
-		defer s.CloseAllocator(ctx, ids)
+		defer base.CloseAllocator(ctx, s.Session, ids)
 		opts := s.options(o)
 		if err := s.check(ctx, *opts.RavenDB); err != nil {
 			return err

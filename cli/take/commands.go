@@ -150,7 +150,7 @@ with hilo prefix set --identities.`,
 }
 
 // checkText finds what is wrong with a text before the first is resolved.
-func checkText(g base.Session, text string) error {
+func checkText(g *base.Session, text string) error {
 	kind, example := "an identity", "'companies|'"
 	name, asks := strings.CutSuffix(text, "|")
 	if !asks {

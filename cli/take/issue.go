@@ -22,7 +22,7 @@ type takeFunc func(ctx context.Context, a *allocator.Allocator, n int64, give fu
 
 // issue takes identifiers and prints them.
 type issue struct {
-	base.Session
+	*base.Session
 	servers target.Servers
 	count   int64
 	chunk   int64 // at most so many with one take
@@ -32,7 +32,7 @@ type issue struct {
 // Run says with an error how many were given before it: they stay given.
 func (i issue) Run(ctx context.Context) error {
 	out := idWriter{w: bufio.NewWriter(i.Stdout), json: i.JSON}
-	err := i.Allocate(ctx, i.servers, func(a *allocator.Allocator) error { return i.print(ctx, a, &out) })
+	err := base.Allocate(ctx, i.Session, i.servers, func(a *allocator.Allocator) error { return i.print(ctx, a, &out) })
 	err = exit.After(err, out.n)
 	if broken := out.w.Flush(); broken != nil { // a bufio.Writer keeps its first error
 		err = errors.Join(err, &exit.Error{Code: exit.Failed, Cause: broken, Text: fmt.Sprintf("the output broke off (%v): "+

@@ -60,7 +60,7 @@ func (t top) open(ctx context.Context, do func([]*looker) error, opened ...*look
 	if index == len(t.targets) {
 		return do(opened)
 	}
-	return t.AdministerWith(ctx, t.targets[index], func(client redis.UniversalClient, admin *allocator.Admin) error {
+	return base.AdministerWith(ctx, t.Session, t.targets[index], func(client redis.UniversalClient, admin *allocator.Admin) error {
 		return t.open(ctx, do, append(opened, &looker{t, index, client, admin})...)
 	})
 }

@@ -17,7 +17,7 @@ import (
 // screenOf is a screen of two servers, the second of them down, and n collections.
 func screenOf(n int) *screen {
 	s := newScreen(top{
-		Session: base.Session{Namespace: "Raven"},
+		Session: &base.Session{Namespace: "Raven"},
 		targets: []target.Target{{Name: "north"}, {Name: "south"}},
 		Sort:    "name",
 	})

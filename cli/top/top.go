@@ -23,7 +23,7 @@ import (
 
 // top watches servers and their counters, on a screen or in lines.
 type top struct {
-	base.Session
+	*base.Session
 	targets  []target.Target
 	Interval time.Duration
 	Count    int64 // snapshots to print; 0: on and on

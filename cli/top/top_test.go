@@ -113,7 +113,7 @@ func TestTopFollowsAServerThatComesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watched := top{Session: base.Session{Namespace: "Raven", Separator: "/", Timeout: time.Second}, targets: []target.Target{one}, Interval: leastInterval}
+		watched := top{Session: &base.Session{Namespace: "Raven", Separator: "/", Timeout: time.Second}, targets: []target.Target{one}, Interval: leastInterval}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		looks := make(chan look)
@@ -165,7 +165,7 @@ func TestTopReadsThousandsOfCounters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watched := top{Session: base.Session{Namespace: "Raven", Separator: "/", Timeout: 10 * time.Second}, targets: []target.Target{one}, Interval: time.Millisecond}
+		watched := top{Session: &base.Session{Namespace: "Raven", Separator: "/", Timeout: 10 * time.Second}, targets: []target.Target{one}, Interval: time.Millisecond}
 		if err := watched.open(t.Context(), func(all []*looker) error {
 			got := all[0].look(t.Context())
 			if got.down != "" || len(got.counters) != n || got.pause < 4*got.took {

@@ -49,7 +49,7 @@ type record struct {
 
 // export writes all state of a namespace.
 type export struct {
-	base.Session
+	*base.Session
 	target target.Target
 }
 
@@ -82,7 +82,7 @@ is written.`,
 func (e export) Run(ctx context.Context) error {
 	var server prefix.Server
 	var states []allocator.State
-	err := e.Administer(ctx, e.target, func(m *allocator.Admin) (err error) {
+	err := base.Administer(ctx, e.Session, e.target, func(m *allocator.Admin) (err error) {
 		if server, err = m.ServerPrefix(ctx); err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ what was given since.`,
 }
 
 func (i importing) Run(ctx context.Context) error {
-	content, name, err := i.Slurp(ctx, i.File)
+	content, name, err := base.Slurp(ctx, i.Session, i.File)
 	if err != nil {
 		return err
 	}

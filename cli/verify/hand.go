@@ -94,8 +94,9 @@ func (t *trial) goroutine(ctx context.Context, h *hand, log io.Writer) (out io.R
 	out, to := io.Pipe()
 	h.in = grants
 	context.AfterFunc(ctx, func() { _ = grants.Close() })
-	w := &worker{Session: t.Session, servers: t.servers, collections: t.Collections, in: json.NewDecoder(in), out: json.NewEncoder(to)}
-	w.Log = base.NewLogger(log, t.Log.Level())
+	own := *t.Session
+	own.Log = base.NewLogger(log, t.Log.Level())
+	w := &worker{Session: &own, servers: t.servers, collections: t.Collections, in: json.NewDecoder(in), out: json.NewEncoder(to)}
 	go func() {
 		err := w.Run(context.WithoutCancel(ctx)) // it is told to end by its stream, as a process is
 		_ = in.Close()

@@ -25,7 +25,7 @@ import (
 
 // verify proves on servers of the user's that no identifier is given twice.
 type verify struct { //nolint:recvcheck // filled in once, and a value from then on
-	base.Session
+	*base.Session
 	servers     target.Servers
 	settings    map[string]string // of worker processes, as environment variables
 	Base        string            // the user's namespace; Namespace is the proof's own

@@ -42,7 +42,7 @@ type (
 
 // worker takes identifiers for a proof, as a program does, and reports each of them.
 type worker struct {
-	base.Session
+	*base.Session
 	servers     target.Servers
 	collections []string
 	in          *json.Decoder
@@ -67,7 +67,7 @@ func readWorker(r *base.Reader) *worker {
 func (w *worker) Run(ctx context.Context) error {
 	bye := word{Bye: new(allocator.CollectionStats)}
 	err := w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
-		opts := w.Options(o)
+		opts := base.Options(w.Session, o)
 		opts.Logger = base.WithoutReturned(w.Log)
 		a, err := o.Allocator(opts)
 		if err != nil {

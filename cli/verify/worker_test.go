@@ -78,7 +78,7 @@ func TestATakerReadsEachIdentifierBack(t *testing.T) {
 	t.Parallel()
 	k := &taker{separator: "/", newest: make(map[string]prefix.ID)}
 	var j proof.Ledger
-	tr := &trial{verify: verify{Session: base.Session{Separator: "/"}, IDs: 100, screen: term.NewLive(nil, 0)}}
+	tr := &trial{verify: verify{Session: &base.Session{Separator: "/"}, IDs: 100, screen: term.NewLive(nil, 0)}}
 	texts := []string{"orders/1", "orders/2", "orders/2", "orders/5-A", "orders/6-A", "orders/N/7", "orders/8", "orders/N-1/9", "orders/9", "orders/9223372036854775807"}
 	for _, text := range texts {
 		err := k.read("orders", text, func(id prefix.ID) { tr.enter(&hand{number: 1}, []fleet.Run{{ID: id, Count: 1}}) })

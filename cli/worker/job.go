@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
@@ -72,7 +73,7 @@ func (s *job) run(signaled context.Context) (report, error) {
 	closed := sync.OnceFunc(func() {
 		s.closing.Store(true)
 		before = s.ids.Stats()
-		s.CloseAllocator(signaled, s.ids)
+		base.CloseAllocator(signaled, s.Session, s.ids)
 	})
 	// While what was taken is stored: neither is to use up the time that the other has.
 	defer context.AfterFunc(ctx, closed)()

@@ -21,7 +21,7 @@ const defaultProbe = "http://127.0.0.1:9090/readyz"
 
 // probe asks a worker how it is, for containers that hold nothing else to ask with.
 type probe struct {
-	base.Session
+	*base.Session
 	URL string
 	TLS *tls.Config // for https
 }

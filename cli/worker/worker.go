@@ -18,7 +18,7 @@ import (
 
 // worker takes identifiers as a program of a fleet does, until it is told to stop.
 type worker struct {
-	base.Session
+	*base.Session
 	servers     target.Servers
 	Collections []string
 	Rate        int64 // identifiers a second in all; 0: full speed
@@ -89,7 +89,7 @@ func (w *worker) Run(ctx context.Context) error {
 	}
 	return w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
 		s := newJob(*w)
-		opts := w.Options(o)
+		opts := base.Options(w.Session, o)
 		opts.Logger = w.Log // it goes on after an outage, so nothing is said twice
 		var err error
 		if s.ids, err = o.Allocator(opts); err != nil {

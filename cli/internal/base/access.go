@@ -31,35 +31,47 @@ func reason(err error) string {
 
 // Access reads the files that the access flags name.
 func (r *Reader) Access() target.Access {
-	var a target.Access
-	if ca, source := r.Text(flagTLSCA); ca != "" {
-		text, err := os.ReadFile(ca)
-		a.Authorities = x509.NewCertPool()
-		switch {
-		case err != nil:
-			r.Failf("%s is %q: cannot be read (%s)", source, ca, reason(err))
-		case !a.Authorities.AppendCertsFromPEM(text):
-			r.Failf("%s is %q: holds no certificate; must be PEM, -----BEGIN CERTIFICATE-----", source, ca)
-		}
-	}
-	cert, certSource := r.Text(flagTLSCert)
-	key, keySource := r.Text(flagTLSKey)
-	switch {
-	case cert != "" && key == "":
-		r.Failf("%s is %q without the key that belongs to it: add %s FILE", certSource, cert, Dashed(flagTLSKey))
-	case cert == "" && key != "":
-		r.Failf("%s is %q without the certificate that it belongs to: add %s FILE", keySource, key, Dashed(flagTLSCert))
-	case cert != "":
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			r.Failf("%s %q and %s %q are no certificate and its key (%s)", certSource, cert, keySource, key, reason(err))
-		}
-		a.Certificates = []tls.Certificate{pair}
-	}
+	a := target.Access{Authorities: r.Authorities(flagTLSCA), Certificates: r.KeyPair(flagTLSCert, flagTLSKey)}
 	if file, source := r.Text(flagPasswordFile); file != "" {
 		a.Password = r.Password(file, source)
 	}
 	return a
+}
+
+// Authorities reads the file that a flag names, of certificates to trust. It is nil where there is none.
+func (r *Reader) Authorities(flag string) *x509.CertPool {
+	file, source := r.Text(flag)
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	pool := x509.NewCertPool()
+	switch {
+	case err != nil:
+		r.Failf("%s is %q: cannot be read (%s)", source, file, reason(err))
+	case !pool.AppendCertsFromPEM(text):
+		r.Failf("%s is %q: holds no certificate; must be PEM, -----BEGIN CERTIFICATE-----", source, file)
+	}
+	return pool
+}
+
+// KeyPair reads the files that two flags name, of a certificate and its key. It is nil where there are none.
+func (r *Reader) KeyPair(flagCert, flagKey string) []tls.Certificate {
+	cert, certSource := r.Text(flagCert)
+	key, keySource := r.Text(flagKey)
+	switch {
+	case cert == "" && key == "":
+		return nil
+	case key == "":
+		r.Failf("%s is %q without the key that belongs to it: add %s FILE", certSource, cert, Dashed(flagKey))
+	case cert == "":
+		r.Failf("%s is %q without the certificate that it belongs to: add %s FILE", keySource, key, Dashed(flagCert))
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		r.Failf("%s %q and %s %q are no certificate and its key (%s)", certSource, cert, keySource, key, reason(err))
+	}
+	return []tls.Certificate{pair}
 }
 
 // Password reads a file with a password in it; source is the flag or variable that names the file.

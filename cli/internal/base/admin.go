@@ -12,12 +12,12 @@ import (
 )
 
 // Administer does what an operator asks for. Each step of it may take --timeout.
-func (g Session) Administer(ctx context.Context, t target.Target, do func(*allocator.Admin) error) error {
-	return g.AdministerWith(ctx, t, func(_ redis.UniversalClient, m *allocator.Admin) error { return do(m) })
+func Administer(ctx context.Context, g *Session, t target.Target, do func(*allocator.Admin) error) error {
+	return AdministerWith(ctx, g, t, func(_ redis.UniversalClient, m *allocator.Admin) error { return do(m) })
 }
 
 // AdministerWith is Administer for what needs the client too.
-func (g Session) AdministerWith(ctx context.Context, t target.Target, do func(redis.UniversalClient, *allocator.Admin) error) error {
+func AdministerWith(ctx context.Context, g *Session, t target.Target, do func(redis.UniversalClient, *allocator.Admin) error) error {
 	return t.Use(ctx, g.Timeout, func(client redis.UniversalClient) error {
 		client.AddHook(StepLimit(g.Timeout))
 		// go-redis heeds a deadline while it reads, but no cancellation.
@@ -58,19 +58,19 @@ func within[Sent any](l StepLimit, next func(context.Context, Sent) error) func(
 }
 
 // Allocate lends do an allocator of the servers. Nothing is sent before do asks for something that needs it.
-func (g Session) Allocate(ctx context.Context, s target.Servers, do func(*allocator.Allocator) error) error {
+func Allocate(ctx context.Context, g *Session, s target.Servers, do func(*allocator.Allocator) error) error {
 	return s.Use(ctx, g.Timeout, func(o target.Opened) error {
-		a, err := o.Allocator(g.Options(o))
+		a, err := o.Allocator(Options(g, o))
 		if err != nil {
 			return err
 		}
-		defer g.CloseAllocator(ctx, a)
+		defer CloseAllocator(ctx, g, a)
 		return do(a)
 	})
 }
 
 // CloseAllocator returns what was not used, also after an interruption.
-func (g Session) CloseAllocator(ctx context.Context, a *allocator.Allocator) {
+func CloseAllocator(ctx context.Context, g *Session, a *allocator.Allocator) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.Timeout)
 	defer cancel()
 	if err := a.Close(ctx); err != nil {
@@ -79,7 +79,7 @@ func (g Session) CloseAllocator(ctx context.Context, a *allocator.Allocator) {
 }
 
 // Options are those that the flags ask for; the rest may be filled in.
-func (g Session) Options(o target.Opened) allocator.Options {
+func Options(g *Session, o target.Opened) allocator.Options {
 	log := g.Log
 	if len(o.Targets) == 1 { // with several, that one is down need not come back as the command's error
 		log = WithoutReturned(log)

@@ -14,7 +14,7 @@ import (
 )
 
 // Slurp reads a file, or stdin for "-", and gives the name that errors have for it.
-func (g Session) Slurp(ctx context.Context, file string) (content []byte, name string, err error) {
+func Slurp(ctx context.Context, g *Session, file string) (content []byte, name string, err error) {
 	name = file
 	content, err = Await(ctx, func() ([]byte, error) {
 		if file != "-" {
@@ -30,10 +30,10 @@ func (g Session) Slurp(ctx context.Context, file string) (content []byte, name s
 }
 
 // Interactive reports whether a question would be read by somebody who can answer it.
-func (g Session) Interactive() bool { return term.IsTerminal(g.Stdin) && term.IsTerminal(g.Stderr) }
+func (g *Session) Interactive() bool { return term.IsTerminal(g.Stdin) && term.IsTerminal(g.Stderr) }
 
 // Confirm asks a question whose answer is no unless it is yes. Its error is that ctx ended first.
-func (g Session) Confirm(ctx context.Context, question string) (bool, error) {
+func Confirm(ctx context.Context, g *Session, question string) (bool, error) {
 	fmt.Fprintf(g.Stderr, "%s [y/N] ", question)
 	answer, err := Await(ctx, func() (string, error) { return bufio.NewReader(g.Stdin).ReadString('\n') })
 	if err != nil && err != io.EOF { //nolint:errorlint // as bufio gives it

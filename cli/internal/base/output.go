@@ -15,7 +15,7 @@ import (
 )
 
 // WriteJSON writes one JSON value, indented for people, since machines do not mind.
-func (g Session) WriteJSON(value any) error {
+func (g *Session) WriteJSON(value any) error {
 	encoder := json.NewEncoder(g.Stdout)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
@@ -23,7 +23,7 @@ func (g Session) WriteJSON(value any) error {
 }
 
 // Show writes a result, as JSON or by what writes its text.
-func (g Session) Show(value any, text func() error) error {
+func (g *Session) Show(value any, text func() error) error {
 	if g.JSON {
 		return g.WriteJSON(value)
 	}
@@ -31,19 +31,19 @@ func (g Session) Show(value any, text func() error) error {
 }
 
 // Printf writes a result as text: whole lines, broken between words on a terminal that is too narrow.
-func (g Session) Printf(format string, values ...any) error {
+func (g *Session) Printf(format string, values ...any) error {
 	_, err := fmt.Fprintf(term.Fold(g.Stdout, term.Indent), format, values...)
 	return exit.Written(err)
 }
 
 // Prosef is Printf for sentences: what continues one is not indented.
-func (g Session) Prosef(format string, values ...any) error {
+func (g *Session) Prosef(format string, values ...any) error {
 	_, err := fmt.Fprintf(term.Fold(g.Stdout, 0), format, values...)
 	return exit.Written(err)
 }
 
 // WriteTable writes a table, as a result.
-func (g Session) WriteTable(t term.Table) error { return exit.Written(t.Write(g.Stdout)) }
+func (g *Session) WriteTable(t term.Table) error { return exit.Written(t.Write(g.Stdout)) }
 
 // NewLogger writes for a person at a terminal.
 func NewLogger(w io.Writer, level zapcore.Level) *zap.Logger {

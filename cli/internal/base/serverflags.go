@@ -78,10 +78,9 @@ func (r *Reader) durability() allocator.Durability {
 	}
 	d := allocator.Durability{Replicas: replicas, Fsync: r.Switch(flagFsync)}
 	if text, source = r.Text(flagDurableTimeout); text == "" {
-		text = "1s"
-		if d.Fsync { // with appendfsync everysec it may take two
-			text = "3s"
-		}
+		d, err = d.WithDefaults()
+		r.Fail(err)
+		return d
 	}
 	if d.Timeout, err = time.ParseDuration(text); err != nil || d.Timeout < time.Millisecond {
 		r.Failf("%s is %q: must be a duration of 1ms or more, such as 1s", source, text)

@@ -69,8 +69,9 @@ func Variable(flag string) string {
 	return "HILO_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Session are the global flags, valid.
-type Session struct { //nolint:recvcheck // filled in once, and a value from then on
+// Session are the global flags, valid. Who changes it for a part of a command copies it first. Commands embed it, and each
+// method of it is compiled once more for each of them: what reaches servers, and is long, are functions.
+type Session struct {
 	Env
 	Namespace string
 	Separator string
@@ -80,8 +81,8 @@ type Session struct { //nolint:recvcheck // filled in once, and a value from the
 }
 
 // Session reads what every command needs.
-func (r *Reader) Session() Session {
-	g := Session{Env: r.Env}
+func (r *Reader) Session() *Session {
+	g := &Session{Env: r.Env}
 	if r.Err != nil {
 		return g
 	}
@@ -108,7 +109,7 @@ func (r *Reader) Session() Session {
 
 // Serverless is the session of a command that works on no server, and refuses one: to name a server and see nothing
 // happen there would be worse.
-func (r *Reader) Serverless() Session {
+func (r *Reader) Serverless() *Session {
 	if r.IsSet(FlagRedis) {
 		r.Failf("%s works on no server of yours: leave out --redis", r.Command.HelpName)
 	}

@@ -27,7 +27,7 @@ import (
 
 // Plan is a set of counters to raise on a server: all are checked before the first is written.
 type Plan struct {
-	base.Session
+	*base.Session
 	Target target.Target
 	DryRun bool   // nothing is written
 	Source string // what the counters are from, for errors
@@ -78,7 +78,7 @@ func Merge(rows []Row) []Row {
 func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *allocator.Admin) error,
 	agree func(*allocator.Admin, Changes) error,
 ) (done Changes, err error) {
-	err = p.AdministerWith(ctx, p.Target, func(client redis.UniversalClient, m *allocator.Admin) (err error) {
+	err = base.AdministerWith(ctx, p.Session, p.Target, func(client redis.UniversalClient, m *allocator.Admin) (err error) {
 		if p.Server, err = m.ServerPrefix(ctx); err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (c *Changes) add(state allocator.State, result allocator.Imported) {
 }
 
 // Show prints what came of it: of a dry run each counter, else the sum.
-func (c Changes) Show(g base.Session) error {
+func (c Changes) Show(g *base.Session) error {
 	if g.JSON {
 		return g.WriteJSON(c)
 	}

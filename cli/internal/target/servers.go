@@ -35,27 +35,16 @@ func (s Servers) Use(ctx context.Context, timeout time.Duration, do func(Opened)
 			return err
 		}
 		defer stop() //nolint:gocritic // all stay open until do has ended
-		client := t.client(s.Attempt(timeout))
+		client := t.client(s.Durability.Bound(timeout))
 		defer client.Close() //nolint:gocritic // the same
 		o.Targets[i], o.Clients = t, append(o.Clients, client)
 	}
 	return o.Explain(ctx, do(o))
 }
 
-// Attempt is how long one attempt on one server may take, confirmations included.
-func (s Servers) Attempt(timeout time.Duration) time.Duration {
-	if s.Durability.Replicas > 0 {
-		timeout += s.Durability.Timeout
-	}
-	if s.Durability.Fsync {
-		timeout += s.Durability.Timeout
-	}
-	return timeout
-}
-
 // Patience is how long it may take to ask one server after the other.
 func (s Servers) Patience(timeout time.Duration) time.Duration {
-	return s.Attempt(timeout) * time.Duration(len(s.Targets))
+	return s.Durability.Bound(timeout) * time.Duration(len(s.Targets))
 }
 
 // Opened are servers with a client for each.
