@@ -71,8 +71,8 @@ func newFleet(t *testing.T, bare bool) *fleet {
 	t.Cleanup(func() {
 		for _, w := range f.workers {
 			w.kill()
-			if text := w.stderr.String(); t.Failed() && text != "" {
-				t.Logf("%s said: %s", w.name, text)
+			if t.Failed() {
+				t.Logf("%s used %d numbers; its last error: %s; it said: %s", w.name, w.used, w.lastError(), w.stderr.String())
 			}
 		}
 	})
