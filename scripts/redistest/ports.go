@@ -6,30 +6,54 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 	"sync/atomic"
 )
 
+// Ports are below the range that systems take for outgoing connections. They are dealt out in turn, from a block that this
+// process has to itself: a killed server's port must still be free when the server is restarted on it, and until then no
+// server of another process must answer there in its place.
 const (
 	firstPort    = 20000
-	portCount    = 12000
+	blockSize    = 500
+	blockCount   = 24
 	portAttempts = 100
 )
 
-var errPortTaken = errors.New("the port is taken")
-
-// Ports are dealt out in turn, from a place of this process's own, and from below the range that systems take for
-// outgoing connections: a killed server's port must still be free when the server is restarted on it.
 var (
-	portOffset = rand.Int64N(portCount)
+	errPortTaken = errors.New("the port is taken")
+
+	ownBlock   = sync.OnceValues(claimBlock)
 	portsDealt atomic.Int64
 )
+
+// block is ports of one process, which listens on the first of them: that keeps the others off, and ends with the process.
+type block struct {
+	first int
+	claim net.Listener
+}
+
+func claimBlock() (block, error) {
+	for _, n := range rand.Perm(blockCount) {
+		first := firstPort + n*blockSize
+		if claim, err := net.Listen("tcp", local(first)); err == nil {
+			return block{first, claim}, nil
+		}
+	}
+	return block{}, fmt.Errorf("no block of ports is free: somebody listens on each %dth from %d on", blockSize, firstPort)
+}
+
+func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // onFreePort calls start with a TCP address that was free a moment ago, again with another one while start finds that
 // somebody else was faster (errPortTaken).
 func onFreePort(start func(addr string) error) error {
+	own, err := ownBlock()
+	if err != nil {
+		return err
+	}
 	for range portAttempts {
-		port := firstPort + (portOffset+portsDealt.Add(1))%portCount
-		addr := net.JoinHostPort("127.0.0.1", strconv.FormatInt(port, 10))
+		addr := local(own.first + 1 + int(portsDealt.Add(1))%(blockSize-1))
 		if !isFree(addr) {
 			continue
 		}
@@ -37,7 +61,7 @@ func onFreePort(start func(addr string) error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("no free port in %d attempts from %d to %d", portAttempts, firstPort, firstPort+portCount-1)
+	return fmt.Errorf("no free port in %d attempts from %d on", portAttempts, own.first)
 }
 
 func isFree(addr string) bool {

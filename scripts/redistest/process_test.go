@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,5 +44,33 @@ func TestPortThatIsLostToAnotherIsLeft(t *testing.T) {
 				t.Errorf("tried %v, want the taken port and another one", addrs)
 			}
 		})
+	}
+}
+
+// A server of another process must not come up where one was killed.
+func TestNoTwoHaveABlockOfPortsAtOnce(t *testing.T) {
+	t.Parallel()
+	one, err := claimBlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.claim.Close()
+	other, err := claimBlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.claim.Close()
+	if apart := one.first - other.first; apart%blockSize != 0 || apart == 0 {
+		t.Errorf("the blocks begin at %d and %d", one.first, other.first)
+	}
+	if err := onFreePort(func(addr string) error {
+		_, port, _ := net.SplitHostPort(addr)
+		n, _ := strconv.Atoi(port)
+		if own, _ := ownBlock(); n <= own.first || n >= own.first+blockSize || own.first == one.first || own.first == other.first {
+			t.Errorf("port %d, of a block from %d on", n, own.first)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 }
