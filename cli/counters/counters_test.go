@@ -105,8 +105,8 @@ func TestListShowsTheRateAndTheTimeLeft(t *testing.T) {
 				}
 			}
 		})
-		rows := clitest.Decode[[]listed](t, clitest.Must(t, "list", "--rate-over", "100ms", "--limit", "1000000000", "--output", "json", "--redis", s.URL()))
-		inspected := clitest.Must(t, "inspect", "orders", "--rate-over", "100ms", "--redis", s.URL())
+		rows := clitest.Decode[[]listed](t, clitest.Must(t, "list", "--rate-over", "500ms", "--limit", "1000000000", "--output", "json", "--redis", s.URL()))
+		inspected := clitest.Must(t, "inspect", "orders", "--rate-over", "500ms", "--redis", s.URL())
 		close(stop)
 		rising.Wait()
 		if len(rows) != 2 || *rows[0].Rate != 0 || rows[0].Headroom[2].SecondsLeft != nil {
@@ -116,7 +116,7 @@ func TestListShowsTheRateAndTheTimeLeft(t *testing.T) {
 		if *rows[1].Rate <= 0 || last.Bound != "1000000000" || *last.SecondsLeft <= 0 {
 			t.Errorf("%+v, %+v", rows[1], last)
 		}
-		if !strings.Contains(inspected, " a second, over 100ms\n") || !strings.Contains(inspected, "used, ") {
+		if !strings.Contains(inspected, " a second, over 500ms\n") || !strings.Contains(inspected, "used, ") {
 			t.Errorf("%s", inspected)
 		}
 		if got := clitest.Must(t, "list", "--rate-over", "1ms", "--filter", "idle", "--redis", s.URL()); got != ""+

@@ -163,7 +163,7 @@ func (s serverPrefix) Run(ctx context.Context) error {
 	})
 }
 
-// shown is what a server adds to identifiers, with one of those.
+// showPrefix shows what a server adds to identifiers, with one of those.
 func showPrefix(g *base.Session, s prefix.Server) shownPrefix {
 	example := prefix.ID{Collection: "orders", ServerPrefix: s.ServerPrefix, Number: 1, NodeTag: s.NodeTag}
 	return shownPrefix{s.ServerPrefix, s.NodeTag, s.Identities, string(example.Append(nil, g.Separator))}

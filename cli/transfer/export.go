@@ -21,7 +21,7 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// exportVersion is that of the lines below.
+// exportVersion is that of the format.
 const exportVersion = 1
 
 // The lines of an export that are no counter: the first, the second, and the last, without which it broke off.
@@ -31,7 +31,7 @@ const (
 	lineEnd    = "end"
 )
 
-// line is one line of an export.
+// record is one line of an export.
 type record struct {
 	Kind         string `json:"kind"`                   // export: the first; prefix; hilo, identity, server-side: a counter; end: the last
 	Version      int    `json:"version,omitempty"`      // of export: 1

@@ -33,12 +33,7 @@ type document struct{ id, value string }
 // store returns when each is stored or a duplicate. When ctx ended before that it gives how many are left.
 func (s *job) store(ctx context.Context, open []document) (left int) {
 	for failures := 0; len(open) > 0 && ctx.Err() == nil; failures++ {
-		// A client may see the end of ctx only when a reply comes.
-		tried, ended := base.Await(ctx, func() ([]document, error) { return s.attempt(ctx, open), nil })
-		if ended != nil {
-			break
-		}
-		if open = tried; len(open) > 0 {
+		if open = s.attempt(ctx, open); len(open) > 0 {
 			base.Sleep(ctx, documentsBackoff(failures))
 		}
 	}
@@ -75,9 +70,10 @@ func (s *job) attempt(ctx context.Context, batch []document) (open []document) {
 		unread, failed := s.compare(ctx, there)
 		open, err = append(open, unread...), errors.Join(err, failed)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		s.storing.end("")
-	} else {
+	case ctx.Err() == nil:
 		s.storeErrors.Add(1)
 		s.storing.add("", errors.New(s.Documents.Sentence(err, s.Timeout)), true)
 	}

@@ -69,6 +69,9 @@ func (s *job) run(signaled context.Context) (report, error) {
 	late, end := context.WithCancel(context.WithoutCancel(ctx)) // for what was taken and has to be stored
 	defer end()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(s.Timeout, end) })()
+	if s.client != nil { // go-redis heeds a deadline while it reads, but no cancellation
+		defer context.AfterFunc(late, func() { _ = s.client.Close() })()
+	}
 	var before allocator.Stats
 	closed := sync.OnceFunc(func() {
 		s.closing.Store(true)

@@ -15,14 +15,12 @@ import (
 
 // Slurp reads a file, or stdin for "-", and gives the name that errors have for it.
 func Slurp(ctx context.Context, g *Session, file string) (content []byte, name string, err error) {
-	name = file
-	content, err = Await(ctx, func() ([]byte, error) {
-		if file != "-" {
-			return os.ReadFile(file)
-		}
+	read := func() ([]byte, error) { return os.ReadFile(file) }
+	if name = file; file == "-" {
 		name = "stdin"
-		return io.ReadAll(g.Stdin)
-	})
+		read = func() ([]byte, error) { return io.ReadAll(g.Stdin) }
+	}
+	content, err = await(ctx, read)
 	if err != nil && ctx.Err() == nil {
 		err = exit.Usagef("%q cannot be read: %s", file, reason(err))
 	}
@@ -35,7 +33,7 @@ func (g *Session) Interactive() bool { return term.IsTerminal(g.Stdin) && term.I
 // Confirm asks a question whose answer is no unless it is yes. Its error is that ctx ended first.
 func Confirm(ctx context.Context, g *Session, question string) (bool, error) {
 	fmt.Fprintf(g.Stderr, "%s [y/N] ", question)
-	answer, err := Await(ctx, func() (string, error) { return bufio.NewReader(g.Stdin).ReadString('\n') })
+	answer, err := await(ctx, func() (string, error) { return bufio.NewReader(g.Stdin).ReadString('\n') })
 	if err != nil && err != io.EOF { //nolint:errorlint // as bufio gives it
 		fmt.Fprintln(g.Stderr)
 		return false, err
@@ -44,9 +42,9 @@ func Confirm(ctx context.Context, g *Session, question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// Await does a read that may block for good, as one from a terminal does, until ctx ends. It is then left behind: the
+// await does a read that may block for good, as one from a terminal does, until ctx ends. It is then left behind: the
 // process is about to end.
-func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
+func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	var value, none T
 	var err error
 	done := make(chan struct{})
