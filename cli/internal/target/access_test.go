@@ -3,7 +3,9 @@ package target_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -95,6 +97,33 @@ func TestAServerCanAskForACertificate(t *testing.T) {
 			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, list...), "refuses the connection", "--tls-cert FILE")
 		})
 	}
+}
+
+// What a server has against a client's certificate comes after the handshake of TLS 1.3, and may be lost with the connection.
+func TestAServerThatHangsUpMayWantACertificate(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{a.issue("127.0.0.1")}}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = tls.Server(conn, config).Handshake()
+			_ = conn.(*net.TCPConn).SetLinger(0) // Close resets it
+			_ = conn.Close()
+		}
+	})
+	r := clitest.Hilo(t, "list", "--redis", "rediss://"+listener.Addr().String(), "--tls-ca", a.file)
+	clitest.MustFail(t, exit.Unavailable, r, "refuses the connection", "--tls-cert FILE")
+	_ = listener.Close()
+	serving.Wait()
 }
 
 func TestThePasswordOfAFile(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -89,7 +90,8 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = fmt.Sprintf("shows a certificate for other names (%s)", hostname), "name it in --redis as its certificate does"
 	case untrusted:
 		what, remedy = fmt.Sprintf("shows a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
-	case broken && operation.Op == "remote error": // how crypto/tls words an alert of the server's
+	case broken && (operation.Op == "remote error" || t.options.TLSConfig != nil && hungUp(err)):
+		// It is an alert of the server's, as crypto/tls words it, or the server was gone before that could be read.
 		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
 		remedy = "it may want a certificate: --tls-cert FILE and --tls-key FILE"
 	case !answered:
@@ -108,6 +110,10 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = "does not serve this ("+said+")", "see to the server, or name another with --redis"
 	}
 	return "Redis at " + t.Addr + " " + what, remedy
+}
+
+func hungUp(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // Cause is the innermost reason, as the operating system words it.
