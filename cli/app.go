@@ -21,7 +21,7 @@ package cli
 import (
 	"context"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/bench"
 	"github.com/hilo-id/hilo/cli/complete"
@@ -52,25 +52,26 @@ type RedisLog = base.RedisLog
 // Run runs the command that args (with the program's name first) asks for, and returns the process's exit code.
 // When ctx ends the command stops in good order: what was printed stays given, what was not used is returned.
 func Run(ctx context.Context, args []string, env Env) int {
-	app := New(env)
-	if complete.Answer(app, args, env.Stdout) {
+	root := New(env)
+	if complete.Answer(root, args, env.Stdout) {
 		return exit.Done
 	}
-	args, err := base.Arrange(app, args)
+	line, err := base.Read(root, args)
 	if err == nil {
-		err = app.RunContext(ctx, args)
+		err = line.Run(ctx)
 	}
 	return exit.Report(env.Stderr, err)
 }
 
-// New builds the application. Its Run takes flags before arguments only; the function Run puts them there.
-func New(env Env) *cli.App {
-	return &cli.App{
+// New builds the application. Its own Run knows no Line: the mistakes in a command line, and help, are then in the words
+// of urfave/cli.
+func New(env Env) *cli.Command {
+	root := &cli.Command{
 		Name:      "hilo",
 		Usage:     "identifiers such as orders/1, given out from a Redis, never twice",
 		UsageText: "hilo COMMAND [ARGUMENTS] [FLAGS]",
 		Flags: append(base.GlobalFlags(),
-			&cli.BoolFlag{Name: "version", Usage: "show the version", DisableDefaultText: true}, base.HelpFlag()),
+			&cli.BoolFlag{Name: "version", Usage: "show the version", HideDefault: true}),
 		Commands: []*cli.Command{
 			demo.Command(env),
 			take.NextCommand(env),
@@ -94,36 +95,33 @@ func New(env Env) *cli.App {
 			newVersionCommand(env),
 			base.HelpCommand(),
 		},
-		Before: func(c *cli.Context) error {
+		Before: func(ctx context.Context, c *cli.Command) (context.Context, error) {
 			if c.Bool("version") && c.Args().Present() {
-				return exit.Usagef("--version stands alone; leave it out, or all else")
+				return nil, exit.Usagef("--version stands alone; leave it out, or all else")
 			}
-			return nil
+			return ctx, nil
 		},
-		Action: func(c *cli.Context) error {
+		Action: func(ctx context.Context, c *cli.Command) error {
 			if c.Bool("version") {
-				return versionAction(env)(c)
+				return versionAction(env)(ctx, c)
 			}
-			return base.ShowGroup(c)
+			return base.ShowGroup(ctx, c)
 		},
-		OnUsageError:          base.OnUsageError,
-		ExitErrHandler:        func(*cli.Context, error) {}, // Run reports; without this, urfave/cli may end the process
-		CustomAppHelpTemplate: base.AppHelp,
-		Reader:                env.Stdin,
-		Writer:                term.HelpWriter(env.Stdout), // commands write to env.Stdout themselves
-		ErrWriter:             env.Stderr,
+		ExitErrHandler: func(context.Context, *cli.Command, error) {}, // Run reports; without this, urfave/cli may end the process
+		Reader:         env.Stdin,
+		Writer:         term.HelpWriter(env.Stdout), // commands write to env.Stdout themselves
+		ErrWriter:      env.Stderr,
 		// A URL of a cluster has commas in it.
 		DisableSliceFlagSeparator: true,
-		// The help flag and command of urfave/cli are package globals that each App writes to, and its help
-		// command would take "help" and "h" from the collections of these names. Ours are in help.go.
-		HideHelp:        true,
-		HideHelpCommand: true,
-		HideVersion:     true,
+		// The help command of urfave/cli would take "help" and "h" from the collections of these names. Ours is in help.go.
+		HideHelp: true,
 	}
+	_ = root.Walk(base.Complete)
+	return root
 }
 
 func newIdentityCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "identity",
 		Usage:     "take, seed or show identities",
 		UsageText: "hilo identity next NAME [--count N] | seed NAME --value N [--force] | list",
@@ -136,11 +134,11 @@ identities only as their home, which hilo prefix set --identities makes it.`,
 			[]string{"hilo identity next companies", "hilo identity list"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, of another server, or the name is taken by a collection"),
 		Action: base.ShowGroup,
-		Subcommands: []*cli.Command{
+		Commands: []*cli.Command{
 			take.IdentityNextCommand(env),
 			seed.IdentityCommand(env),
 			counters.IdentityListCommand(env),
 			base.HelpCommand("identity"),
 		},
-	})
+	}
 }

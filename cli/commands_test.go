@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -83,8 +83,8 @@ func eachLeaf(commands []*cli.Command, above string, do func(path string, c *cli
 		path := strings.TrimSpace(above + " " + c.Name)
 		switch {
 		case c.Name == base.HelpName:
-		case len(c.Subcommands) > 0:
-			eachLeaf(c.Subcommands, path, do)
+		case len(c.Commands) > 0:
+			eachLeaf(c.Commands, path, do)
 		default:
 			do(path, c)
 		}

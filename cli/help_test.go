@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -62,7 +62,7 @@ func paths(commands []*cli.Command, above []string) [][]string {
 			continue
 		}
 		path := append(slices.Clone(above), c.Name)
-		all = append(append(all, path), paths(c.Subcommands, path)...)
+		all = append(append(all, path), paths(c.Commands, path)...)
 	}
 	return all
 }
@@ -73,6 +73,51 @@ func names(commands []*cli.Command) []string {
 		all = append(all, c.Name)
 	}
 	return all
+}
+
+func TestHelpMayBeAskedForBehindArguments(t *testing.T) {
+	t.Parallel()
+	want := clitest.Must(t, "next", "--help")
+	for _, args := range []string{"next orders --help", "next -h orders", "--help next orders users", "next --count=-1 orders --help=true"} {
+		if got := clitest.Must(t, strings.Fields(args)...); got != want {
+			t.Errorf("hilo %s: %q", args, got)
+		}
+	}
+	if got := clitest.Must(t, "--redis", "embedded:", "next", "orders", "--help=false"); got != "orders/1\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// So that hilo --help | head -1 ends in order.
+func TestHelpIsWrittenAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"help", "next --help", "prefix"} {
+		var to countedWrites
+		if code := Run(t.Context(), append([]string{"hilo"}, strings.Fields(line)...), Env{Stdout: &to}); code != exit.Done || to != 1 {
+			t.Errorf("hilo %s: %d, in %d writes", line, code, to)
+		}
+	}
+}
+
+type countedWrites int
+
+func (w *countedWrites) Write(p []byte) (int, error) {
+	*w++
+	return len(p), nil
+}
+
+func TestHelpIsOfCommandsOnly(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"help next orders":          `there is no help about "orders"`,
+		"identity help next orders": `there is no help about "orders"`,
+		"help nxt":                  `did you mean "next"`,
+		"help prefix nope":          `hilo prefix has no command "nope"`,
+	} {
+		if r := clitest.HiloWith(t, nil, strings.Fields(line)...); r.Code != exit.Usage || !strings.Contains(r.Stderr, want) {
+			t.Errorf("hilo %s: %+v", line, r)
+		}
+	}
 }
 
 func TestHelpOfACommandWithCommands(t *testing.T) {
@@ -130,20 +175,19 @@ func TestVersionOfABuildWithARevision(t *testing.T) {
 	}
 }
 
-// TestNewAloneIsPure: New touches nothing, so that an App of it can be built at any time, and its own Run takes flags
-// in urfave/cli's order.
+// TestNewAloneIsPure: New touches nothing, so that an application can be built at any time, and its own Run works too.
 func TestNewAloneIsPure(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr strings.Builder
 	env := base.Env{Stdout: &stdout, Stderr: &stderr}
-	if err := New(env).Run([]string{"hilo", "--redis", "embedded:", "next", "--count", "2", "orders"}); err != nil {
+	if err := New(env).Run(t.Context(), []string{"hilo", "--redis", "embedded:", "next", "--count", "2", "orders"}); err != nil {
 		t.Fatal(err)
 	}
 	if stdout.String() != "orders/1\norders/2\n" {
 		t.Errorf("%q", stdout.String())
 	}
 	for _, args := range [][]string{{"hilo", "nxt"}, {"hilo", "next", "--nope"}, {"hilo", "prefix", "nope"}, {"hilo", "next", "--count"}} {
-		if err := New(env).Run(args); exit.Code(err) != exit.Usage {
+		if err := New(env).Run(t.Context(), args); exit.Code(err) != exit.Usage {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
@@ -22,14 +22,14 @@ type build struct {
 }
 
 func newVersionCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "version",
 		Usage:     "show which hilo this is",
 		UsageText: "hilo version",
 		Description: base.Describe("Shows the module's version, the revision it was built from, and the Go that built it.",
 			[]string{"hilo version --output json"}),
 		Action: versionAction(env),
-	})
+	}
 }
 
 // version shows what the binary knows of itself.

@@ -156,7 +156,7 @@ func (f *fleet) writesAreLost(during time.Duration) {
 	}
 }
 
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // awaitTotal returns when so many numbers more were used by all workers together.
 func (f *fleet) awaitTotal(n int64) {

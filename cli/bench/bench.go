@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -62,7 +62,7 @@ const (
 
 // Command is hilo bench.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "bench",
 		Usage:     "measure rate, round trips and latency on your server",
 		UsageText: "hilo bench [COLLECTION] [--duration D | --count N] [--warmup D] [--rate R] [--workers N] [--compare]",
@@ -112,7 +112,7 @@ compare {ids, seconds, perSecond, ratio, failures, latencyNanoseconds}.`,
 			&cli.StringFlag{
 				Name: "collections", Usage: "take from `N` collections in turn: COLLECTION1, COLLECTION2, …", Value: "1", DefaultText: "1",
 			},
-			&cli.BoolFlag{Name: "compare", Usage: "add one INCR per identifier, for up to 2 seconds", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "compare", Usage: "add one INCR per identifier, for up to 2 seconds", HideDefault: true},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			b := bench{Session: r.Session(), target: r.Target(), Compare: r.Bool("compare"), Every: time.Second, Progress: io.Discard}
@@ -123,7 +123,7 @@ compare {ids, seconds, perSecond, ratio, failures, latencyNanoseconds}.`,
 			}
 			return b
 		}),
-	})
+	}
 }
 
 // readSize reads how much is to be done, by how many.
@@ -151,7 +151,7 @@ func (b *bench) readNames(r *base.Reader) {
 	case r.Args().Present():
 		name = r.Collection(b.Separator)
 	case b.Keep:
-		r.Failf("%s in a namespace of yours needs a COLLECTION: its counter is going to be raised by all that is issued", r.Command.HelpName)
+		r.Failf("%s in a namespace of yours needs a COLLECTION: its counter is going to be raised by all that is issued", r.FullName())
 	}
 	b.Collections = r.Collections(name, base.MostCollections)
 	if n := len(b.Collections); n*b.Allocators > mostPairs {

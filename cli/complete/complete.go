@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -37,7 +37,7 @@ var scripts embed.FS
 
 // Command is hilo completion.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "completion",
 		Usage:     "print the script that completes hilo in your shell",
 		UsageText: "hilo completion bash|zsh|fish",
@@ -65,7 +65,7 @@ the hilo that is in PATH.`,
 			script, _ := scripts.ReadFile("hilo." + shell)
 			return completion{r.Serverless(), printed{shell, string(script)}}
 		}),
-	})
+	}
 }
 
 // Run prints the script.
@@ -90,19 +90,19 @@ var flagChoices = map[string][]string{
 // last of which is the one that is being typed. It prints what that may become, one a line, with a tab before what it does.
 // It does not parse the line as a command line of hilo's own, since what is begun need not be right; false: args ask for
 // something else.
-func Answer(app *cli.App, args []string, to io.Writer) bool {
+func Answer(root *cli.Command, args []string, to io.Writer) bool {
 	if len(args) < 3 || args[1] != "__complete" {
 		return false
 	}
-	for _, text := range candidates(app, args[2:len(args)-1], args[len(args)-1]) {
+	for _, text := range candidates(root, args[2:len(args)-1], args[len(args)-1]) {
 		fmt.Fprintln(to, text)
 	}
 	return true
 }
 
 // candidates are what the typed word may become after the words before it.
-func candidates(app *cli.App, before []string, typed string) []string {
-	line := base.Line{App: app}
+func candidates(root *cli.Command, before []string, typed string) []string {
+	line := base.NewLine(root)
 	for _, word := range before {
 		_ = line.Take(word) // what was wrong there is said when the line is run
 	}
@@ -111,13 +111,14 @@ func candidates(app *cli.App, before []string, typed string) []string {
 	if isFlag && isValue {
 		_ = line.Take(flag) // what is typed is its value
 	}
-	commands, flags := app.Commands, app.VisibleFlags()
+	c := line.Command
+	flags := c.VisibleFlags()
+	if c != root {
+		flags = append(flags, base.GlobalFlags()...)
+	}
 	var arguments []string
-	if c := line.Command; c != nil {
-		commands, flags = c.Subcommands, slices.Concat(c.VisibleFlags(), base.GlobalFlags())
-		if c.Name == "completion" {
-			arguments = shells
-		}
+	if c.Name == "completion" {
+		arguments = shells
 	}
 	switch {
 	case line.Due != nil:
@@ -127,14 +128,14 @@ func candidates(app *cli.App, before []string, typed string) []string {
 	case isFlag:
 		return described(flags)
 	}
-	for _, c := range commands {
+	for _, c := range c.Commands {
 		arguments = append(arguments, c.Name+"\t"+c.Usage)
 	}
 	return arguments
 }
 
 // valuesOf are the values of a flag where they are a fixed few.
-func valuesOf(flag cli.DocGenerationFlag) []string {
+func valuesOf(flag base.Flag) []string {
 	name := flag.Names()[0]
 	if name == "file" || strings.Contains(flag.GetUsage(), "`FILE`") {
 		return []string{files}
@@ -146,10 +147,8 @@ func valuesOf(flag cli.DocGenerationFlag) []string {
 func described(flags []cli.Flag) []string {
 	var all []string
 	for _, flag := range flags {
-		if documented, ok := flag.(cli.DocGenerationFlag); ok {
-			usage, _, _ := strings.Cut(documented.GetUsage(), "; $")
-			all = append(all, base.Dashed(flag.Names()[0])+"\t"+strings.ReplaceAll(usage, "`", ""))
-		}
+		usage, _, _ := strings.Cut(flag.(base.Flag).GetUsage(), "; $")
+		all = append(all, base.Dashed(flag.Names()[0])+"\t"+strings.ReplaceAll(usage, "`", ""))
 	}
 	return all
 }

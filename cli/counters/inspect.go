@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -38,7 +38,7 @@ type inspected struct {
 
 // InspectCommand is hilo inspect.
 func InspectCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "inspect",
 		Usage:     "show all about one counter",
 		UsageText: "hilo inspect COLLECTION [--rate-over DURATION]",
@@ -64,7 +64,7 @@ counter of all server-side identifiers.`,
 			r.Valid(i.Name, i.Separator, "name one such as orders")
 			return i
 		}),
-	})
+	}
 }
 
 func (i inspect) Run(ctx context.Context) error {

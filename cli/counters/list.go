@@ -5,7 +5,7 @@
 package counters
 
 import (
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -23,7 +23,7 @@ type listed struct {
 
 // ListCommand is hilo list.
 func ListCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "list",
 		Usage:     "show all counters of the namespace",
 		UsageText: "hilo list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
@@ -53,7 +53,7 @@ Names are sorted from a on, headroom from the least, all else from the greatest.
 				},
 			}, "name", "max", "ranges", "epoch")
 		}),
-	})
+	}
 }
 
 type listedIdentity struct {
@@ -66,7 +66,7 @@ type listedIdentity struct {
 
 // IdentityListCommand is hilo identity list.
 func IdentityListCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "list",
 		Usage:     "show all identities of the namespace",
 		UsageText: "hilo identity list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
@@ -87,5 +87,5 @@ hilo list --help explains.`,
 				},
 			}, "name", "value", "epoch")
 		}),
-	})
+	}
 }

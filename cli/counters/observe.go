@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -98,7 +98,7 @@ func listFlags(keys string) []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case"},
 		&cli.StringFlag{Name: "sort", Usage: "by `KEY`: " + keys, Value: "name", DefaultText: "name"},
-		&cli.BoolFlag{Name: "reverse", Usage: "the other way round", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "reverse", Usage: "the other way round", HideDefault: true},
 	}, lookFlags()...)
 }
 

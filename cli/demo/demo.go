@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/term"
@@ -75,7 +75,7 @@ type demonstration struct {
 
 // Command is hilo demo.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "demo",
 		Usage:     "see it work, with nothing installed",
 		UsageText: "hilo demo",
@@ -90,7 +90,7 @@ identifier is counted: the proof that none was given twice. It takes a few secon
 			r.Arguments()
 			return demo{r.Serverless()}
 		}),
-	})
+	}
 }
 
 func (d demo) Run(ctx context.Context) error {

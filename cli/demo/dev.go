@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
@@ -25,7 +25,7 @@ type started struct {
 
 // DevCommand is hilo dev.
 func DevCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "dev",
 		Usage:     "run a small server for trying things out",
 		UsageText: "hilo dev [--addr HOST:PORT]",
@@ -49,7 +49,7 @@ with Ctrl-C.`,
 			d.Addr, _ = r.Address("addr", "HOST:PORT, such as 127.0.0.1:6379")
 			return d
 		}),
-	})
+	}
 }
 
 // Run serves until ctx ends, which is how it is meant to end.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -41,7 +41,7 @@ type examined struct {
 
 // Command is hilo doctor.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "doctor",
 		Usage:     "examine servers for what could lose or repeat numbers",
 		UsageText: "hilo doctor [--replicas N] [--fsync] [--redis NAME=URL …]",
@@ -68,7 +68,7 @@ permitted INFO serves; where neither is, a finding says unknown.
 			r.Arguments()
 			return doctor{Session: r.Session(), servers: r.Servers(), most: 10_000_000}
 		}),
-	})
+	}
 }
 
 func (d doctor) Run(ctx context.Context) error {

@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -40,7 +40,7 @@ type shownPrefix struct {
 
 // Command is hilo prefix, with its own commands.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "prefix",
 		Usage:     "show or set what the server adds to each identifier",
 		UsageText: "hilo prefix get | set [PREFIX] [--tag TAG] [--identities] | clear | check",
@@ -54,18 +54,18 @@ says so. One without prefix and tag is the only one, and needs not say so.`,
 			[]string{"hilo prefix set NorthServer/ --identities", "hilo prefix set --tag A", "hilo prefix get"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 refused by a rule", "5 a check found a fault"),
 		Action: base.ShowGroup,
-		Subcommands: []*cli.Command{
+		Commands: []*cli.Command{
 			getCommand(env),
 			setCommand(env),
 			clearCommand(env),
 			checkCommand(env),
 			base.HelpCommand("prefix"),
 		},
-	})
+	}
 }
 
 func getCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:        "get",
 		Usage:       "show prefix, tag and whether it is the home of identities",
 		UsageText:   "hilo prefix get",
@@ -74,11 +74,11 @@ func getCommand(env base.Env) *cli.Command {
 			r.Arguments()
 			return serverPrefix{Session: r.Session(), target: r.Target()}
 		}),
-	})
+	}
 }
 
 func setCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "set",
 		Usage:     "set prefix, tag, or the home of identities",
 		UsageText: "hilo prefix set [PREFIX] [--tag TAG] [--identities]",
@@ -93,7 +93,7 @@ hilo identity seed, above all that the old one gave.`,
 			"1 failed or interrupted", "3 Redis unavailable", "4 refused by a rule"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tag", Usage: "node `TAG`, 1 to 8 letters and digits, a letter first"},
-			&cli.BoolFlag{Name: flagIdentities, Usage: "it is the home of identities", DisableDefaultText: true},
+			&cli.BoolFlag{Name: flagIdentities, Usage: "it is the home of identities", HideDefault: true},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := serverPrefix{Session: r.Session(), target: r.Target()}
@@ -110,18 +110,18 @@ hilo identity seed, above all that the old one gave.`,
 				s.changes = append(s.changes, func(now *prefix.Server) { now.Identities = r.Bool(flagIdentities) })
 			}
 			if s.all = len(s.changes) == 3; len(s.changes) == 0 {
-				r.Failf("%s needs a PREFIX, a --tag, --identities, or some of them: %s", r.Command.HelpName, r.Command.UsageText)
+				r.Failf("%s needs a PREFIX, a --tag, --identities, or some of them: %s", r.FullName(), r.UsageText)
 			}
 			if err := named.Validate(); err != nil {
 				r.Fail(exit.Invalid(err, "a prefix such as NorthServer/ and a tag such as A will do"))
 			}
 			return s
 		}),
-	})
+	}
 }
 
 func clearCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:        "clear",
 		Usage:       "take prefix, tag and the home of identities away",
 		UsageText:   "hilo prefix clear",
@@ -131,7 +131,7 @@ func clearCommand(env base.Env) *cli.Command {
 			none := func(now *prefix.Server) { *now = prefix.Server{} }
 			return serverPrefix{Session: r.Session(), target: r.Target(), changes: []func(*prefix.Server){none}, all: true}
 		}),
-	})
+	}
 }
 
 // Run sets what is to be set, and shows what stands then.
@@ -198,7 +198,7 @@ type comparedServer struct {
 }
 
 func checkCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "check",
 		Usage:     "compare the prefixes of several servers",
 		UsageText: "hilo prefix check --redis NAME=URL --redis NAME=URL",
@@ -214,7 +214,7 @@ is to be the home of identities.
 			r.Arguments()
 			return prefixCheck{Session: r.Session(), targets: r.Targets()}
 		}),
-	})
+	}
 }
 
 func (p prefixCheck) Run(ctx context.Context) error {

@@ -8,7 +8,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -33,7 +33,7 @@ type seeded struct {
 
 // Command is hilo seed.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "seed",
 		Usage:     "raise counters: one, those of a file, or to what keys show",
 		UsageText: "hilo seed COLLECTION --max N [--force] | --file F | --scan PATTERN [--yes]",
@@ -64,13 +64,13 @@ counted and left out.`,
 			"1 failed, interrupted, or not agreed to", "3 Redis unavailable", "4 the name is taken by the other kind"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "max", Usage: "`N`, 0 to 9223372036854775807, the greatest number that is taken"},
-			&cli.BoolFlag{Name: "force", Usage: "lower the counter too", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "force", Usage: "lower the counter too", HideDefault: true},
 			&cli.StringFlag{Name: "file", Usage: "`F` with a counter in each line, - for stdin"},
 			&cli.StringFlag{Name: "scan", Usage: "`PATTERN` of keys, with * ? [a-z] as in Redis"},
 			&cli.StringFlag{Name: "strip", Usage: "with --scan: `TEXT` to take off the front of each key"},
 			&cli.StringFlag{Name: "kind", Usage: "with --scan: `KIND` to raise, hilo or identity", Value: "hilo", DefaultText: "hilo"},
-			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking", HideDefault: true},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing", HideDefault: true},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			p := plan.Plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
@@ -84,7 +84,7 @@ counted and left out.`,
 			}
 			return readSeed(r, p)
 		}),
-	})
+	}
 }
 
 // together refuses arguments and flags that mean nothing beside the one that says how to seed.
@@ -108,7 +108,7 @@ func readSeed(r *base.Reader, p plan.Plan) seed {
 		r.Failf("--force and --dry-run do not go together: hilo inspect shows what stands")
 	}
 	if !r.IsSet("max") {
-		r.Failf("%s needs --max N, the greatest number that is taken: %s", r.Command.HelpName, r.Command.UsageText)
+		r.Failf("%s needs --max N, the greatest number that is taken: %s", r.FullName(), r.UsageText)
 	}
 	s.Max = r.Count("max", 0)
 	return s
@@ -171,7 +171,7 @@ type seededIdentity struct {
 
 // IdentityCommand is hilo identity seed.
 func IdentityCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "seed",
 		Usage:     "raise an identity",
 		UsageText: "hilo identity seed NAME --value N [--force]",
@@ -184,16 +184,16 @@ lowered, and values that are in use may be given again.`,
 			"1 failed or interrupted", "3 Redis unavailable", "4 the name is taken by a collection"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "value", Usage: "`N`, 0 to 9223372036854775807, the greatest value that is taken"},
-			&cli.BoolFlag{Name: "force", Usage: "lower the identity too", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "force", Usage: "lower the identity too", HideDefault: true},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := seed{Plan: plan.Plan{Session: r.Session(), Target: r.Target()}, identity: true, Force: r.Bool("force")}
 			s.Name = r.Identity(s.Separator)
 			if !r.IsSet("value") {
-				r.Failf("%s needs --value N, the greatest value that is taken: %s", r.Command.HelpName, r.Command.UsageText)
+				r.Failf("%s needs --value N, the greatest value that is taken: %s", r.FullName(), r.UsageText)
 			}
 			s.Max = r.Count("value", 0)
 			return s
 		}),
-	})
+	}
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -42,7 +42,7 @@ type serve struct {
 
 // Command is hilo serve.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "serve",
 		Usage:     "give identifiers out over HTTP, also to RavenDB's own clients",
 		UsageText: "hilo serve [--listen ADDR] [--database NAME=NAMESPACE]... [--cert FILE --key FILE] [COLLECTION]...",
@@ -88,14 +88,14 @@ $HILO_SERVE_COLLECTIONS, have white space between them.`+base.AboutServers,
 			&cli.StringFlag{Name: "key", Usage: "PEM `FILE` of its key"},
 			&cli.StringFlag{Name: "client-ca", Usage: "PEM `FILE` of the authorities whose certificates sign callers in"},
 			&cli.StringFlag{Name: "token-file", Usage: "`FILE` of the bearer tokens that sign callers in, one a line"},
-			&cli.BoolFlag{Name: "insecure", Usage: "serve others than loopback without TLS and sign-in"},
-			&cli.BoolFlag{Name: "accept-returns", Usage: "take back what RavenDB's clients return", Value: true},
+			&cli.BoolFlag{Name: "insecure", Usage: "serve others than loopback without TLS and sign-in", HideDefault: true},
+			&cli.BoolFlag{Name: "accept-returns", Usage: "take back what RavenDB's clients return", Value: true, DefaultText: "true"},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Own = "serve"
 			return readServe(r)
 		}),
-	})
+	}
 }
 
 // Run returns when ctx has ended, which is how it is meant to end.

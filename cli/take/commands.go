@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -21,7 +21,7 @@ import (
 
 // NextCommand is hilo next.
 func NextCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "next",
 		Usage:     "take identifiers of a collection",
 		UsageText: "hilo next COLLECTION [--count N]",
@@ -55,12 +55,12 @@ interrupted, what it printed stays given.`+base.AboutServers,
 			}
 			return i
 		}),
-	})
+	}
 }
 
 // IdentityNextCommand is hilo identity next.
 func IdentityNextCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "next",
 		Usage:     "take the next values of an identity",
 		UsageText: "hilo identity next NAME [--count N]",
@@ -94,12 +94,12 @@ the one that was made it with hilo prefix set --identities.`,
 			}
 			return i
 		}),
-	})
+	}
 }
 
 // IDCommand is hilo id.
 func IDCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "id",
 		Usage:     "make an identifier of each text, whichever kind it asks for",
 		UsageText: "hilo id TEXT…",
@@ -126,7 +126,7 @@ with hilo prefix set --identities.`,
 			texts := r.Args().Slice()
 			i := issue{Session: r.Session(), servers: r.Servers(), count: int64(len(texts)), chunk: 1}
 			if len(texts) == 0 {
-				r.Failf("%s needs a TEXT: %s", r.Command.HelpName, r.Command.UsageText)
+				r.Failf("%s needs a TEXT: %s", r.FullName(), r.UsageText)
 			}
 			for _, text := range texts {
 				r.Fail(checkText(i.Session, text))
@@ -146,7 +146,7 @@ with hilo prefix set --identities.`,
 			}
 			return i
 		}),
-	})
+	}
 }
 
 // checkText finds what is wrong with a text before the first is resolved.

@@ -3,9 +3,6 @@ package top
 import (
 	"context"
 	"errors"
-	"os"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -82,7 +79,7 @@ func (l *looker) look(ctx context.Context) look {
 	began := time.Now()
 	found := look{server: l.index}
 	if err := l.read(ctx, &found); err != nil {
-		found.down, found.brief = l.targets[l.index].Sentence(err, l.Timeout), l.brief(err)
+		found.down, found.brief = l.targets[l.index].Sentence(err, l.Timeout), target.Brief(err, l.Timeout)
 	}
 	found.at = time.Now()
 	found.took = found.at.Sub(began)
@@ -133,19 +130,4 @@ func (l *look) readInfo(fields map[string]string) {
 			l.Version = kind + " " + version
 		}
 	}
-}
-
-// brief is why in few words, for a column.
-func (l *looker) brief(err error) string {
-	answer := redis.Error(nil)
-	number := syscall.Errno(0)
-	switch {
-	case errors.As(err, &answer):
-		return strings.TrimSuffix(answer.Error(), ".")
-	case errors.As(err, &number):
-		return number.Error()
-	case errors.Is(err, context.DeadlineExceeded) || os.IsTimeout(err):
-		return "no answer in " + l.Timeout.String()
-	}
-	return target.Cause(err, l.Timeout)
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -36,7 +36,7 @@ const leastInterval = 100 * time.Millisecond
 
 // Command is hilo top.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "top",
 		Usage:     "watch servers and counters live",
 		UsageText: "hilo top [--interval D] [--sort KEY] [--filter TEXT] [--count N]",
@@ -85,7 +85,7 @@ each interval, and --output json one in all; with --count N and json, a value a 
 			}
 			return t
 		}),
-	})
+	}
 }
 
 // Run watches until it is told to stop, which is how it is meant to end, or has printed Count snapshots.

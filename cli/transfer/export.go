@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -55,7 +55,7 @@ type export struct {
 
 // ExportCommand is hilo export.
 func ExportCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "export",
 		Usage:     "write all counters of the namespace as lines, for hilo import",
 		UsageText: "hilo export",
@@ -75,7 +75,7 @@ is written.`,
 			r.Arguments()
 			return export{Session: r.Session(), target: r.Target()}
 		}),
-	})
+	}
 }
 
 // Run reads everything before it writes the first line.

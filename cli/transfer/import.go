@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -42,7 +42,7 @@ type imported struct {
 
 // ImportCommand is hilo import.
 func ImportCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "import",
 		Usage:     "raise counters to what an export says",
 		UsageText: "hilo import [FILE]",
@@ -68,8 +68,8 @@ what was given since.`,
 			&cli.StringFlag{Name: "margin", Usage: "raise each counter by `N` more", Value: "0", DefaultText: "0"},
 			&cli.StringFlag{Name: "from-namespace", Usage: "the file is of `NAMESPACE`, not of --namespace, and that is meant"},
 			&cli.StringFlag{Name: "prefix", Usage: "where the server has another prefix or tag: `WHICH`, keep or take"},
-			&cli.BoolFlag{Name: "partial", Usage: "the file is a part of an export, and that is meant", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "partial", Usage: "the file is a part of an export, and that is meant", HideDefault: true},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing", HideDefault: true},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := importing{
@@ -79,13 +79,13 @@ what was given since.`,
 			if r.Args().Present() {
 				i.File = r.Arguments("FILE")[0]
 			} else if term.IsTerminal(env.Stdin) {
-				r.Failf("%s needs a FILE, or an export on stdin: %s", r.Command.HelpName, r.Command.UsageText)
+				r.Failf("%s needs a FILE, or an export on stdin: %s", r.FullName(), r.UsageText)
 			}
 			i.Margin = r.Count("margin", 0)
 			i.Prefix = r.Choice("prefix", "keep, the server's own, or take, the file's", "", prefixKeep, prefixTake)
 			return i
 		}),
-	})
+	}
 }
 
 func (i importing) Run(ctx context.Context) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -238,8 +237,9 @@ func (m *master) note(at time.Time, process string, err error) {
 	switch {
 	case err != nil && !away:
 		m.since = at
-		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: whyAway(err)})
-		m.screen.Eventf(at, "%s went away: %s", m.Name, whyAway(err))
+		why := target.Brief(err, watchTimeout)
+		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: why})
+		m.screen.Eventf(at, "%s went away: %s", m.Name, why)
 	case err == nil && away:
 		now, last := time.Now(), &m.outages[len(m.outages)-1]
 		last.To, last.Seconds, last.Changed = now.Format(outageTime), now.Sub(m.since).Seconds(), changed
@@ -256,18 +256,6 @@ func (m *master) note(at time.Time, process string, err error) {
 		m.outages = append(m.outages, outage{Server: m.Name, From: clock, To: clock, Changed: true, Reason: "another process answers"})
 		m.screen.Eventf(at, "%s is another process now: restarted or promoted", m.Name)
 	}
-}
-
-// whyAway is why a server did not answer, in a few words.
-func whyAway(err error) string {
-	var operation *net.OpError
-	switch {
-	case errors.As(err, &operation):
-		return operation.Err.Error()
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("no answer within %s", watchTimeout)
-	}
-	return err.Error()
 }
 
 // found is what was seen, and whether the server is away.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -52,7 +52,7 @@ const (
 
 // Command is hilo verify.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "verify",
 		Usage:     "prove on your servers that no identifier is given twice",
 		UsageText: "hilo verify [--ids N] [--workers N] [--kill-workers]",
@@ -80,12 +80,12 @@ removes its keys at the end, also after an error or Ctrl-C. kill -9 leaves them.
 		Flags: base.ServerFlags(
 			&cli.StringFlag{Name: "ids", Usage: "take `N` identifiers, up to 1000000000", DefaultText: "1000000"},
 			&cli.StringFlag{Name: "workers", Usage: "`N` workers", Value: "8", DefaultText: "8"},
-			&cli.BoolFlag{Name: "processes", Usage: "each worker is a process, as without this", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "goroutines", Usage: "the workers are goroutines of one process", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "processes", Usage: "each worker is a process, as without this", HideDefault: true},
+			&cli.BoolFlag{Name: "goroutines", Usage: "the workers are goroutines of one process", HideDefault: true},
 			&cli.StringFlag{Name: "collections", Usage: "take from `N` collections in turn", Value: "1", DefaultText: "1"},
 			&cli.StringFlag{Name: "rate", Usage: "take `R` identifiers a second in all", DefaultText: "full speed"},
 			&cli.StringFlag{Name: "duration", Usage: "end after `D`; without --ids, no matter how many"},
-			&cli.BoolFlag{Name: "kill-workers", Usage: "kill -9 one of its workers 4 times a second", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "kill-workers", Usage: "kill -9 one of its workers 4 times a second", HideDefault: true},
 			&cli.StringFlag{Name: "give-up", Usage: "end when no worker got an identifier for `D`", Value: "1m", DefaultText: "1m"},
 			&cli.BoolFlag{Name: flagAsWorker, Hidden: true},
 		),
@@ -99,7 +99,7 @@ removes its keys at the end, also after an error or Ctrl-C. kill -9 leaves them.
 			v.settings = r.Settings()
 			return v
 		}),
-	})
+	}
 }
 
 // read reads what is the command's own.

@@ -55,7 +55,7 @@ func readWorker(r *base.Reader) *worker {
 	w := &worker{in: json.NewDecoder(r.Env.Stdin), out: json.NewEncoder(r.Env.Stdout)}
 	var job assignment
 	if err := w.in.Decode(&job); err != nil {
-		r.Failf("%s: --%s is for processes that hilo verify starts", r.Command.HelpName, flagAsWorker)
+		r.Failf("%s: --%s is for processes that hilo verify starts", r.FullName(), flagAsWorker)
 		return w
 	}
 	r.Env.LookupEnv = func(name string) (string, bool) { value, ok := job.Settings[name]; return value, ok }

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -28,7 +28,7 @@ type probe struct {
 
 // ProbeCommand is hilo probe.
 func ProbeCommand(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "probe",
 		Usage:     "ask a worker or a gateway whether it is ready",
 		UsageText: "hilo probe [URL]",
@@ -47,7 +47,7 @@ names the authorities to trust.
 			case 1:
 				p.URL = given[0]
 			default:
-				r.Failf("%s takes one URL: %q is one too many", r.Command.HelpName, given[1])
+				r.Failf("%s takes one URL: %q is one too many", r.FullName(), given[1])
 			}
 			if parsed, err := url.Parse(p.URL); err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
 				r.Failf("the URL is %q: must be such as %s", p.URL, defaultProbe)
@@ -56,7 +56,7 @@ names the authorities to trust.
 			p.TLS = &tls.Config{RootCAs: r.Access().Authorities, MinVersion: tls.VersionTLS12}
 			return p
 		}),
-	})
+	}
 }
 
 // answer is what --output json shows.

@@ -10,7 +10,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
@@ -31,7 +31,7 @@ type worker struct {
 
 // Command is hilo worker.
 func Command(env base.Env) *cli.Command {
-	return base.Complete(&cli.Command{
+	return &cli.Command{
 		Name:      "worker",
 		Usage:     "take identifiers at a rate, as a worker of a fleet",
 		UsageText: "hilo worker COLLECTION... [--rate R] [--documents URL] [--metrics-addr ADDR]",
@@ -74,7 +74,7 @@ collections: $HILO_WORKER_COLLECTIONS, with white space between them.`+base.Abou
 			r.Own = "worker"
 			return readWorker(r)
 		}),
-	})
+	}
 }
 
 // Run returns when the end is reached or ctx has ended, which is how it is meant to end.
@@ -118,7 +118,7 @@ func (w *worker) Run(ctx context.Context) error {
 func readWorker(r *base.Reader) *worker {
 	w := &worker{Session: r.Session(), servers: r.Servers()}
 	if w.Collections = r.NamedCollections(w.Separator); len(w.Collections) == 0 {
-		r.Failf("%s needs a COLLECTION: %s", r.Command.HelpName, r.Command.UsageText)
+		r.Failf("%s needs a COLLECTION: %s", r.FullName(), r.UsageText)
 	}
 	if rate, _ := r.Text("rate"); rate != "max" {
 		w.Rate = r.Number("rate", 0, base.MostRate)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -155,37 +154,19 @@ func TestPythonSaysWhatWentWrong(t *testing.T) {
 // request with another token.
 func otherReplies(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	reply := "*13\r\n"
 	for _, item := range []string{"other", "1", "32", "0", "", "", "0", "", "32", "1", "", "1", ""} {
 		reply += fmt.Sprintf("$%d\r\n%s\r\n", len(item), item)
 	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
+	return "redis://" + redistest.Listen(t, func(client net.Conn) {
+		defer client.Close()
+		for buffer := make([]byte, 4096); ; {
+			if _, err := client.Read(buffer); err != nil {
 				return
 			}
-			serving.Go(func() {
-				defer conn.Close()
-				for buffer := make([]byte, 4096); ; {
-					if _, err := conn.Read(buffer); err != nil {
-						return
-					}
-					_, _ = io.WriteString(conn, reply)
-				}
-			})
+			_, _ = io.WriteString(client, reply)
 		}
 	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		serving.Wait()
-	})
-	return "redis://" + listener.Addr().String()
 }
 
 func TestPythonSendsTheSameRequestAgainAfterALostReply(t *testing.T) {

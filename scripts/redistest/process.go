@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-const startTimeout = 10 * time.Second
+const startTimeout = 30 * time.Second
 
 // Start starts a real server that keeps nothing, on a socket and a TCP port of its own. args are more of its
 // configuration as command line, "--maxmemory", "1mb", and override what it has otherwise, except for where it listens.

@@ -47,7 +47,7 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 		t.Fatal(err)
 	}
 	p := &Proxy{server: s, listener: listener, links: map[*link]struct{}{}}
-	p.running.Go(p.accept)
+	p.running.Go(func() { serveEach(listener, &p.running, p.serve) })
 	t.Cleanup(p.Close)
 	return p
 }
@@ -118,13 +118,31 @@ func (p *Proxy) Close() {
 	p.running.Wait()
 }
 
-func (p *Proxy) accept() {
+// Listen is the address of a server of the test's own making: serve is called with each connection, closes it, and ends at
+// the latest when the client has closed it. The server is gone when t ends.
+func Listen(t testing.TB, serve func(client net.Conn)) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { serveEach(listener, &running, serve) })
+	t.Cleanup(func() {
+		_ = listener.Close()
+		running.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// serveEach has each connection served among what is running, until the listener is closed.
+func serveEach(listener net.Listener, running *sync.WaitGroup, serve func(client net.Conn)) {
 	for {
-		client, err := p.listener.Accept()
+		client, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		p.running.Go(func() { p.serve(client) })
+		running.Go(func() { serve(client) })
 	}
 }
 

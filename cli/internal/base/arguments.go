@@ -1,38 +1,45 @@
 package base
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 	"github.com/xrash/smetrics"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// Line sorts the words of a command line: urfave/cli takes whatever follows the first argument for an argument too, and
-// knows global flags only before the command.
+// Line sorts the words of a command line, and says what is wrong with them without quoting a password. urfave/cli would
+// split a URL at its commas where --redis stands behind a command, and take an argument such as " -x" for a flag.
 type Line struct {
-	App        *cli.App
-	Command    *cli.Command          // nil: none named yet
-	Due        cli.DocGenerationFlag // whose value is the next word; nil: none
-	FlagsEnded bool                  // by "--"
+	Command    *cli.Command // that is named so far: at first hilo itself
+	Due        Flag         // whose value is the next word; nil: none
+	FlagsEnded bool         // by "--"
 
+	root                           *cli.Command
+	help                           bool // is asked for
 	global, path, local, arguments []string
 
 	dueTo *[]string // where the value of Due goes
 }
 
-// Arrange puts args into the order that app.Run understands: the program, global flags, the command, its flags,
-// "--", its arguments. What stands after a "--" of the user's own is never a flag. The mistakes that would make
-// the order a guess (an unknown command or flag, a missing value) are found here.
-func Arrange(app *cli.App, args []string) ([]string, error) {
-	if len(args) == 0 {
-		return []string{app.Name}, nil
-	}
-	l := Line{App: app}
-	for _, word := range args[1:] {
+// Flag is any flag of urfave/cli: all of them tell what they take.
+type Flag interface {
+	cli.Flag
+	cli.DocGenerationFlag
+}
+
+// NewLine is the command line of root, before its first word.
+func NewLine(root *cli.Command) *Line { return &Line{Command: root, root: root} }
+
+// Read takes all words of a command line but the first, which is the program. The mistakes that would make the order a
+// guess (an unknown command or flag, a missing value) are found here.
+func Read(root *cli.Command, args []string) (*Line, error) {
+	l := NewLine(root)
+	for _, word := range args[min(1, len(args)):] {
 		if err := l.Take(word); err != nil {
 			return nil, err
 		}
@@ -40,11 +47,25 @@ func Arrange(app *cli.App, args []string) ([]string, error) {
 	if l.Due != nil {
 		return nil, exit.Usagef("%s needs a value; see %s --help", Dashed(l.Due.Names()[0]), l.name())
 	}
-	sorted := slices.Concat(args[:1], l.global, l.path, l.local)
+	return l, nil
+}
+
+// Run runs the command, or shows its help.
+func (l *Line) Run(ctx context.Context) error {
+	if l.help {
+		return l.showHelp()
+	}
+	return l.root.Run(ctx, l.Sorted())
+}
+
+// Sorted has the words in the order that urfave/cli understands: the program, global flags, the command, its flags,
+// "--", its arguments. What stands after a "--" of the user's own is never a flag.
+func (l *Line) Sorted() []string {
+	sorted := slices.Concat([]string{l.root.Name}, l.global, l.path, l.local)
 	if len(l.arguments) > 0 {
 		sorted = append(append(sorted, "--"), l.arguments...)
 	}
-	return sorted, nil
+	return sorted
 }
 
 // Take takes the next word. After an error, which is about this word alone, it may go on with others.
@@ -72,10 +93,7 @@ func (l *Line) word(word string) error {
 	if hasLogin(word) {
 		return misplacedURL()
 	}
-	commands := l.App.Commands
-	if l.Command != nil {
-		commands = l.Command.Subcommands
-	}
+	commands := l.Command.Commands
 	if len(commands) == 0 {
 		l.arguments = append(l.arguments, word)
 		return nil
@@ -100,8 +118,12 @@ func (l *Line) flag(word string) error {
 	if flag == nil {
 		return l.unknownFlag(name)
 	}
-	if _, err := strconv.ParseBool(value); hasValue && !flag.TakesValue() && err != nil {
+	on, err := strconv.ParseBool(value)
+	if hasValue && !flag.TakesValue() && err != nil {
 		return exit.Usagef("%s is %q: must be true or false, or stand alone", Dashed(name), value)
+	}
+	if slices.Contains(flag.Names(), HelpName) {
+		l.help = on || !hasValue
 	}
 	*list = append(*list, word)
 	if flag.TakesValue() && !hasValue {
@@ -110,37 +132,27 @@ func (l *Line) flag(word string) error {
 	return nil
 }
 
-// find finds a flag of the command, or a global one, and the list it goes to. Help is about the command that is
-// named, wherever it is asked for.
-func (l *Line) find(name string) (cli.DocGenerationFlag, *[]string) {
-	if l.Command != nil {
-		if flag := flagNamed(l.Command.Flags, name); flag != nil {
-			return flag, &l.local
-		}
-	}
-	flag := flagNamed(l.App.Flags, name)
-	if flag != nil && slices.Contains(flag.Names(), HelpName) {
+// find finds a flag of the command, or a global one, and the list it goes to.
+func (l *Line) find(name string) (Flag, *[]string) {
+	if flag := flagNamed(l.Command.Flags, name); flag != nil && l.Command != l.root {
 		return flag, &l.local
 	}
-	return flag, &l.global
+	return flagNamed(l.root.Flags, name), &l.global
 }
 
 func (l *Line) unknownFlag(name string) error {
-	if l.Command == nil && slices.ContainsFunc(l.App.Commands, func(c *cli.Command) bool {
-		return flagNamed(c.Flags, name) != nil
-	}) {
-		return exit.Usagef("%s is a flag of a command: it stands after the command's name", Dashed(name))
-	}
-	flags := l.App.Flags
-	if l.Command != nil {
+	flags := l.root.Flags
+	if l.Command != l.root {
 		flags = slices.Concat(flags, l.Command.Flags)
+	} else if slices.ContainsFunc(l.root.Commands, func(c *cli.Command) bool { return flagNamed(c.Flags, name) != nil }) {
+		return exit.Usagef("%s is a flag of a command: it stands after the command's name", Dashed(name))
 	}
 	return unknown(l.name(), "flag", name, flags, Dashed)
 }
 
 // name is the command as the user would type it.
 func (l *Line) name() string {
-	return strings.Join(append([]string{l.App.Name}, l.path...), " ")
+	return strings.Join(append([]string{l.root.Name}, l.path...), " ")
 }
 
 // hasLogin reports whether a word looks like a URL with a password in it: where it does not stand behind
@@ -164,11 +176,11 @@ func unknown[T named](parent, kind, word string, known []T, quote func(string) s
 	return exit.Usagef("%s has no %s %s; see %s --help", parent, kind, quote(word), parent)
 }
 
-// flagNamed is the flag of a name, or nil. All that urfave/cli has tell what they take.
-func flagNamed(flags []cli.Flag, name string) cli.DocGenerationFlag {
+// flagNamed is the flag of a name, or nil.
+func flagNamed(flags []cli.Flag, name string) Flag {
 	for _, flag := range flags {
-		if documented, ok := flag.(cli.DocGenerationFlag); ok && slices.Contains(flag.Names(), name) {
-			return documented
+		if slices.Contains(flag.Names(), name) {
+			return flag.(Flag)
 		}
 	}
 	return nil

@@ -1,11 +1,15 @@
 package base
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/term"
@@ -14,19 +18,9 @@ import (
 // HelpName is the word for help, as a flag and as a command.
 const HelpName = "help"
 
-// The templates of the help: in the shape of urfave/cli's own, with no value taken from the environment.
+// aboutAll stands at the end of the help of hilo, and aboutOne of that of a command.
 const (
-	AppHelp = `{{.Name}} - {{.Usage}}
-
-Usage:
-   {{.UsageText}}
-
-Commands:{{range .VisibleCommands}}
-   {{.Name}}{{"\t"}}{{.Usage}}{{end}}
-
-Global flags, which stand anywhere:{{range .VisibleFlags}}
-   {{.}}{{end}}
-
+	aboutAll = `
 Servers, as --redis URL, or several as --redis NAME=URL each (in $HILO_REDIS_URL
 with white space between them):
    redis://[USER:PASSWORD@]HOST:PORT/DATABASE   one server; rediss:// with TLS
@@ -51,27 +45,8 @@ Exit codes: 0 done, 1 failed or interrupted, 2 a mistake in the command line,
 
 hilo demo needs nothing. hilo COMMAND --help tells more, with examples.
 `
-	commandHelp = `{{.HelpName}} - {{.Usage}}
-
-Usage:
-   {{.UsageText}}
-
-{{.Description}}{{if .VisibleCommands}}
-
-Commands:{{range .VisibleCommands}}
-   {{.Name}}{{"\t"}}{{.Usage}}{{end}}{{end}}
-
-Flags:{{range .VisibleFlags}}
-   {{.}}{{end}}
-
-The global flags (hilo --help) may stand here too.
-`
+	aboutOne = "\nThe global flags (hilo --help) may stand here too.\n"
 )
-
-// HelpFlag stands in every command: urfave/cli finds it by its name.
-func HelpFlag() cli.Flag {
-	return &cli.BoolFlag{Name: HelpName, Aliases: []string{"h"}, Usage: "show this help", DisableDefaultText: true}
-}
 
 // Describe makes the description of a command: what it does, examples, and the exit codes other than 0 and 2.
 func Describe(text string, examples []string, exits ...string) string {
@@ -83,52 +58,69 @@ func Describe(text string, examples []string, exits ...string) string {
 		"\n\nExit codes:" + line + strings.Join(exits, line)
 }
 
-// Complete completes what all commands have in common.
-func Complete(c *cli.Command) *cli.Command {
-	c.Flags = append(c.Flags, HelpFlag())
-	c.HideHelp = true
-	c.HideHelpCommand = true
-	c.CustomHelpTemplate = commandHelp
-	c.OnUsageError = OnUsageError
-	return c
+// Complete adds what all commands have in common.
+func Complete(c *cli.Command) error {
+	c.Flags = append(c.Flags, &cli.BoolFlag{Name: HelpName, Aliases: []string{"h"}, Usage: "show this help", HideDefault: true})
+	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { // in words that no Line has read
+		return exit.Usagef("%s; see %s --help", err, c.FullName())
+	}
+	return nil
 }
 
 // HelpCommand is "hilo help next" for "hilo next --help"; path leads to the command that it stands in.
 func HelpCommand(path ...string) *cli.Command {
-	return Complete(&cli.Command{
+	return &cli.Command{
 		Name:        HelpName,
 		Usage:       "show the help of a command",
 		UsageText:   strings.Join(append(append([]string{"hilo"}, path...), "help [COMMAND]"), " "),
 		Description: Describe("Shows what a command does, its flags, examples and exit codes.", []string{"hilo help next"}),
-		Action: func(c *cli.Context) error {
-			words := append([]string{c.App.Name}, path...)
-			for _, word := range c.Args().Slice() {
-				if strings.HasPrefix(word, "-") {
+		Action: func(_ context.Context, c *cli.Command) error {
+			about := NewLine(c.Root())
+			for _, word := range append(path, c.Args().Slice()...) {
+				if strings.HasPrefix(word, "-") || len(about.Command.Commands) == 0 {
 					return exit.Usagef("there is no help about %q: name a command", word)
 				}
-				words = append(words, word)
+				if err := about.Take(word); err != nil {
+					return err
+				}
 			}
-			args, err := Arrange(c.App, append(words, "--help"))
-			if err != nil {
-				return err
-			}
-			return c.App.RunContext(c.Context, args)
+			return about.showHelp()
 		},
-	})
+	}
 }
 
 // ShowGroup is the action of a command that has commands: alone it shows its help.
-func ShowGroup(c *cli.Context) error {
+func ShowGroup(_ context.Context, c *cli.Command) error {
 	if c.Args().Present() {
-		return unknown(c.Command.HelpName, "command", c.Args().First(), c.Command.Subcommands, strconv.Quote)
+		return unknown(c.FullName(), "command", c.Args().First(), c.Commands, strconv.Quote)
 	}
-	if c.Command.HelpName == c.App.HelpName {
-		return cli.ShowAppHelp(c)
-	}
-	return cli.ShowSubcommandHelp(c)
+	return (&Line{Command: c, root: c.Root(), path: c.Path()[1:]}).showHelp()
 }
 
-// OnUsageError is about what the flag package found in a command line that Arrange has not seen.
-func OnUsageError(c *cli.Context, err error, _ bool) error {
-	return exit.Usagef("%s; see %s --help", err, c.Command.HelpName)
+// showHelp shows the help of the command. The library would do so by text/template, which calls methods by their names: as
+// long as it is in a binary, so are all methods of all packages. A build tag leaves it out.
+func (l *Line) showHelp() error {
+	var text strings.Builder // written at once: a reader such as head, which is gone after the first lines, is no error
+	t := tabwriter.NewWriter(&text, 1, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "%s - %s\n\nUsage:\n   %s\n", l.name(), l.Command.Usage, l.Command.UsageText)
+	flags, about := "Flags", aboutOne
+	if l.Command == l.root {
+		flags, about = "Global flags, which stand anywhere", aboutAll
+	} else {
+		fmt.Fprintf(t, "\n%s\n", l.Command.Description)
+	}
+	for i, c := range l.Command.Commands {
+		if i == 0 {
+			fmt.Fprintf(t, "\nCommands:\n")
+		}
+		fmt.Fprintf(t, "   %s\t%s\n", c.Name, c.Usage)
+	}
+	fmt.Fprintf(t, "\n%s:\n", flags)
+	for _, flag := range l.Command.VisibleFlags() {
+		fmt.Fprintf(t, "   %s\n", flag)
+	}
+	fmt.Fprint(t, about)
+	_ = t.Flush()
+	_, err := io.WriteString(l.root.Writer, text.String())
+	return exit.Written(err)
 }

@@ -3,6 +3,7 @@ package base
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
@@ -24,20 +25,20 @@ type Runner interface {
 
 // Action reads a command line and, where nothing is wrong with it, runs what read makes of it.
 func Action(env Env, read func(r *Reader) Runner) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		r := &Reader{Context: c, Env: env}
+	return func(ctx context.Context, c *cli.Command) error {
+		r := &Reader{Command: c, Env: env}
 		command := read(r)
 		if r.Err != nil {
 			return r.Err
 		}
-		return command.Run(c.Context)
+		return command.Run(ctx)
 	}
 }
 
 // Reader reads a command line: each call a flag, an argument, or what the global flags say. Err is the first mistake;
 // what is read after it is zero, so that nobody has to look before the end.
 type Reader struct {
-	*cli.Context
+	*cli.Command
 	Env Env
 	Err error
 	// Own is what the environment variables of the command's own flags begin with, as worker does in HILO_WORKER_COUNT; "":
@@ -56,7 +57,7 @@ func (r *Reader) Fail(err error) {
 func (r *Reader) Failf(format string, values ...any) { r.Fail(exit.Usagef(format, values...)) }
 
 // Help is what an error says last: where to read on.
-func (r *Reader) Help() string { return "see " + r.Command.HelpName + " --help" }
+func (r *Reader) Help() string { return "see " + r.FullName() + " --help" }
 
 // Text is the value of a flag, or of its environment variable where it is not given, and which of them it is, as an error
 // would name it.
@@ -65,7 +66,7 @@ func (r *Reader) Text(flag string) (value, source string) {
 	if value, ok := r.Env.Lookup(variable); ok && value != "" && !r.IsSet(flag) {
 		return value, variable
 	}
-	return r.String(flag), Dashed(flag)
+	return fmt.Sprint(r.Value(flag)), Dashed(flag)
 }
 
 // Variable is the environment variable of a flag or, of collections, an argument; "": it has none.
@@ -172,9 +173,9 @@ func (r *Reader) Arguments(names ...string) []string {
 		if len(names) == 1 {
 			counted = "one argument"
 		}
-		r.Failf("%s takes %s: %q is one too many; %s", r.Command.HelpName, counted, given[len(names)], r.Help())
+		r.Failf("%s takes %s: %q is one too many; %s", r.FullName(), counted, given[len(names)], r.Help())
 	case len(given) < len(names):
-		r.Failf("%s needs a %s: %s", r.Command.HelpName, names[len(given)], r.Command.UsageText)
+		r.Failf("%s needs a %s: %s", r.FullName(), names[len(given)], r.UsageText)
 	default:
 		return given
 	}
@@ -190,7 +191,7 @@ func (r *Reader) NamedCollections(separator string) []string {
 		names, source = strings.Fields(text), "see to "+variable
 	}
 	if len(names) > MostCollections {
-		r.Failf("%s takes at most %d collections, and %d are named", r.Command.HelpName, MostCollections, len(names))
+		r.Failf("%s takes at most %d collections, and %d are named", r.FullName(), MostCollections, len(names))
 	}
 	for i, name := range names {
 		r.Valid(name, separator, source)

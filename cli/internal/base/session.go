@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -111,7 +111,7 @@ func (r *Reader) Session() *Session {
 // happen there would be worse.
 func (r *Reader) Serverless() *Session {
 	if r.IsSet(FlagRedis) {
-		r.Failf("%s works on no server of yours: leave out --redis", r.Command.HelpName)
+		r.Failf("%s works on no server of yours: leave out --redis", r.FullName())
 	}
 	return r.Session()
 }
@@ -120,7 +120,7 @@ func (r *Reader) Serverless() *Session {
 func (r *Reader) Target() target.Target {
 	targets := r.Targets()
 	if len(targets) > 1 {
-		r.Failf("%s works on one server and %d are named: name one with --redis URL", r.Command.HelpName, len(targets))
+		r.Failf("%s works on one server and %d are named: name one with --redis URL", r.FullName(), len(targets))
 	}
 	if r.Err != nil {
 		return target.Target{}

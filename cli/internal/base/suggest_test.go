@@ -3,7 +3,7 @@ package base
 import (
 	"testing"
 
-	"github.com/urfave/cli/v2"
+	"github.com/urfave/cli/v3"
 )
 
 func TestNearest(t *testing.T) {

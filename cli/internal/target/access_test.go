@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -103,27 +102,14 @@ func TestAServerCanAskForACertificate(t *testing.T) {
 func TestAServerThatHangsUpMayWantACertificate(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	config := &tls.Config{Certificates: []tls.Certificate{a.issue("127.0.0.1")}}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_ = tls.Server(conn, config).Handshake()
-			_ = conn.(*net.TCPConn).SetLinger(0) // Close resets it
-			_ = conn.Close()
-		}
+	addr := redistest.Listen(t, func(client net.Conn) {
+		_ = tls.Server(client, config).Handshake()
+		_ = client.(*net.TCPConn).SetLinger(0) // Close resets it
+		_ = client.Close()
 	})
-	r := clitest.Hilo(t, "list", "--redis", "rediss://"+listener.Addr().String(), "--tls-ca", a.file)
+	r := clitest.Hilo(t, "list", "--redis", "rediss://"+addr, "--tls-ca", a.file)
 	clitest.MustFail(t, exit.Unavailable, r, "refuses the connection", "--tls-cert FILE")
-	_ = listener.Close()
-	serving.Wait()
 }
 
 func TestThePasswordOfAFile(t *testing.T) {

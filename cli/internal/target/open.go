@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -128,6 +129,20 @@ func Cause(err error, timeout time.Duration) string {
 		return reason
 	}
 	return exit.Plain(err)
+}
+
+// Brief is why a server does not answer, in few words.
+func Brief(err error, timeout time.Duration) string {
+	if answer := redis.Error(nil); errors.As(err, &answer) {
+		return strings.TrimSuffix(answer.Error(), ".")
+	}
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		return number.Error()
+	}
+	if errors.Is(err, context.DeadlineExceeded) || os.IsTimeout(err) {
+		return fmt.Sprintf("no answer within %s", timeout)
+	}
+	return Cause(err, timeout)
 }
 
 // ReplicaOptions are those of the target, at another address. The login of a server is that of its replicas.
