@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hilo-id/hilo/scripts"
@@ -101,8 +102,19 @@ func (c *Collection) prepare(ctx context.Context, callOff context.CancelFunc, s 
 			LeastGap:      known.LeastGap(now),
 			RequireSeeded: a.opts.RequireSeeded,
 			RequirePrefix: a.opts.RequirePrefix || len(a.servers) > 1,
+			Follows:       c.newest(s),
 		},
 	}, nil
+}
+
+// newest is the newest range in hand from a server, with mu held.
+func (c *Collection) newest(of *server) scripts.Held {
+	for _, s := range slices.Backward(c.spans()) {
+		if s.from.server == of {
+			return scripts.Held{Token: s.token, Low: s.low()}
+		}
+	}
+	return scripts.Held{}
 }
 
 // settle takes in what a server answered, with the counter's asking still held, so that the next request knows of it.
@@ -172,8 +184,7 @@ func newSpan(c *Collection, from *source, token string, got scripts.Range) *span
 		from:  from,
 		token: token,
 		epoch: got.Epoch,
-		order: got.Ranges,
-		after: got.Before,
+		run:   got.From,
 	}
 	if from.NodeTag != "" {
 		made.tail = "-" + from.NodeTag

@@ -162,8 +162,8 @@ func TestCloseReturnsConsecutiveRangesAsOne(t *testing.T) {
 
 func TestSealMergesWhatIsConsecutive(t *testing.T) {
 	t.Parallel()
-	s := func(low, high, used, epoch int64) *span {
-		s := &span{base: low - 1, size: high - low + 1, token: fmt.Sprint(low), epoch: epoch, after: "somebody's"}
+	s := func(low, high, used int64) *span {
+		s := &span{base: low - 1, size: high - low + 1, token: fmt.Sprint(low), run: low}
 		s.taken.Store(used)
 		return s
 	}
@@ -172,30 +172,28 @@ func TestSealMergesWhatIsConsecutive(t *testing.T) {
 		spans     []*span
 		end, last int64
 		token     string
-		between   string
+		apart     bool // each is a run of its own
 	}{
-		{"one, partly used", []*span{s(1, 32, 5, 0)}, 32, 5, "1", ""},
-		{"one, untouched", []*span{s(33, 64, 0, 0)}, 64, 32, "33", ""},
-		{"three in a row", []*span{s(1, 32, 5, 0), s(33, 64, 0, 0), s(65, 128, 0, 0)}, 128, 5, "65", ""},
-		{"the oldest used up", []*span{s(1, 32, 40, 0), s(33, 64, 0, 0)}, 64, 32, "33", ""},
-		{"the middle carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0), s(65, 128, 0, 0)}, 128, 34, "65", ""},
-		{"the newest carved", []*span{s(1, 32, 5, 0), s(33, 64, 2, 0)}, 64, 34, "33", ""},
-		{"not consecutive", []*span{s(1, 32, 5, 0), s(65, 96, 0, 0)}, 96, 64, "65", ""},
-		{"a gap before two in a row", []*span{s(1, 4, 1, 0), s(5, 8, 0, 0), s(13, 16, 0, 0)}, 16, 12, "13", ""},
-		{"a gap between two in a row and one", []*span{s(1, 4, 1, 0), s(9, 12, 0, 0), s(13, 16, 0, 0)}, 16, 8, "13", ""},
-		{"a gap in the middle", []*span{s(1, 4, 0, 0), s(5, 8, 0, 0), s(13, 16, 0, 0), s(17, 20, 0, 0)}, 20, 12, "17", ""},
-		{"a seed in between", []*span{s(1, 32, 5, 0), s(33, 64, 0, 0)}, 64, 32, "33", "a seed"},
-		{"raised by hand in between, which leaves the lease", []*span{s(1, 32, 5, 0), s(65, 96, 0, 0)}, 96, 64, "65", "a hand"},
-		{"a jump in between", []*span{s(1, 32, 5, 0), s(33, 64, 0, 1)}, 64, 32, "33", ""},
+		{"one, partly used", []*span{s(1, 32, 5)}, 32, 5, "1", false},
+		{"one, untouched", []*span{s(33, 64, 0)}, 64, 32, "33", false},
+		{"three in a row", []*span{s(1, 32, 5), s(33, 64, 0), s(65, 128, 0)}, 128, 5, "65", false},
+		{"the oldest used up", []*span{s(1, 32, 40), s(33, 64, 0)}, 64, 32, "33", false},
+		{"the middle carved", []*span{s(1, 32, 5), s(33, 64, 2), s(65, 128, 0)}, 128, 34, "65", false},
+		{"the newest carved", []*span{s(1, 32, 5), s(33, 64, 2)}, 64, 34, "33", false},
+		{"not consecutive", []*span{s(1, 32, 5), s(65, 96, 0)}, 96, 64, "65", false},
+		{"a gap before two in a row", []*span{s(1, 4, 1), s(5, 8, 0), s(13, 16, 0)}, 16, 12, "13", false},
+		{"a gap between two in a row and one", []*span{s(1, 4, 1), s(9, 12, 0), s(13, 16, 0)}, 16, 8, "13", false},
+		{"a gap in the middle", []*span{s(1, 4, 0), s(5, 8, 0), s(13, 16, 0), s(17, 20, 0)}, 20, 12, "17", false},
+		{"another run", []*span{s(1, 32, 5), s(33, 64, 0)}, 64, 32, "33", true},
+		{"one of the run no longer in hand", []*span{s(1, 32, 5), s(65, 96, 0)}, 96, 64, "65", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			a := withFake(t, &fakeServer{}, Options{})
-			for i, s := range test.spans {
-				consecutive := i > 0 && test.spans[i-1].high()+1 == s.low()
-				if consecutive && test.between != "a seed" || i > 0 && test.between == "a hand" {
-					s.after = test.spans[i-1].token
+			for _, s := range test.spans {
+				if !test.apart {
+					s.run = test.spans[0].low()
 				}
 				s.from = &source{server: a.servers[0]}
 			}

@@ -18,12 +18,13 @@ type span struct {
 	taken atomic.Int64
 
 	// These are seldom used, and keep what follows them off the cursor's cache line, which every caller writes to: tail
-	// is "-" and the node tag, or nothing; token the lease; order how many ranges of the counter were given with it.
+	// is "-" and the node tag, or nothing; token the lease; run where the ranges begin that were taken one right after another
+	// up to this one.
 	tail  string
 	from  *source
 	token string
 	epoch int64
-	order int64
+	run   int64
 
 	// mark is the index whose taker looks whether to fetch ahead, at most size+1.
 	mark atomic.Int64
@@ -32,8 +33,6 @@ type span struct {
 	base int64
 	// head is collection, separator and server prefix.
 	head string
-	// after is the lease that this one followed, "" where something came in between.
-	after string
 }
 
 // none is an empty range, in place of a nil one: every index is past its end. It spares the hot path a comparison, and

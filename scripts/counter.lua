@@ -80,7 +80,7 @@ if issued_before ~= '0' then seconds = seconds + 60 end
 -- The guard. Replication and persistence can lose the newest writes, so a counter can go back. The floor
 -- and the epoch show it to a client that lived through it, another replication id to everybody: the server
 -- was restarted or promoted since it gave the last numbers.
-if ARGV[11] and above(own_value, ARGV[11]) then floor = '0' end
+if own == 'Lowered' and above(own_value, ARGV[11]) then floor = '0' end
 local base, evidence, jump = max, '', '0'
 if above(floor, max) then
   evidence = missing and 'missing' or 'floor'

@@ -219,10 +219,12 @@ func FuzzStateWrittenByHand(f *testing.F) {
 		field := scripts.FieldMax
 		args := []string{"token", "32", "9223372036854775807", floor, "0", "0", "0", "orders", "0", "0", "0", "0", "0"}
 		switch v.Name {
+		case "next":
+			args[10], args[11] = lease, low
 		case "identity":
 			field = scripts.FieldValue
 		case "return":
-			args = []string{lease, value, low, epoch, ranges}
+			args = []string{lease, value, low, epoch}
 		case "seed":
 			args = []string{field, floor, "orders", strconv.FormatUint(uint64(present>>12&1), 10), value, ranges, lowered}
 		case "import":
@@ -231,7 +233,7 @@ func FuzzStateWrittenByHand(f *testing.F) {
 		state := map[string]string{}
 		for i, pair := range [][2]string{
 			{field, value}, {"Low", low}, {"Lease", lease}, {"Ranges", ranges}, {"Epoch", epoch}, {"Origin", origin}, {"Minute", minute},
-			{"Issued", issued}, {"IssuedBefore", before}, {"Lowered", lowered}, {"Name", name}, {"Bare", bare},
+			{"Issued", issued}, {"IssuedBefore", before}, {"Lowered", lowered}, {"Name", name}, {"Bare", bare}, {"From", bare},
 		} {
 			if present>>i&1 == 1 {
 				state[pair[0]] = pair[1]

@@ -50,11 +50,9 @@ func Identity(ctx context.Context, client redis.Scripter, keys Keys, r IdentityR
 	got, lowered, err := taken(identity.Run(ctx, client, []string{keys.Counter, keys.Server, keys.Other},
 		r.Token, count, r.Limit, r.Floor, r.Epoch, r.GuardGap, r.LeastGap, r.Name, flag(r.RequireSeeded), flag(r.RequirePrefix),
 		r.Lowered, r.Raise, flag(r.Anywhere)), r.Token)
+	got.Lowered = lowered
 	if err != nil {
 		return got, err
-	}
-	if err := numbers([]string{lowered}, &got.Lowered); err != nil {
-		return Range{}, err
 	}
 	switch {
 	case r.Raise > 0 && (got.Low == 0 || got.Low == r.Raise && got.High == r.Raise):

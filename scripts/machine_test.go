@@ -143,6 +143,9 @@ func (m *machine) sendAgain(rt *rapid.T) {
 // send sends a request of w, whose reply may be lost, and gives w what came.
 func (m *machine) send(rt *rapid.T, w *worker, r scripts.NextRequest) {
 	r.Floor = m.greatest(w)
+	if n := len(w.held); n > 0 {
+		r.Follows = scripts.Held{Token: w.held[n-1].token, Low: w.held[n-1].Low}
+	}
 	got, err := m.run(rt, r)
 	if err != nil {
 		w.pending = nil // an answer
@@ -198,13 +201,11 @@ func (m *machine) giveBack(rt *rapid.T) {
 	}
 	newest := w.held[len(w.held)-1]
 	r := back(newest.Range, newest.token, newest.used)
-	newer := newest
 	for _, h := range slices.Backward(w.held[:len(w.held)-1]) {
-		if newer.Before != h.token || r.Last != h.High || h.Epoch != r.Epoch {
+		if newest.From > h.Low || r.Last != h.High {
 			break
 		}
 		r.Last = h.used
-		newer = h
 	}
 	w.held, w.pending = nil, nil
 	m.returns = append(m.returns, r)

@@ -59,21 +59,50 @@ func TestNextResentToARestartedServerGetsAnotherRange(t *testing.T) {
 	})
 }
 
-func TestNextTellsWhichRangeItFollows(t *testing.T) {
+// A run is what one client took one right after another.
+func TestNextTellsWhereTheRunBegins(t *testing.T) {
 	t.Parallel()
+	one, two, three := scripts.Held{Token: "one", Low: 1}, scripts.Held{Token: "two", Low: 33}, scripts.Held{Token: "three", Low: 65}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
+		next := func(token string, floor int64, follows scripts.Held) scripts.Range {
+			r := request(token)
+			r.Floor, r.Follows = floor, follows
+			return mustNext(t, client, r)
+		}
 		for i, step := range []struct {
-			token, before string
-			ranges        int64
-		}{{"one", "", 1}, {"two", "one", 2}, {"two", "", 2}, {"three", "two", 3}} {
-			if got := mustNext(t, client, request(step.token)); got.Before != step.before || got.Ranges != step.ranges {
-				t.Errorf("%d: follows %q as number %d, want %q, %d", i, got.Before, got.Ranges, step.before, step.ranges)
+			token   string
+			floor   int64
+			follows scripts.Held
+			from    int64
+		}{
+			{"one", 0, scripts.Held{}, 1},
+			{"two", 32, one, 1},
+			{"two", 32, one, 1}, // sent again
+			{"three", 64, two, 1},
+			{"of another", 0, scripts.Held{}, 97},
+			{"of a third", 0, scripts.Held{}, 129},
+			{"four", 96, three, 161},
+		} {
+			if got := next(step.token, step.floor, step.follows); got.From != step.from {
+				t.Errorf("step %d: %d..%d from %d, want %d", i, got.Low, got.High, got.From, step.from)
 			}
 		}
-		mustSeed(t, client, scripts.SeedRequest{})
-		if got := mustNext(t, client, request("four")); got.Before != "" {
-			t.Errorf("after a seed it follows %q", got.Before)
+		for what, between := range map[string]func(){
+			"a seed":                func() { mustSeed(t, client, scripts.SeedRequest{}) },
+			"a return":              func() { wantReturned(t, client, back(scripts.Range{High: 32}, "one", 32), true) },
+			"Max raised by hand":    func() { set(t, client, "Max", 40) },
+			"another first number":  func() { set(t, client, "Low", 5) },
+			"a restart":             func() { set(t, client, "Origin", "another") },
+			"From edited":           func() { set(t, client, "From", "x") },
+			"From beyond the range": func() { set(t, client, "From", 100) },
+		} {
+			client.Del(t.Context(), keys.Counter)
+			next("one", 0, scripts.Held{})
+			between()
+			if got := next("two", 32, one); got.From != got.Low {
+				t.Errorf("after %s: %d..%d from %d", what, got.Low, got.High, got.From)
+			}
 		}
 	})
 }

@@ -45,7 +45,7 @@ func TestReturnGivesTheKnownAnswers(t *testing.T) {
 
 // back returns what is left of a range after last.
 func back(got scripts.Range, token string, last int64) scripts.ReturnRequest {
-	return scripts.ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch, Ranges: got.Ranges}
+	return scripts.ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch}
 }
 
 func wantReturned(t *testing.T, client *redis.Client, r scripts.ReturnRequest, want bool) {
@@ -130,14 +130,74 @@ func TestReturnIsNotFooledByALateCopyOfItsOwnRequest(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		mustNext(t, client, request("a1"))
-		second := mustNext(t, client, request("a2"))
+		a2 := request("a2")
+		a2.Floor, a2.Follows = 32, scripts.Held{Token: "a1", Low: 1}
+		second := mustNext(t, client, a2)
 		wantReturned(t, client, back(second, "a2", 5), true) // 33..64, and 6..32 of a1
 		r := request("b")
 		r.Capacity = 27
 		wantRange(t, mustNext(t, client, r), 6, 32) // b holds these
-		wantRange(t, mustNext(t, client, request("a2")), 33, 64)
+		wantRange(t, mustNext(t, client, a2), 33, 64)
 		wantReturned(t, client, back(second, "a2", 5), false)
+		wantReturned(t, client, back(second, "a2", 32), true) // these nobody has
 	})
+}
+
+// A counter that was lost and seeded begins anew, its count of ranges too, so that late copies of the requests of a
+// client take ranges that end and count as those did. Below them stands what others have, or a seed or an edit.
+func TestReturnIsNotFooledByLateCopiesWhereTheCounterWasLost(t *testing.T) {
+	t.Parallel()
+	const capacity = 5
+	tests := []struct {
+		name string
+		from int64 // what stands at first
+		last int64 // used of two ranges in a row
+		anew func(t *testing.T, client *redis.Client, first, second scripts.NextRequest)
+	}{
+		{"another client's", 0, 4, func(t *testing.T, client *redis.Client, _, second scripts.NextRequest) {
+			mustSeed(t, client, scripts.SeedRequest{Value: 3})
+			r := request("b")
+			r.Capacity = 2
+			wantRange(t, mustNext(t, client, r), 4, 5) // b holds these
+			wantRange(t, mustNext(t, client, second), 6, 10)
+		}},
+		{"another client's in the same place", 0, 4, func(t *testing.T, client *redis.Client, _, second scripts.NextRequest) {
+			r := request("b")
+			r.Capacity = capacity
+			wantRange(t, mustNext(t, client, r), 1, 5) // b holds these
+			wantRange(t, mustNext(t, client, second), 6, 10)
+		}},
+		{"a seed", 0, 0, func(t *testing.T, client *redis.Client, first, second scripts.NextRequest) {
+			mustSeed(t, client, scripts.SeedRequest{Value: 1})
+			first.Limit = 5 // which cut nothing the first time
+			wantRange(t, mustNext(t, client, first), 2, 5)
+			wantRange(t, mustNext(t, client, second), 6, 10)
+		}},
+		{"an edit", 5, 5, func(t *testing.T, client *redis.Client, first, second scripts.NextRequest) {
+			wantRange(t, mustNext(t, client, first), 1, 5)
+			set(t, client, "Max", 10) // up to here are other people's
+			wantRange(t, mustNext(t, client, second), 11, 15)
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				mustSeed(t, client, scripts.SeedRequest{Value: test.from})
+				first, second := request("a1"), request("a2")
+				first.Capacity, second.Capacity = capacity, capacity
+				held := mustNext(t, client, first)
+				second.Floor, second.Follows = held.High, scripts.Held{Token: "a1", Low: held.Low}
+				all := back(mustNext(t, client, second), "a2", test.last)
+				wantReturned(t, client, all, true)
+
+				client.Del(t.Context(), keys.Counter)
+				test.anew(t, client, first, second)
+				wantReturned(t, client, all, false)
+			})
+		})
+	}
 }
 
 func TestReturnTakesNothingBackAfterAnythingHappened(t *testing.T) {

@@ -54,6 +54,6 @@ end
 local replication = replication_id()
 if not state[5] and replication ~= '' then set('Origin', replication) end
 if bare and field == 'Max' and above(stands, state[6] or '0') then set('Bare', stands) end
-redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
+redis.call('HDEL', key, 'Lease', 'Low', 'From') -- first, as the one that an ACL may lack
 redis.call(unpack(write))
 return {stands, stood, '1'}

@@ -272,7 +272,7 @@ func (m *model) deliver(w *world, c *peer, token string, got scripts.Range) (twi
 			c.below = m.spans.values[c.held[1]].high
 		}
 		c.held[1] = c.held[0]
-		c.held[0] = m.spans.id(span{token, got.Before, low, high, int32(got.Epoch), int32(got.Ranges)})
+		c.held[0] = m.spans.id(span{token, int32(got.From), low, high, int32(got.Epoch)})
 	}
 	c.pending, c.floor, c.epoch, c.lowered = none, high, max(c.epoch, int32(got.Epoch)), int32(got.Lowered)
 	taken, twice := m.sets.values[w.taken].with(low, high)
@@ -282,7 +282,7 @@ func (m *model) deliver(w *world, c *peer, token string, got scripts.Range) (twi
 
 // back is what a client returns that used some numbers of its newest range, and its
 // floor when they are taken back. Without any it returns of the range before too,
-// where nobody came in between, all but one.
+// where that is in the run, all but one.
 func (m *model) back(c *peer, used int8) (r scripts.ReturnRequest, floor int32) {
 	newest := m.spans.values[c.held[0]]
 	last, floor := newest.low-1+int32(used), newest.low-1+int32(used)
@@ -291,21 +291,26 @@ func (m *model) back(c *peer, used int8) (r scripts.ReturnRequest, floor int32) 
 		if c.held[1] != none {
 			older := m.spans.values[c.held[1]]
 			floor = older.high
-			if newest.before == older.token && older.high == last && older.epoch == newest.epoch {
+			if newest.from <= older.low && older.high == last {
 				last, floor = older.low, older.low
 			}
 		}
 	}
 	return scripts.ReturnRequest{
-		Counter: m.kind.keys.Counter, Token: newest.token, End: int64(newest.high), Last: int64(last), Epoch: int64(newest.epoch), Ranges: int64(newest.ranges),
+		Counter: m.kind.keys.Counter, Token: newest.token, End: int64(newest.high), Last: int64(last), Epoch: int64(newest.epoch),
 	}, floor
 }
 
-func request(c *peer, client int8) asked {
+func (m *model) request(c *peer, client int8) asked {
 	c.sent++
+	var newest scripts.Held
+	if c.held[0] != none {
+		held := m.spans.values[c.held[0]]
+		newest = scripts.Held{Token: held.token, Low: int64(held.low)}
+	}
 	return asked{scripts.NextRequest{
 		Token: fmt.Sprintf("request %d of client %d", c.sent, client), Name: "orders", Capacity: capacities[client], Limit: math.MaxInt64,
-		GuardGap: modelGap, Floor: int64(c.floor), Epoch: int64(c.epoch),
+		GuardGap: modelGap, Floor: int64(c.floor), Epoch: int64(c.epoch), Follows: newest,
 	}, c.lowered}
 }
 

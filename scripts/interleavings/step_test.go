@@ -61,7 +61,7 @@ func (m *model) take(w *world, s step) outcome {
 		var r asked
 		switch {
 		case s.verb == doNext:
-			r = request(c, s.client)
+			r = m.request(c, s.client)
 		case c.pending == none:
 			return outcome{}
 		default:

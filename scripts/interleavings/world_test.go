@@ -84,11 +84,11 @@ func (w *world) arrives(i int8) message {
 
 // counter is the part of a stored counter that decides. The tallies do not where
 // the gap is given, nor does the name.
-type counter struct{ max, low, lease, ranges, epoch, origin, bare, lowered string }
+type counter struct{ max, low, from, lease, ranges, epoch, origin, bare, lowered string }
 
 func (c counter) fields(k kind) map[string]string {
 	fields := map[string]string{
-		k.field: c.max, "Low": c.low, "Lease": c.lease, "Ranges": c.ranges, "Epoch": c.epoch, "Origin": c.origin, "Bare": c.bare, "Lowered": c.lowered,
+		k.field: c.max, "Low": c.low, "From": c.from, "Lease": c.lease, "Ranges": c.ranges, "Epoch": c.epoch, "Origin": c.origin, "Bare": c.bare, "Lowered": c.lowered,
 	}
 	for field, value := range fields {
 		if value == "" {
@@ -100,7 +100,7 @@ func (c counter) fields(k kind) map[string]string {
 
 func counterOf(k kind, fields map[string]string) counter {
 	return counter{
-		fields[k.field], fields["Low"], fields["Lease"], fields["Ranges"], fields["Epoch"], fields["Origin"], fields["Bare"], fields["Lowered"],
+		fields[k.field], fields["Low"], fields["From"], fields["Lease"], fields["Ranges"], fields["Epoch"], fields["Origin"], fields["Bare"], fields["Lowered"],
 	}
 }
 
@@ -114,8 +114,8 @@ func decimalOf(text string) int32 {
 
 // span is a range as its holder knows it.
 type span struct {
-	token, before            string
-	low, high, epoch, ranges int32
+	token                  string
+	from, low, high, epoch int32
 }
 
 // numbers is a set of numbers, written down in order.

@@ -90,7 +90,6 @@ class Range:
         self.prefix, self.tag = reply[4], reply[5]
         self.jump, self.evidence = number(reply[6]), reply[7]
         self.issued, self.seconds = number(reply[8]), number(reply[9])
-        self.ranges = number(reply[11])
         self.used = self.low - 1  # the last number that was handed out
 
 
@@ -138,9 +137,9 @@ class Client:
         for key, counter in counters:
             with counter.lock:
                 held, counter.range = counter.range, None
-                try:  # Duty 11: with the token, epoch and ranges of this very range; it may be sent twice
+                try:  # Duty 11: with the token and epoch of this very range; it may be sent twice
                     if held and held.used < held.high:
-                        self._call("return", [key], [held.token, held.high, held.used, held.epoch, held.ranges])
+                        self._call("return", [key], [held.token, held.high, held.used, held.epoch])
                 except Error as error:
                     failed = type(error)(f"{key}: {held.used + 1}..{held.high} not returned: {error}")
         if failed:
@@ -162,7 +161,7 @@ class Client:
         # Duty 1: where no reply came, in this call or the one before, the request is sent again as it was, token and all.
         request, counter.pending = counter.pending, None
         try:
-            got, _ = self._take("next", counter, keys, collection, request, [])
+            got, _ = self._take("next", counter, keys, collection, request, ["", 0])  # it holds no other range
         except Unavailable:
             counter.pending = request  # nobody knows whether it was run
             raise

@@ -153,6 +153,6 @@ if not state[6] and replication ~= '' then
   write[#write + 1] = 'Origin'
   write[#write + 1] = replication
 end
-redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
+redis.call('HDEL', key, 'Lease', 'Low', 'From') -- first, as the one that an ACL may lack
 redis.call(unpack(write))
 return {stands, state[1] or ''}

@@ -73,29 +73,29 @@ const firstHour = time.Hour
 
 // ask takes a range of so many numbers, in its turn. A request whose reply never
 // came is sent again as it was, so that no range is lost with a reply.
-func (h *Handler) ask(ctx context.Context, c *counter, name string, size, floor int64) (got scripts.Range, token string, err error) {
+func (h *Handler) ask(ctx context.Context, c *counter, name string, size, floor int64, follows scripts.Held) (got scripts.Range, held scripts.Held, err error) {
 	if c.token == "" || c.capacity != size {
 		c.token, c.capacity = rand.Text(), size
 	}
-	token = c.token
 	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
 	got, err = scripts.Next(ctx, h.scripter, c.keys, scripts.NextRequest{
-		Token: token, Name: name, Capacity: size, Limit: h.opts.Limit,
+		Token: c.token, Name: name, Capacity: size, Limit: h.opts.Limit,
 		Floor: max(floor, c.told.Floor), Epoch: c.told.Epoch, GuardGap: h.opts.GuardGap, LeastGap: c.told.LeastGap(time.Since(h.began)),
-		RequireSeeded: h.opts.RequireSeeded,
+		RequireSeeded: h.opts.RequireSeeded, Follows: follows,
 	})
 	h.learn(c, got)
+	held = scripts.Held{Token: c.token, Low: got.Low}
 	if err == nil || scripts.Answered(err) || got.High > 0 {
 		c.token = ""
 	}
-	return got, token, err
+	return got, held, err
 }
 
 // next takes a range that ends where no remembered one does, in its turn.
 func (h *Handler) next(ctx context.Context, db *database, c *counter, name string, size, floor int64) (scripts.Range, error) {
 	size += h.given.beyond(c, c.told.Floor+min(size, math.MaxInt64-c.told.Floor)) // if nobody else takes any
-	got, token, err := h.ask(ctx, c, name, size, floor)
+	got, newest, err := h.ask(ctx, c, name, size, floor, scripts.Held{})
 	if err != nil {
 		return scripts.Range{}, err
 	}
@@ -108,7 +108,7 @@ func (h *Handler) next(ctx context.Context, db *database, c *counter, name strin
 		if more == 0 {
 			break
 		}
-		further, newer, err := h.ask(ctx, c, name, more, floor)
+		further, newer, err := h.ask(ctx, c, name, more, floor, newest)
 		if errors.Is(err, scripts.ErrExhausted) {
 			return got, nil // it ends at the limit, and is not taken back
 		}
@@ -118,15 +118,14 @@ func (h *Handler) next(ctx context.Context, db *database, c *counter, name strin
 		if err := db.tagged(further.Tag); err != nil {
 			return scripts.Range{}, err
 		}
-		if further.Before == token && further.Low == got.High+1 && further.Epoch == got.Epoch &&
-			further.Prefix == got.Prefix && further.Tag == got.Tag {
+		if further.From <= got.Low && further.Low == got.High+1 && further.Prefix == got.Prefix && further.Tag == got.Tag {
 			further.Low = got.Low
 		}
-		got, token = further, newer
+		got, newest = further, newer
 	}
 	if h.given.beyond(c, got.High) == 0 {
 		h.given.add(c, got.High, given{
-			token: token, low: got.Low, epoch: got.Epoch, ranges: got.Ranges, at: time.Now(), kept: got.High <= c.others,
+			token: newest.Token, low: got.Low, epoch: got.Epoch, at: time.Now(), kept: got.High <= c.others,
 		})
 	}
 	return got, nil
@@ -142,7 +141,7 @@ func (h *Handler) giveBack(ctx context.Context, c *counter, end, last int64) err
 	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
 	_, err := scripts.Return(ctx, h.client, scripts.ReturnRequest{
-		Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch, Ranges: r.ranges,
+		Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch,
 	})
 	// Whether it was taken back or not, known or not, the client uses none of it any more.
 	if c.told.Floor == end {
