@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hilo-id/hilo/scripts"
@@ -102,19 +101,8 @@ func (c *Collection) prepare(ctx context.Context, callOff context.CancelFunc, s 
 			LeastGap:      known.LeastGap(now),
 			RequireSeeded: a.opts.RequireSeeded,
 			RequirePrefix: a.opts.RequirePrefix || len(a.servers) > 1,
-			Follows:       c.newest(s),
 		},
 	}, nil
-}
-
-// newest is the newest range in hand from a server, with mu held.
-func (c *Collection) newest(of *server) scripts.Held {
-	for _, s := range slices.Backward(c.spans()) {
-		if s.from.server == of {
-			return scripts.Held{Token: s.token, Low: s.low()}
-		}
-	}
-	return scripts.Held{}
 }
 
 // settle takes in what a server answered, with the counter's asking still held, so that the next request knows of it.
@@ -178,13 +166,14 @@ func (c *Collection) request(s *server, now time.Duration) {
 // newSpan makes a range of what a server gave.
 func newSpan(c *Collection, from *source, token string, got scripts.Range) *span {
 	made := &span{
-		size:  got.High - got.Low + 1,
-		base:  got.Low - 1,
-		head:  c.name + c.a.opts.Separator + from.ServerPrefix,
-		from:  from,
-		token: token,
-		epoch: got.Epoch,
-		run:   got.From,
+		size:    got.High - got.Low + 1,
+		base:    got.Low - 1,
+		head:    c.name + c.a.opts.Separator + from.ServerPrefix,
+		from:    from,
+		token:   token,
+		epoch:   got.Epoch,
+		written: got.Written,
+		before:  got.Before,
 	}
 	if from.NodeTag != "" {
 		made.tail = "-" + from.NodeTag

@@ -243,19 +243,18 @@ func (c *Collection) seal() []leftover {
 }
 
 // joined is what goes back to one server. Consecutive ranges go back as one, by the lease of the newest: from its end
-// down to the last number that was used. Ranges are consecutive within the run of the newest, so that nobody was given
-// any, nor a seed set, in between.
+// down to the last number that was used. Ranges are consecutive when the newer one begins where the older ends, and
+// nothing was written in between, so that nobody was given any, nor a seed set.
 func joined(spans []*span, used []int64, from *server) (request scripts.ReturnRequest, ok bool) {
 	var newer *span // the oldest one of the request, when all of it is unused
-	var run int64   // of the newest
 	for i, s := range slices.Backward(spans) {
 		switch {
 		case s.from.server != from:
 			continue
 		case !ok:
-			request = scripts.ReturnRequest{Token: s.token, Epoch: s.epoch, End: s.high()}
-			run, ok = s.run, true
-		case newer == nil || run > s.low() || newer.low() != s.high()+1:
+			request = scripts.ReturnRequest{Token: s.token, Epoch: s.epoch, Written: s.written, End: s.high()}
+			ok = true
+		case newer == nil || newer.before != s.written || newer.low() != s.high()+1:
 			return request, request.Last < request.End
 		}
 		request.Last = s.base + used[i]

@@ -163,7 +163,7 @@ func TestCloseReturnsConsecutiveRangesAsOne(t *testing.T) {
 func TestSealMergesWhatIsConsecutive(t *testing.T) {
 	t.Parallel()
 	s := func(low, high, used int64) *span {
-		s := &span{base: low - 1, size: high - low + 1, token: fmt.Sprint(low), run: low}
+		s := &span{base: low - 1, size: high - low + 1, token: fmt.Sprint(low), written: 1000 + low}
 		s.taken.Store(used)
 		return s
 	}
@@ -172,7 +172,7 @@ func TestSealMergesWhatIsConsecutive(t *testing.T) {
 		spans     []*span
 		end, last int64
 		token     string
-		apart     bool // each is a run of its own
+		between   bool // something was written
 	}{
 		{"one, partly used", []*span{s(1, 32, 5)}, 32, 5, "1", false},
 		{"one, untouched", []*span{s(33, 64, 0)}, 64, 32, "33", false},
@@ -184,16 +184,16 @@ func TestSealMergesWhatIsConsecutive(t *testing.T) {
 		{"a gap before two in a row", []*span{s(1, 4, 1), s(5, 8, 0), s(13, 16, 0)}, 16, 12, "13", false},
 		{"a gap between two in a row and one", []*span{s(1, 4, 1), s(9, 12, 0), s(13, 16, 0)}, 16, 8, "13", false},
 		{"a gap in the middle", []*span{s(1, 4, 0), s(5, 8, 0), s(13, 16, 0), s(17, 20, 0)}, 20, 12, "17", false},
-		{"another run", []*span{s(1, 32, 5), s(33, 64, 0)}, 64, 32, "33", true},
-		{"one of the run no longer in hand", []*span{s(1, 32, 5), s(65, 96, 0)}, 96, 64, "65", false},
+		{"a seed in between", []*span{s(1, 32, 5), s(33, 64, 0)}, 64, 32, "33", true},
+		{"raised by hand in between, which no time tells of", []*span{s(1, 32, 5), s(65, 96, 0)}, 96, 64, "65", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			a := withFake(t, &fakeServer{}, Options{})
-			for _, s := range test.spans {
-				if !test.apart {
-					s.run = test.spans[0].low()
+			for i, s := range test.spans {
+				if i > 0 && !test.between {
+					s.before = test.spans[i-1].written
 				}
 				s.from = &source{server: a.servers[0]}
 			}

@@ -18,13 +18,13 @@ type span struct {
 	taken atomic.Int64
 
 	// These are seldom used, and keep what follows them off the cursor's cache line, which every caller writes to: tail
-	// is "-" and the node tag, or nothing; token the lease; run where the ranges begin that were taken one right after another
-	// up to this one.
-	tail  string
-	from  *source
-	token string
-	epoch int64
-	run   int64
+	// is "-" and the node tag, or nothing; token the lease; written when it was
+	// taken.
+	tail    string
+	from    *source
+	token   string
+	epoch   int64
+	written int64
 
 	// mark is the index whose taker looks whether to fetch ahead, at most size+1.
 	mark atomic.Int64
@@ -33,6 +33,8 @@ type span struct {
 	base int64
 	// head is collection, separator and server prefix.
 	head string
+	// before is when the counter was last written before that.
+	before int64
 }
 
 // none is an empty range, in place of a nil one: every index is past its end. It spares the hot path a comparison, and

@@ -19,14 +19,14 @@ func TestArgumentsThatAreNoneAreRefused(t *testing.T) {
 		args []string
 		bad  map[int][]string // by place
 	}{
-		{"next", []string{"t", "32", "1000", "0", "0", "0", "0", "orders", "0", "0", "", "0"}, map[int][]string{
+		{"next", []string{"t", "32", "1000", "0", "0", "0", "0", "orders", "0", "0"}, map[int][]string{
 			0: other(""), 1: append(decimals, "0"), 2: decimals, 3: decimals, 4: decimals, 5: decimals, 6: decimals,
 		}},
 		{"identity", []string{"t", "1", "1000", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0"}, map[int][]string{
 			0: other(""), 1: append(decimals, "0"), 10: decimals, 11: decimals,
 		}},
-		{"return", []string{"t", "32", "0", "0"}, map[int][]string{0: other(""), 1: decimals, 2: decimals}},
-		{"seed", []string{"Max", "5", "orders", "0", "", "", ""}, map[int][]string{0: other("", "max", "Low"), 1: decimals}},
+		{"return", []string{"t", "32", "0", "0", "1"}, map[int][]string{0: other(""), 1: decimals, 2: decimals, 4: decimals}},
+		{"seed", []string{"Max", "5", "orders", "0", "", ""}, map[int][]string{0: other("", "max", "Low"), 1: decimals}},
 		{"import", []string{"Max", "5", "orders", "0", "0", "0"}, map[int][]string{
 			0: other("", "max", "Low"), 1: decimals, 3: decimals, 4: decimals, 5: decimals,
 		}},

@@ -17,7 +17,7 @@
 --
 -- Takes field, the one that counts, own, the one that only this kind of counter has, and smallest_gap.
 -- Leaves what the verb and give.lua use: token, wanted, limit, floor, max, own_value, ranges, epoch, lease,
--- bare_max, the tallies, and of the guard base, the number to go on from, evidence and jump.
+-- bare_max, before and written, when it was last written and is now, the tallies, and of the guard base, the number to go on from, evidence and jump.
 
 local token, wanted, limit, floor, seen, guard_gap, least_gap = unpack(ARGV, 1, 7)
 if not (decimal(wanted) and decimal(limit) and decimal(floor) and decimal(seen) and decimal(guard_gap) and
@@ -28,22 +28,22 @@ if bare and ARGV[10] == '1' then
   return refusal('NOPREFIX', server_key, 'has neither ServerPrefix nor NodeTag, and one is required')
 end
 
-local read, err = fields(key, field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Lease', 'Origin')
+local read, err = fields(key, field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin')
 if err then return err end
 local missing = not read[1]
-for i = 1, 8 do
+for i = 1, 9 do
   local value = read[i]
   if not value then
     read[i] = '0'
   elseif missing then
     return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were given out; seed it above all that was issued')
   elseif not decimal(value) then
-    local names = {field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare'}
+    local names = {field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written'}
     return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', value, DECIMAL)
   end
 end
-local max, own_value, ranges, epoch, minute, issued, issued_before, bare_max = unpack(read, 1, 8)
-local lease, origin, replication = read[9] or '', read[10] or '', replication_id()
+local max, own_value, ranges, epoch, minute, issued, issued_before, bare_max, before = unpack(read, 1, 9)
+local lease, origin, replication = read[10] or '', read[11] or '', replication_id()
 if missing and (lease ~= '' or origin ~= '') then
   return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were given out; seed it above all that was issued')
 end
@@ -59,7 +59,7 @@ end
 
 -- The tallies, brought to this minute of the server's clock. One that went back keeps both, so that the
 -- gap errs to the large side.
-local now = redis.call('TIME')[1]
+local written, now = write_time(before)
 local seconds = now - 60 * minute
 local another_minute = seconds < 0 or seconds >= 60
 if another_minute then
@@ -80,7 +80,7 @@ if issued_before ~= '0' then seconds = seconds + 60 end
 -- The guard. Replication and persistence can lose the newest writes, so a counter can go back. The floor
 -- and the epoch show it to a client that lived through it, another replication id to everybody: the server
 -- was restarted or promoted since it gave the last numbers.
-if own == 'Lowered' and above(own_value, ARGV[11]) then floor = '0' end
+if ARGV[11] and above(own_value, ARGV[11]) then floor = '0' end
 local base, evidence, jump = max, '', '0'
 if above(floor, max) then
   evidence = missing and 'missing' or 'floor'

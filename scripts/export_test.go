@@ -12,9 +12,9 @@ type Verb struct {
 
 // Verbs are all scripts.
 var Verbs = []Verb{
-	{"next", next, 3, 12},
-	{"return", giveBack, 1, 4},
-	{"seed", seed, 3, 7},
+	{"next", next, 3, 10},
+	{"return", giveBack, 1, 5},
+	{"seed", seed, 3, 6},
 	{"identity", identity, 3, 13},
 	{"describe", describe, 3, 0},
 	{"import", importing, 3, 6},

@@ -154,12 +154,12 @@ func (a arena) agree(t *testing.T, v scripts.Verb, key string, args []string, st
 	var first outcome
 	for i, client := range a {
 		o := call(t, client, v, key, args, state)
-		for _, field := range []string{"Origin", "Minute", "IssuedBefore", "Issued"} {
+		for _, field := range []string{"Origin", "Written", "Minute", "IssuedBefore", "Issued"} {
 			delete(o.state, field)
 		}
 		if v.Name == "next" || v.Name == "identity" {
-			for at := range o.reply { // issued, seconds, origin
-				if at >= 8 && at <= 10 {
+			for at := range o.reply { // issued, seconds, origin, written
+				if at >= 8 && at <= 10 || at == 12 {
 					o.reply[at] = ""
 				}
 			}
@@ -207,33 +207,32 @@ func FuzzStateWrittenByHand(f *testing.F) {
 	a := newArena(f)
 	const origin = "0123456789012345678901234567890123456789"
 	for verb := range scripts.Verbs {
-		f.Add(verb, uint(0x1fff), "100", "69", "token", "3", "1", origin, "29000000", "64", "32", "0", "orders", "100", "100")
-		f.Add(verb, uint(1), "4000", "", "", "", "", "", "", "", "", "", "", "", "4001")
-		f.Add(verb, uint(0x1fff), "9223372036854775807", "1", "t", "9223372036854775807", "9223372036854775807", origin,
-			"9223372036854775807", "9223372036854775807", "9223372036854775807", "9223372036854775807", "x", "9223372036854775807", "9223372036854775807")
-		f.Add(verb, uint(0x1fff), "-5", "01", "", "1.0", "+1", "zz", "1e3", " 1", "0x1f", "9223372036854775808", "\x00", "01", "0")
-		f.Add(verb, uint(0xffe), "", "1", "token", "1", "0", "", "0", "0", "0", "1", "", "5", "0")
+		f.Add(verb, uint(0x3fff), "100", "69", "token", "3", "1", origin, "29000000", "64", "32", "0", "orders", "100", "5", "100")
+		f.Add(verb, uint(1), "4000", "", "", "", "", "", "", "", "", "", "", "", "", "4001")
+		f.Add(verb, uint(0x3fff), "9223372036854775807", "1", "t", "9223372036854775807", "9223372036854775807", origin,
+			"9223372036854775807", "9223372036854775807", "9223372036854775807", "9223372036854775807", "x", "9223372036854775807",
+			"9223372036854775807", "9223372036854775807")
+		f.Add(verb, uint(0x3fff), "-5", "01", "", "1.0", "+1", "zz", "1e3", " 1", "0x1f", "9223372036854775808", "\x00", "01", "x", "0")
+		f.Add(verb, uint(0x1ffe), "", "1", "token", "1", "0", "", "0", "0", "0", "1", "", "5", "", "0")
 	}
-	f.Fuzz(func(t *testing.T, verb int, present uint, value, low, lease, ranges, epoch, origin, minute, issued, before, lowered, name, bare, floor string) {
+	f.Fuzz(func(t *testing.T, verb int, present uint, value, low, lease, ranges, epoch, origin, minute, issued, before, lowered, name, bare, written, floor string) {
 		v := scripts.Verbs[uint(verb)%uint(len(scripts.Verbs))]
 		field := scripts.FieldMax
 		args := []string{"token", "32", "9223372036854775807", floor, "0", "0", "0", "orders", "0", "0", "0", "0", "0"}
 		switch v.Name {
-		case "next":
-			args[10], args[11] = lease, low
 		case "identity":
 			field = scripts.FieldValue
 		case "return":
-			args = []string{lease, value, low, epoch}
+			args = []string{lease, value, low, epoch, written}
 		case "seed":
-			args = []string{field, floor, "orders", strconv.FormatUint(uint64(present>>12&1), 10), value, ranges, lowered}
+			args = []string{field, floor, "orders", strconv.FormatUint(uint64(present>>13&1), 10), value, written}
 		case "import":
 			args = []string{field, floor, "orders", "1", "1", before}
 		}
 		state := map[string]string{}
 		for i, pair := range [][2]string{
 			{field, value}, {"Low", low}, {"Lease", lease}, {"Ranges", ranges}, {"Epoch", epoch}, {"Origin", origin}, {"Minute", minute},
-			{"Issued", issued}, {"IssuedBefore", before}, {"Lowered", lowered}, {"Name", name}, {"Bare", bare}, {"From", bare},
+			{"Issued", issued}, {"IssuedBefore", before}, {"Lowered", lowered}, {"Name", name}, {"Bare", bare}, {"Written", written},
 		} {
 			if present>>i&1 == 1 {
 				state[pair[0]] = pair[1]

@@ -11,8 +11,8 @@ if issue then
   if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', ARGV[8]) end
   if replication ~= origin then redis.call('HSET', key, 'Origin', replication) end
   if evidence ~= '' then redis.call('HSET', key, 'Epoch', epoch) end
-  redis.call('HSET', key, field, high, 'Issued', issued, unpack(more))
+  redis.call('HSET', key, field, high, 'Issued', issued, 'Written', written, unpack(more))
 end
 local lately = issued_before == '0' and issued or lesser(plus(issued, issued_before), LARGEST)
 return {token, low, high, epoch, prefix, tag, jump, evidence, lately,
-  format('%d', seconds), replication, ranges, last} -- seconds are far below 2^31
+  format('%d', seconds), replication, ranges, written, last} -- seconds are far below 2^31

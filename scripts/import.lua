@@ -24,8 +24,8 @@ if not (decimal(wanted) and decimal(epoch) and decimal(ranges) and decimal(given
   return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and value, epoch, ranges and bare as decimals from 0 to ' .. LARGEST)
 end
 
-local names = {field, 'Epoch', 'Ranges', 'Bare'}
-local state, err = fields(key, field, 'Epoch', 'Ranges', 'Bare', 'Name', 'Origin')
+local names = {field, 'Epoch', 'Ranges', 'Bare', 'Written'}
+local state, err = fields(key, field, 'Epoch', 'Ranges', 'Bare', 'Written', 'Name', 'Origin')
 if err then return err end
 for i, part in ipairs(names) do
   if state[i] and not decimal(state[i]) then
@@ -36,7 +36,7 @@ end
 local stands = state[1] or '0'
 if above(wanted, stands) then stands = wanted end
 if bare and field == 'Max' and above(stands, given_bare) then given_bare = stands end
-local write = {'HSET', key, field, stands, 'Name', state[5] or name}
+local write = {'HSET', key, field, stands, 'Name', state[6] or name, 'Written', (write_time(state[5] or '0'))}
 for i, value in ipairs({epoch, ranges, given_bare}) do
   if above(value, state[i + 1] or '0') then
     write[#write + 1] = names[i + 1]
@@ -44,10 +44,10 @@ for i, value in ipairs({epoch, ranges, given_bare}) do
   end
 end
 local replication = replication_id()
-if not state[6] and replication ~= '' then
+if not state[7] and replication ~= '' then
   write[#write + 1] = 'Origin'
   write[#write + 1] = replication
 end
-redis.call('HDEL', key, 'Lease', 'Low', 'From') -- first, as the one that an ACL may lack
+redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 redis.call(unpack(write))
 return {stands, state[1] or ''}

@@ -38,13 +38,6 @@ type NextRequest struct {
 	LeastGap      int64  // the gap that the client knows to be needed, used where the script computes it
 	RequireSeeded bool   // a missing counter is ErrNotSeeded
 	RequirePrefix bool   // a server with neither prefix nor tag is ErrPrefixMissing
-	Follows       Held   // the newest range of the counter that this client holds
-}
-
-// Held is a range that a client holds; the zero value: none.
-type Held struct {
-	Token string
-	Low   int64
 }
 
 // Evidence is why a script took writes for lost; empty where it did not.
@@ -71,7 +64,8 @@ type Range struct {
 	Seconds   int64    // how many seconds Issued covers, 1 or more
 	Origin    string   // replication id of the server, "": unknown
 	Ranges    int64    // given so far, with this one
-	From      int64    // where the run begins that this range ends: what this client took one right after another
+	Written   int64    // when they were taken: no other write of the counter has the same
+	Before    int64    // when the counter was last written before, 0: never, or unknown
 	Lowered   int64    // times that an identity was lowered by force
 }
 
@@ -105,21 +99,20 @@ func NextAll(ctx context.Context, client redis.UniversalClient, keys []Keys, req
 func (r NextRequest) call(keys Keys) call {
 	return call{
 		[]string{keys.Counter, keys.Server, keys.Other},
-		[]any{r.Token, r.Capacity, r.Limit, r.Floor, r.Epoch, r.GuardGap, r.LeastGap, r.Name, flag(r.RequireSeeded), flag(r.RequirePrefix),
-			r.Follows.Token, r.Follows.Low},
+		[]any{r.Token, r.Capacity, r.Limit, r.Floor, r.Epoch, r.GuardGap, r.LeastGap, r.Name, flag(r.RequireSeeded), flag(r.RequirePrefix)},
 	}
 }
 
 // taken reads the reply to r.
 func (r NextRequest) taken(cmd *redis.Cmd) (Range, error) {
-	got, from, err := taken(cmd, r.Token)
-	got.From = from
+	got, before, err := taken(cmd, r.Token)
+	got.Before = before
 	if err != nil {
 		return got, err
 	}
-	if got.From > got.Low || got.Low <= r.Floor || got.High < got.Low || got.High-got.Low >= r.Capacity || got.High > r.Limit {
-		return Range{}, fmt.Errorf("%w: range %d..%d from %d for capacity %d, floor %d, limit %d",
-			ErrReply, got.Low, got.High, got.From, r.Capacity, r.Floor, r.Limit)
+	if got.Low <= r.Floor || got.High < got.Low || got.High-got.Low >= r.Capacity || got.High > r.Limit {
+		return Range{}, fmt.Errorf("%w: range %d..%d for capacity %d, floor %d, limit %d",
+			ErrReply, got.Low, got.High, r.Capacity, r.Floor, r.Limit)
 	}
 	return got, nil
 }
@@ -128,7 +121,7 @@ func (r NextRequest) taken(cmd *redis.Cmd) (Range, error) {
 // kind of counter tells. With ErrNotDurable it gives them too: they were taken,
 // and are not to be used. A reply with another token is another request's.
 func taken(cmd *redis.Cmd, token string) (got Range, last int64, err error) {
-	reply, unconfirmed := decode(cmd, 13)
+	reply, unconfirmed := decode(cmd, 14)
 	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotDurable) {
 		return Range{}, 0, unconfirmed
 	}
@@ -136,8 +129,8 @@ func taken(cmd *redis.Cmd, token string) (got Range, last int64, err error) {
 		return Range{}, 0, fmt.Errorf("%w: it answers the request %q and not %q", ErrReply, reply[0], token)
 	}
 	got = Range{Prefix: reply[4], Tag: reply[5], Evidence: Evidence(reply[7]), Origin: reply[10]}
-	texts := []string{reply[1], reply[2], reply[3], reply[6], reply[8], reply[9], reply[11], reply[12]}
-	if err := numbers(texts, &got.Low, &got.High, &got.Epoch, &got.Jump, &got.Issued, &got.Seconds, &got.Ranges, &last); err != nil {
+	texts := []string{reply[1], reply[2], reply[3], reply[6], reply[8], reply[9], reply[11], reply[12], reply[13]}
+	if err := numbers(texts, &got.Low, &got.High, &got.Epoch, &got.Jump, &got.Issued, &got.Seconds, &got.Ranges, &got.Written, &last); err != nil {
 		return Range{}, 0, err
 	}
 	return got, last, unconfirmed

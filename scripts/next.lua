@@ -13,10 +13,8 @@
 -- ARGV[8]  -> the collection as the caller spells it
 -- ARGV[9]  -> '1': a missing counter is an error
 -- ARGV[10] -> '1': a server with neither prefix nor tag gives nothing
--- ARGV[11] -> token of the newest range that this client holds of the counter; empty: none
--- ARGV[12] -> the first number of that range
 --
--- Output: {token, low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges, from}, all text:
+-- Output: {token, low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges, written, before}, all text:
 --   token     of the request, so that no reply is taken for another's
 --   jump      how far Max was moved on evidence of lost writes, 0 without
 --   evidence  '', 'floor' (Max is below the floor), 'epoch' (Epoch is below the one seen), 'origin' (another
@@ -25,8 +23,9 @@
 --   seconds   how many seconds those tallies cover, 1 or more
 --   origin    replication id of this server, '' where INFO is not permitted
 --   ranges    how many ranges were given with this one
---   from      the first number of the run that this range ends: the ranges that this client took one right
---             after another, with nothing in between. A return goes back to there at most
+--   written   when this range was taken, to know it by in a return: no other write of the counter has the same
+--   before    when the counter was last written before that; 0: never, or this is a resend. Where the range of
+--             this client that ends right below was written then, nobody was given any in between
 -- Errors: HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED, HILO_ARGUMENT;
 -- nothing is written.
 --
@@ -34,15 +33,15 @@
 -- stays as it is. Nobody else can hold it: it was computed once, for this token, and the reply to that
 -- was lost. Later, or with another token, it is a new request.
 
-local follows, follows_low = ARGV[11], ARGV[12]
-local low, high, issue = own_value, max, nil
+local low, high, issue, more
+local last = before
 
 -- A resend, unless Max was moved by hand meanwhile, so that the range is not what was replied, or the
 -- server was restarted or promoted, so that others may have been given it since.
-local again = lease == token and evidence == '' and above(own_value, floor) and
-  lesser(sum(plus(own_value, wanted), '1', -1), limit) == max
-if again then
+if lease == token and evidence == '' and above(own_value, floor) and
+    lesser(sum(plus(own_value, wanted), '1', -1), limit) == max then
   redis.call('HSET', key, 'Lease', token) -- for a WAIT behind it, which speaks for this connection's writes
+  low, high, written, last = own_value, max, before, '0'
 else
   low, high, issue = plus(base, '1'), plus(base, wanted), wanted
   if above(high, limit) then
@@ -52,17 +51,9 @@ else
     high, issue = limit, sum(limit, base, -1)
   end
   if ranges ~= LARGEST then ranges = plus(ranges, '1') end
-end
-
--- A run goes on where the newest range is the one that this client holds: by its token; by its first number,
--- since a late copy of its request may have taken others after the counter was lost and seeded; and by its last,
--- the floor, since Max may have been moved by hand. So all of a run went to one client, and nothing in between.
-local last = low
-if again or lease ~= '' and lease == follows and own_value == follows_low and max == floor and evidence == '' then
-  local from = fields(key, 'From')[1]
-  if decimal(from) and above(low, from) then last = from end
-end
-local more = {'Low', low, 'From', last, 'Lease', token, 'Ranges', ranges}
-if bare and above(high, bare_max) then -- the identity of this name goes on above it
-  more = {'Low', low, 'From', last, 'Lease', token, 'Ranges', ranges, 'Bare', high}
+  if bare and above(high, bare_max) then -- the identity of this name goes on above it
+    more = {'Low', low, 'Lease', token, 'Ranges', ranges, 'Bare', high}
+  else
+    more = {'Low', low, 'Lease', token, 'Ranges', ranges}
+  end
 end

@@ -243,7 +243,7 @@ func (f forged) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *re
 func TestAReplyToAnotherRequestIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for token, want := range map[string]error{"mine": nil, "another": scripts.ErrReply, "": scripts.ErrReply} {
-		client := forged{reply: []any{token, "1", "32", "0", "", "", "0", "", "32", "1", "", "1", "0"}}
+		client := forged{reply: []any{token, "1", "32", "0", "", "", "0", "", "32", "1", "", "1", "2", "0"}}
 		got, err := scripts.Next(t.Context(), client, keys, request("mine"))
 		if !errors.Is(err, want) || err != nil && got != (scripts.Range{}) {
 			t.Errorf("next with the token %q: %+v, %v", token, got, err)
@@ -269,7 +269,7 @@ func TestARangeThatWasNotAskedForIsNotBelieved(t *testing.T) {
 		"above the limit":     {"980", "1001", scripts.ErrReply},
 		"up to the limit":     {"980", "1000", nil},
 	} {
-		client := forged{reply: []any{"mine", test.low, test.high, "0", "", "", "0", "", "32", "1", "", "1", "0"}}
+		client := forged{reply: []any{"mine", test.low, test.high, "0", "", "", "0", "", "32", "1", "", "1", "2", "0"}}
 		r := request("mine")
 		r.Floor, r.Limit = 100, 1000
 		if got, err := scripts.Next(t.Context(), client, keys, r); !errors.Is(err, test.want) || err != nil && got != (scripts.Range{}) {

@@ -59,49 +59,37 @@ func TestNextResentToARestartedServerGetsAnotherRange(t *testing.T) {
 	})
 }
 
-// A run is what one client took one right after another.
-func TestNextTellsWhereTheRunBegins(t *testing.T) {
+// Nothing happened between two ranges where the newer one names the time of the older.
+func TestNextTellsWhenTheCounterWasWritten(t *testing.T) {
 	t.Parallel()
-	one, two, three := scripts.Held{Token: "one", Low: 1}, scripts.Held{Token: "two", Low: 33}, scripts.Held{Token: "three", Low: 65}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		next := func(token string, floor int64, follows scripts.Held) scripts.Range {
-			r := request(token)
-			r.Floor, r.Follows = floor, follows
-			return mustNext(t, client, r)
+		one := mustNext(t, client, request("one"))
+		two := mustNext(t, client, request("two"))
+		if one.Before != 0 || two.Before != one.Written || two.Written <= one.Written {
+			t.Errorf("%+v, then %+v", one, two)
 		}
-		for i, step := range []struct {
-			token   string
-			floor   int64
-			follows scripts.Held
-			from    int64
-		}{
-			{"one", 0, scripts.Held{}, 1},
-			{"two", 32, one, 1},
-			{"two", 32, one, 1}, // sent again
-			{"three", 64, two, 1},
-			{"of another", 0, scripts.Held{}, 97},
-			{"of a third", 0, scripts.Held{}, 129},
-			{"four", 96, three, 161},
+		if again := mustNext(t, client, request("two")); again.Written != two.Written || again.Before != 0 {
+			t.Errorf("sent again: %+v, first %+v", again, two)
+		}
+		written := two.Written
+		for what, write := range map[string]func(){
+			"a seed":                 func() { mustSeed(t, client, scripts.SeedRequest{}) },
+			"a seed by force":        func() { mustSeed(t, client, scripts.SeedRequest{Value: 64, Force: true}) },
+			"an import":              func() { importOne(t, client, scripts.ImportRequest{Value: 1}) },
+			"a clock that went back": func() { set(t, client, "Written", "9000000000000000000") },
 		} {
-			if got := next(step.token, step.floor, step.follows); got.From != step.from {
-				t.Errorf("step %d: %d..%d from %d, want %d", i, got.Low, got.High, got.From, step.from)
+			write()
+			got := mustNext(t, client, request(what))
+			if got.Before == written || got.Written <= got.Before {
+				t.Errorf("after %s: %+v, before it %d", what, got, written)
 			}
-		}
-		for what, between := range map[string]func(){
-			"a seed":                func() { mustSeed(t, client, scripts.SeedRequest{}) },
-			"a return":              func() { wantReturned(t, client, back(scripts.Range{High: 32}, "one", 32), true) },
-			"Max raised by hand":    func() { set(t, client, "Max", 40) },
-			"another first number":  func() { set(t, client, "Low", 5) },
-			"a restart":             func() { set(t, client, "Origin", "another") },
-			"From edited":           func() { set(t, client, "From", "x") },
-			"From beyond the range": func() { set(t, client, "From", 100) },
-		} {
-			client.Del(t.Context(), keys.Counter)
-			next("one", 0, scripts.Held{})
-			between()
-			if got := next("two", 32, one); got.From != got.Low {
-				t.Errorf("after %s: %d..%d from %d", what, got.Low, got.High, got.From)
+			written = got.Written
+			wantReturned(t, client, back(got, what, got.Low), true)
+			if after := mustNext(t, client, request(what+" and a return")); after.Before == written || after.Written <= after.Before {
+				t.Errorf("after %s and a return: %+v, before it %d", what, after, written)
+			} else {
+				written = after.Written
 			}
 		}
 	})

@@ -19,15 +19,15 @@ type ReturnRequest struct {
 	End     int64
 	Last    int64 // last number used, or the one before the range
 	Epoch   int64 // under which the range was given
+	Written int64 // when it was taken
 }
 
 func (r ReturnRequest) call() call {
-	return call{[]string{r.Counter}, []any{r.Token, r.End, r.Last, r.Epoch}}
+	return call{[]string{r.Counter}, []any{r.Token, r.End, r.Last, r.Epoch, r.Written}}
 }
 
 // Return reports whether the numbers were taken back. They are not when
-// anything happened to the counter since the range was given, or Last is below
-// the run that it ends (Range.From). It may be sent
+// anything happened to the counter since the range was given. It may be sent
 // twice: the second time does nothing and reports false.
 func Return(ctx context.Context, client redis.Scripter, r ReturnRequest) (bool, error) {
 	return returned(r.call().run(ctx, client, giveBack))

@@ -45,7 +45,7 @@ func TestReturnGivesTheKnownAnswers(t *testing.T) {
 
 // back returns what is left of a range after last.
 func back(got scripts.Range, token string, last int64) scripts.ReturnRequest {
-	return scripts.ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch}
+	return scripts.ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch, Written: got.Written}
 }
 
 func wantReturned(t *testing.T, client *redis.Client, r scripts.ReturnRequest, want bool) {
@@ -130,21 +130,40 @@ func TestReturnIsNotFooledByALateCopyOfItsOwnRequest(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		mustNext(t, client, request("a1"))
-		a2 := request("a2")
-		a2.Floor, a2.Follows = 32, scripts.Held{Token: "a1", Low: 1}
-		second := mustNext(t, client, a2)
+		second := mustNext(t, client, request("a2"))
 		wantReturned(t, client, back(second, "a2", 5), true) // 33..64, and 6..32 of a1
 		r := request("b")
 		r.Capacity = 27
 		wantRange(t, mustNext(t, client, r), 6, 32) // b holds these
-		wantRange(t, mustNext(t, client, a2), 33, 64)
+		wantRange(t, mustNext(t, client, request("a2")), 33, 64)
 		wantReturned(t, client, back(second, "a2", 5), false)
-		wantReturned(t, client, back(second, "a2", 32), true) // these nobody has
 	})
 }
 
-// A counter that was lost and seeded begins anew, its count of ranges too, so that late copies of the requests of a
-// client take ranges that end and count as those did. Below them stands what others have, or a seed or an edit.
+// The same where an edit brings Max back to where the range ended.
+func TestReturnIsNotFooledByAnEdit(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		got := mustNext(t, client, request("a"))
+		wantReturned(t, client, back(got, "a", 5), true)
+		wantRange(t, mustNext(t, client, request("a")), 6, 37) // late, for nobody
+		set(t, client, "Max", 32)                              // up to here are other people's
+		wantReturned(t, client, back(got, "a", 5), false)
+
+		mustSeed(t, client, scripts.SeedRequest{Value: 100})
+		got = mustNext(t, client, request("c"))
+		wantReturned(t, client, back(got, "c", 100), true)
+		wantRange(t, mustNext(t, client, request("d")), 101, 132) // d holds these
+		client.Del(t.Context(), keys.Counter)
+		wantRange(t, mustNext(t, client, request("c")), 1, 32) // late, for nobody
+		set(t, client, "Max", 132)                             // as it was
+		wantReturned(t, client, back(got, "c", 100), false)
+	})
+}
+
+// A counter that was lost begins anew, so that late copies of the requests of a client take ranges that end, and are as
+// many, as those were. Below them stands what others have, or a seed or an edit.
 func TestReturnIsNotFooledByLateCopiesWhereTheCounterWasLost(t *testing.T) {
 	t.Parallel()
 	const capacity = 5
@@ -188,7 +207,7 @@ func TestReturnIsNotFooledByLateCopiesWhereTheCounterWasLost(t *testing.T) {
 				first, second := request("a1"), request("a2")
 				first.Capacity, second.Capacity = capacity, capacity
 				held := mustNext(t, client, first)
-				second.Floor, second.Follows = held.High, scripts.Held{Token: "a1", Low: held.Low}
+				second.Floor = held.High
 				all := back(mustNext(t, client, second), "a2", test.last)
 				wantReturned(t, client, all, true)
 

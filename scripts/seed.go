@@ -26,13 +26,13 @@ type SeedRequest struct {
 }
 
 // Standing is what a forced seed expects to stand: the fields as they were read,
-// "" for an absent one. Numbers that were given since show in one of them, even
-// if Value came to be the same again.
-type Standing struct{ Value, Ranges, Lowered string }
+// "" for an absent one. Whatever happened since shows in one of them, even if Value
+// came to be the same again.
+type Standing struct{ Value, Written string }
 
 // Stands reads what a forced seed is to expect.
 func Stands(ctx context.Context, client redis.Cmdable, counter, field string) (Standing, error) {
-	read, err := client.HMGet(ctx, counter, field, "Ranges", "Lowered").Result()
+	read, err := client.HMGet(ctx, counter, field, "Written").Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return Standing{}, fmt.Errorf("%w: key %s is not a hash", ErrCorrupt, counter)
 	}
@@ -40,7 +40,7 @@ func Stands(ctx context.Context, client redis.Cmdable, counter, field string) (S
 		return Standing{}, err
 	}
 	var s Standing
-	for i, into := range []*string{&s.Value, &s.Ranges, &s.Lowered} {
+	for i, into := range []*string{&s.Value, &s.Written} {
 		*into, _ = read[i].(string)
 	}
 	return s, nil
@@ -52,7 +52,7 @@ func Stands(ctx context.Context, client redis.Cmdable, counter, field string) (S
 // was given numbers since.
 func Seed(ctx context.Context, client redis.Scripter, keys Keys, r SeedRequest) (int64, error) {
 	reply, err := run(ctx, client, seed, 3, []string{keys.Counter, keys.Server, keys.Other},
-		r.Field, r.Value, r.Name, flag(r.Force), r.Expected.Value, r.Expected.Ranges, r.Expected.Lowered)
+		r.Field, r.Value, r.Name, flag(r.Force), r.Expected.Value, r.Expected.Written)
 	if err != nil {
 		return 0, err
 	}

@@ -20,6 +20,16 @@ local function fields(key, ...)
   return read
 end
 
+-- When this is written, and the seconds of the server's clock: its microseconds, or one more than when the counter was
+-- last written, where the clock went back. So no two writes of a counter have the same, nor those of its other lives:
+-- one that was lost, and begins anew, begins later.
+local function write_time(last)
+  local now = redis.call('TIME')
+  local written = format('%.0f', now[1] * 1000000 + now[2])
+  if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
+  return written, now[1]
+end
+
 -- The replication id of this server: it changes when a server restarts and when a replica is
 -- promoted. '' where INFO is not permitted.
 local function replication_id()

@@ -168,7 +168,7 @@ func ofRanges(t *testing.T, b redistest.Binary, tamper func(*redistest.Proxy)) *
 				}
 				// A return that is sent again is refused the second time, whatever became of the first.
 				back := scripts.ReturnRequest{
-					Counter: counterKey, Token: request.Token, End: got.High, Last: got.Low, Epoch: got.Epoch,
+					Counter: counterKey, Token: request.Token, End: got.High, Last: got.Low, Epoch: got.Epoch, Written: got.Written,
 				}
 				direct := s.Client(t)
 				h.record(i, call{verb: "return", n: back.End, last: back.Last}, func() reply {

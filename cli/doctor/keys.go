@@ -56,7 +56,7 @@ func (s *sample) String() string {
 // fieldOrigin is what fields ends in; those before it hold numbers.
 const fieldOrigin = "Origin"
 
-var fields = []string{"Max", "Value", "Bare", "Ranges", "Low", "From", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", fieldOrigin}
+var fields = []string{"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", fieldOrigin}
 
 // look looks at one key, which is hilo's or left alone; its TTL, below 0 where it has none; and the values of fields, or why
 // there are none.

@@ -106,7 +106,7 @@ func (p *patient) count(ctx context.Context) {
 func (p *patient) atProbe(ctx context.Context, durability allocator.Durability, check func(counting)) {
 	key := p.own(crand.Text())
 	check(p.admin.Probe(key, durability))
-	p.remove(ctx, key, "Max", "Name", "Ranges", "Lease", "Low", "From", "Origin", "Epoch", "Minute", "Issued", "IssuedBefore", "Bare")
+	p.remove(ctx, key, "Max", "Name", "Ranges", "Lease", "Low", "Origin", "Epoch", "Minute", "Issued", "IssuedBefore", "Bare", "Written")
 }
 
 // remove removes a key of the doctor's own, by its fields where the user has no more rights than a worker needs.

@@ -71,12 +71,12 @@ var without = []struct {
 		scope{clients: 3, depth: 3},
 	},
 	{
-		"the fence of the return", running(`lease ~= token or above(last, range_end) or not decimal(from) or above(from, plus(last, '1')) or
-    (state[4] or '0') ~= epoch or origin ~= replication_id()`, `above(last, range_end)`),
+		"the fence of the return", running(`lease ~= token or above(last, range_end) or
+    (state[4] or '0') ~= epoch or (state[5] or '0') ~= written or origin ~= replication_id()`, `above(last, range_end)`),
 		scope{clients: 3, verbs: only(doNext, doReturn, doArrive), depth: 5},
 	},
 	{
-		"the run in the return", running(`above(from, plus(last, '1'))`, `false`),
+		"the time in the return", running(`(state[5] or '0') ~= written`, `false`),
 		scope{clients: 3, verbs: only(doNext, doArrive), depth: 4, begin: []step{
 			{verb: doNext}, {verb: doNext, fate: late}, {verb: doAgain}, {verb: doReturn, fate: twice},
 		}},

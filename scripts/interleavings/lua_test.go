@@ -25,6 +25,7 @@ type inProcess struct {
 
 	mutate        func(source string) string
 	replicationID string
+	microseconds  string
 	state         map[string]map[string]string // the hashes by key
 
 	lua     *lua.LState
@@ -54,6 +55,9 @@ func newInProcess(mutate func(source string) string) *inProcess {
 	p.lua.SetGlobal("redis", table)
 	return p
 }
+
+// seconds is what the clock says, beside microseconds that tell one time from another.
+const seconds = "1893456030"
 
 // replied is an error of a server.
 type replied string
@@ -171,8 +175,8 @@ func (p *inProcess) call(l *lua.LState) int {
 		l.Push(lua.LNumber(min(1, len(p.state[rest[0]]))))
 	case "TIME":
 		reply := l.NewTable()
-		reply.Append(lua.LString("1893456030"))
-		reply.Append(lua.LString("0"))
+		reply.Append(lua.LString(seconds))
+		reply.Append(lua.LString(p.microseconds))
 		l.Push(reply)
 	case "INFO":
 		l.Push(lua.LString("# Replication\r\nrole:master\r\nmaster_replid:" + p.replicationID + "\r\n"))

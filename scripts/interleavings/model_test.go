@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -83,6 +84,7 @@ type model struct {
 	sets    interned[numbers]
 	leaps   interned[string]
 	served  map[service]served
+	clock   int8 // of the world that is served
 
 	tell    func(format string, args ...any) // what happens, or nil
 	players players                          // real servers that have to agree, or nil
@@ -95,12 +97,15 @@ type players interface {
 	serve(n int8, request any, s served, c counter)
 }
 
+// microseconds is what the clock says beside its seconds, which are always the same.
+func microseconds(clock int8) string { return strconv.Itoa(int(clock) * 1000) }
+
 // service is one run of a script.
 type service struct {
-	verb    verb
-	life    int8
-	state   int32
-	request int32
+	verb        verb
+	life, clock int8
+	state       int32
+	request     int32
 }
 
 // served is what it came to.
@@ -130,7 +135,8 @@ func (m *model) sayf(format string, args ...any) {
 // serve has a node run a script.
 func (m *model) serve(w *world, n int8, verb verb, request int32) served {
 	nd := &w.nodes[n]
-	key := service{verb, nd.life, nd.state, request}
+	m.clock = w.clock
+	key := service{verb, nd.life, w.clock, nd.state, request}
 	s, ok := m.served[key]
 	if !ok {
 		s = m.run(key)
@@ -154,7 +160,7 @@ func (m *model) serve(w *world, n int8, verb verb, request int32) served {
 
 func (m *model) run(key service) (s served) {
 	ctx := context.Background()
-	m.server.replicationID = m.ids[key.life]
+	m.server.replicationID, m.server.microseconds = m.ids[key.life], microseconds(key.clock)
 	m.server.state = map[string]map[string]string{m.kind.keys.Counter: m.states.values[key.state].fields(m.kind)}
 	var err error
 	switch key.verb {
@@ -203,8 +209,7 @@ func (m *model) greatest(w *world) int32 { return m.sets.values[w.taken].greates
 //     and RequireSeeded where the counter is missing;
 //   - a counter that is lost so again before a request that jumped is sent again:
 //     in the same life of the server its token leads to the same place;
-//   - a seed by force below what somebody has, the first time it acts; or, where a
-//     copy is still on its way, again after what showed that it acted is lost.
+//   - a seed by force below what somebody has, the first time it acts.
 //
 // What is beyond one gap is covered by the spread alone, which is likely and no
 // proof; the few places that these searches jump to do not meet.
@@ -225,8 +230,6 @@ func (m *model) covered(w *world, n int8, verb verb, request int32) bool {
 		return !nd.lost || knows
 	case doForced:
 		return modelForced >= m.greatest(w)
-	case doArrive: // a copy of it
-		return !w.forgot || modelForced >= m.greatest(w)
 	default:
 		return true
 	}
@@ -272,7 +275,7 @@ func (m *model) deliver(w *world, c *peer, token string, got scripts.Range) (twi
 			c.below = m.spans.values[c.held[1]].high
 		}
 		c.held[1] = c.held[0]
-		c.held[0] = m.spans.id(span{token, int32(got.From), low, high, int32(got.Epoch)})
+		c.held[0] = m.spans.id(span{token, low, high, int32(got.Epoch), got.Before, got.Written})
 	}
 	c.pending, c.floor, c.epoch, c.lowered = none, high, max(c.epoch, int32(got.Epoch)), int32(got.Lowered)
 	taken, twice := m.sets.values[w.taken].with(low, high)
@@ -282,7 +285,7 @@ func (m *model) deliver(w *world, c *peer, token string, got scripts.Range) (twi
 
 // back is what a client returns that used some numbers of its newest range, and its
 // floor when they are taken back. Without any it returns of the range before too,
-// where that is in the run, all but one.
+// where nobody came in between, all but one.
 func (m *model) back(c *peer, used int8) (r scripts.ReturnRequest, floor int32) {
 	newest := m.spans.values[c.held[0]]
 	last, floor := newest.low-1+int32(used), newest.low-1+int32(used)
@@ -291,26 +294,21 @@ func (m *model) back(c *peer, used int8) (r scripts.ReturnRequest, floor int32) 
 		if c.held[1] != none {
 			older := m.spans.values[c.held[1]]
 			floor = older.high
-			if newest.from <= older.low && older.high == last {
+			if newest.before == older.written && older.high == last {
 				last, floor = older.low, older.low
 			}
 		}
 	}
 	return scripts.ReturnRequest{
-		Counter: m.kind.keys.Counter, Token: newest.token, End: int64(newest.high), Last: int64(last), Epoch: int64(newest.epoch),
+		Counter: m.kind.keys.Counter, Token: newest.token, End: int64(newest.high), Last: int64(last), Epoch: int64(newest.epoch), Written: newest.written,
 	}, floor
 }
 
-func (m *model) request(c *peer, client int8) asked {
+func request(c *peer, client int8) asked {
 	c.sent++
-	var newest scripts.Held
-	if c.held[0] != none {
-		held := m.spans.values[c.held[0]]
-		newest = scripts.Held{Token: held.token, Low: int64(held.low)}
-	}
 	return asked{scripts.NextRequest{
 		Token: fmt.Sprintf("request %d of client %d", c.sent, client), Name: "orders", Capacity: capacities[client], Limit: math.MaxInt64,
-		GuardGap: modelGap, Floor: int64(c.floor), Epoch: int64(c.epoch), Follows: newest,
+		GuardGap: modelGap, Floor: int64(c.floor), Epoch: int64(c.epoch),
 	}, c.lowered}
 }
 
@@ -321,6 +319,7 @@ func (m *model) rise(w *world, n int8, state int32) bool {
 	}
 	w.nodes[n] = node{up: true, life: w.lives, state: state}
 	w.lives++
+	w.clock++
 	c := m.states.values[state]
 	if m.players != nil {
 		m.ids[w.nodes[n].life] = m.players.rise(n, c)

@@ -3,7 +3,9 @@ package interleavings
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -88,7 +90,10 @@ func newCast(t *testing.T, m *model, servers [2]*redistest.Server) *cast {
 	t.Helper()
 	c := &cast{t: t, model: m, servers: servers}
 	for n, s := range servers {
-		c.clients[n] = changed{s.Client(t), m.layers.lua, map[string]*redis.Script{}}
+		c.clients[n] = changed{s.Client(t), func(source string) string {
+			now := fmt.Sprintf("{'%s', '%s'}", seconds, microseconds(m.clock))
+			return strings.ReplaceAll(m.layers.lua(source), "redis.call('TIME')", now)
+		}}
 	}
 	m.ids[0] = c.rise(0, counter{})
 	return c
@@ -151,15 +156,11 @@ func (c *cast) serve(n int8, request any, want served, state counter) {
 type changed struct {
 	*redis.Client
 
-	change  func(source string) string
-	scripts map[string]*redis.Script
+	change func(source string) string
 }
 
-// EvalSha runs what a script was changed to.
-func (c changed) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	if script := c.scripts[sha]; script != nil {
-		return script.Run(ctx, c.Client, keys, args...)
-	}
+// EvalSha knows no script, as change may make another of it each time.
+func (changed) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
 	cmd := redis.NewCmd(ctx)
 	cmd.SetErr(replied("NOSCRIPT No matching script"))
 	return cmd
@@ -167,6 +168,5 @@ func (c changed) EvalSha(ctx context.Context, sha string, keys []string, args ..
 
 // Eval changes a script and runs it.
 func (c changed) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
-	c.scripts[redis.NewScript(source).Hash()] = redis.NewScript(c.change(source))
-	return c.EvalSha(ctx, redis.NewScript(source).Hash(), keys, args...)
+	return redis.NewScript(c.change(source)).Run(ctx, c.Client, keys, args...)
 }

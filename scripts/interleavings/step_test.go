@@ -61,7 +61,7 @@ func (m *model) take(w *world, s step) outcome {
 		var r asked
 		switch {
 		case s.verb == doNext:
-			r = m.request(c, s.client)
+			r = request(c, s.client)
 		case c.pending == none:
 			return outcome{}
 		default:
@@ -129,9 +129,6 @@ func (m *model) arrive(w *world, s step) bool {
 		ok := m.serve(w, s.node, doReturn, msg.id).ok
 		m.sayf("node %d sees the return of %d..%d late: %v", s.node+1, m.returns.values[msg.id].Last+1, m.returns.values[msg.id].End, ok)
 	default:
-		if !m.covered(w, s.node, doArrive, msg.id) {
-			return false
-		}
 		ok := m.serve(w, s.node, doForced, msg.id).ok
 		m.sayf("node %d sees the forced seed of %d late: %v", s.node+1, modelForced, ok)
 	}
@@ -143,7 +140,7 @@ func (m *model) seed(w *world, s step) bool {
 	r := scripts.SeedRequest{Field: m.kind.field, Name: "orders", Value: modelSeed}
 	if s.verb == doForced {
 		state := m.states.values[nd.state]
-		r.Value, r.Force, r.Expected = modelForced, true, scripts.Standing{Value: state.max, Ranges: state.ranges, Lowered: state.lowered}
+		r.Value, r.Force, r.Expected = modelForced, true, scripts.Standing{Value: state.max, Written: state.written}
 	}
 	id := m.seeds.id(r)
 	if !m.covered(w, s.node, s.verb, id) {
@@ -192,10 +189,8 @@ func (m *model) put(w *world, n int8, state int32) bool {
 		return false
 	}
 	nd.state = state
+	w.clock++
 	nd.lost = m.untold(w, n, false)
-	for _, msg := range w.flight {
-		w.forgot = w.forgot || msg.verb == doForced
-	}
 	if m.players != nil {
 		m.players.put(n, m.states.values[state])
 	}

@@ -16,8 +16,8 @@ type world struct {
 	nodes    [2]node
 	snapshot int32 // state, or none before the first one
 	lives    int8  // of servers so far
+	clock    int8  // goes on when a node gets another state; between that each write has a later time by itself
 	clients  [3]peer
-	forgot   bool       // a forced seed was on its way when a state was put back
 	flight   [2]message // that no server saw yet, in order, the rest empty
 	taken    int32      // the numbers that somebody has and did not give up
 	jumps    int32      // the requests that jumped, each with the life of the server
@@ -84,11 +84,12 @@ func (w *world) arrives(i int8) message {
 
 // counter is the part of a stored counter that decides. The tallies do not where
 // the gap is given, nor does the name.
-type counter struct{ max, low, from, lease, ranges, epoch, origin, bare, lowered string }
+type counter struct{ max, low, lease, ranges, epoch, origin, bare, lowered, written string }
 
 func (c counter) fields(k kind) map[string]string {
 	fields := map[string]string{
-		k.field: c.max, "Low": c.low, "From": c.from, "Lease": c.lease, "Ranges": c.ranges, "Epoch": c.epoch, "Origin": c.origin, "Bare": c.bare, "Lowered": c.lowered,
+		k.field: c.max, "Low": c.low, "Lease": c.lease, "Ranges": c.ranges, "Epoch": c.epoch, "Origin": c.origin, "Bare": c.bare, "Lowered": c.lowered,
+		"Written": c.written,
 	}
 	for field, value := range fields {
 		if value == "" {
@@ -100,7 +101,8 @@ func (c counter) fields(k kind) map[string]string {
 
 func counterOf(k kind, fields map[string]string) counter {
 	return counter{
-		fields[k.field], fields["Low"], fields["From"], fields["Lease"], fields["Ranges"], fields["Epoch"], fields["Origin"], fields["Bare"], fields["Lowered"],
+		fields[k.field], fields["Low"], fields["Lease"], fields["Ranges"], fields["Epoch"], fields["Origin"], fields["Bare"], fields["Lowered"],
+		fields["Written"],
 	}
 }
 
@@ -114,8 +116,9 @@ func decimalOf(text string) int32 {
 
 // span is a range as its holder knows it.
 type span struct {
-	token                  string
-	from, low, high, epoch int32
+	token            string
+	low, high, epoch int32
+	before, written  int64
 }
 
 // numbers is a set of numbers, written down in order.

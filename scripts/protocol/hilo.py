@@ -90,6 +90,7 @@ class Range:
         self.prefix, self.tag = reply[4], reply[5]
         self.jump, self.evidence = number(reply[6]), reply[7]
         self.issued, self.seconds = number(reply[8]), number(reply[9])
+        self.written = number(reply[12])
         self.used = self.low - 1  # the last number that was handed out
 
 
@@ -137,9 +138,9 @@ class Client:
         for key, counter in counters:
             with counter.lock:
                 held, counter.range = counter.range, None
-                try:  # Duty 11: with the token and epoch of this very range; it may be sent twice
+                try:  # Duty 11: with the token, epoch and time of this very range; it may be sent twice
                     if held and held.used < held.high:
-                        self._call("return", [key], [held.token, held.high, held.used, held.epoch])
+                        self._call("return", [key], [held.token, held.high, held.used, held.epoch, held.written])
                 except Error as error:
                     failed = type(error)(f"{key}: {held.used + 1}..{held.high} not returned: {error}")
         if failed:
@@ -161,7 +162,7 @@ class Client:
         # Duty 1: where no reply came, in this call or the one before, the request is sent again as it was, token and all.
         request, counter.pending = counter.pending, None
         try:
-            got, _ = self._take("next", counter, keys, collection, request, ["", 0])  # it holds no other range
+            got, _ = self._take("next", counter, keys, collection, request, [])
         except Unavailable:
             counter.pending = request  # nobody knows whether it was run
             raise
@@ -176,13 +177,13 @@ class Client:
         args = [token, count, self.limit, counter.floor, counter.epoch, self.guard_gap, gap, name, *self.flags, *more]
         reply = self._call(script, keys, args)
         # Duty 7: a reply that is not one, or is of another request, is not believed.
-        if len(reply) != 13 or reply[0] != token:
+        if len(reply) != 14 or reply[0] != token:
             if hasattr(self.client, "connection_pool"):
                 self.client.connection_pool.disconnect()  # what is still to come on it answers nobody
             raise Error(f"{keys[0]}: not the reply to request {token}: {reply}")
         got = Range(token, reply)
         floor = counter.floor
-        if script == "identity" and number(reply[12]) > counter.lowered:
+        if script == "identity" and number(reply[13]) > counter.lowered:
             floor = 0  # of an identity: it was lowered on purpose, so the floor begins anew
         if not floor < got.low <= got.high <= min(self.limit, got.low + count - 1):
             raise Error(f"{keys[0]}: numbers {got.low}..{got.high} for {count} above {floor}")
@@ -191,7 +192,7 @@ class Client:
         counter.issued, counter.seconds, counter.at = got.issued, got.seconds, time.monotonic()
         if got.evidence:
             print(f"hilo.py: {keys[0]}: writes may have been lost ({got.evidence}): it jumped by {got.jump}", file=sys.stderr)
-        return got, reply[12]
+        return got, reply[13]
 
     def _call(self, script, keys, args):
         """Runs a script, again and again until it is answered. What is sent stays the same, the token above all."""

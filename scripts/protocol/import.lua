@@ -62,6 +62,16 @@ local function fields(key, ...)
   return read
 end
 
+-- When this is written, and the seconds of the server's clock: its microseconds, or one more than when the counter was
+-- last written, where the clock went back. So no two writes of a counter have the same, nor those of its other lives:
+-- one that was lost, and begins anew, begins later.
+local function write_time(last)
+  local now = redis.call('TIME')
+  local written = format('%.0f', now[1] * 1000000 + now[2])
+  if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
+  return written, now[1]
+end
+
 -- The replication id of this server: it changes when a server restarts and when a replica is
 -- promoted. '' where INFO is not permitted.
 local function replication_id()
@@ -129,8 +139,8 @@ if not (decimal(wanted) and decimal(epoch) and decimal(ranges) and decimal(given
   return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and value, epoch, ranges and bare as decimals from 0 to ' .. LARGEST)
 end
 
-local names = {field, 'Epoch', 'Ranges', 'Bare'}
-local state, err = fields(key, field, 'Epoch', 'Ranges', 'Bare', 'Name', 'Origin')
+local names = {field, 'Epoch', 'Ranges', 'Bare', 'Written'}
+local state, err = fields(key, field, 'Epoch', 'Ranges', 'Bare', 'Written', 'Name', 'Origin')
 if err then return err end
 for i, part in ipairs(names) do
   if state[i] and not decimal(state[i]) then
@@ -141,7 +151,7 @@ end
 local stands = state[1] or '0'
 if above(wanted, stands) then stands = wanted end
 if bare and field == 'Max' and above(stands, given_bare) then given_bare = stands end
-local write = {'HSET', key, field, stands, 'Name', state[5] or name}
+local write = {'HSET', key, field, stands, 'Name', state[6] or name, 'Written', (write_time(state[5] or '0'))}
 for i, value in ipairs({epoch, ranges, given_bare}) do
   if above(value, state[i + 1] or '0') then
     write[#write + 1] = names[i + 1]
@@ -149,10 +159,10 @@ for i, value in ipairs({epoch, ranges, given_bare}) do
   end
 end
 local replication = replication_id()
-if not state[6] and replication ~= '' then
+if not state[7] and replication ~= '' then
   write[#write + 1] = 'Origin'
   write[#write + 1] = replication
 end
-redis.call('HDEL', key, 'Lease', 'Low', 'From') -- first, as the one that an ACL may lack
+redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 redis.call(unpack(write))
 return {stands, state[1] or ''}

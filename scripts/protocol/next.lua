@@ -62,6 +62,16 @@ local function fields(key, ...)
   return read
 end
 
+-- When this is written, and the seconds of the server's clock: its microseconds, or one more than when the counter was
+-- last written, where the clock went back. So no two writes of a counter have the same, nor those of its other lives:
+-- one that was lost, and begins anew, begins later.
+local function write_time(last)
+  local now = redis.call('TIME')
+  local written = format('%.0f', now[1] * 1000000 + now[2])
+  if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
+  return written, now[1]
+end
+
 -- The replication id of this server: it changes when a server restarts and when a replica is
 -- promoted. '' where INFO is not permitted.
 local function replication_id()
@@ -123,7 +133,7 @@ local field, own, smallest_gap = 'Max', 'Low', '65536'
 --
 -- Takes field, the one that counts, own, the one that only this kind of counter has, and smallest_gap.
 -- Leaves what the verb and give.lua use: token, wanted, limit, floor, max, own_value, ranges, epoch, lease,
--- bare_max, the tallies, and of the guard base, the number to go on from, evidence and jump.
+-- bare_max, before and written, when it was last written and is now, the tallies, and of the guard base, the number to go on from, evidence and jump.
 
 local token, wanted, limit, floor, seen, guard_gap, least_gap = unpack(ARGV, 1, 7)
 if not (decimal(wanted) and decimal(limit) and decimal(floor) and decimal(seen) and decimal(guard_gap) and
@@ -134,22 +144,22 @@ if bare and ARGV[10] == '1' then
   return refusal('NOPREFIX', server_key, 'has neither ServerPrefix nor NodeTag, and one is required')
 end
 
-local read, err = fields(key, field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Lease', 'Origin')
+local read, err = fields(key, field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin')
 if err then return err end
 local missing = not read[1]
-for i = 1, 8 do
+for i = 1, 9 do
   local value = read[i]
   if not value then
     read[i] = '0'
   elseif missing then
     return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were given out; seed it above all that was issued')
   elseif not decimal(value) then
-    local names = {field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare'}
+    local names = {field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written'}
     return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', value, DECIMAL)
   end
 end
-local max, own_value, ranges, epoch, minute, issued, issued_before, bare_max = unpack(read, 1, 8)
-local lease, origin, replication = read[9] or '', read[10] or '', replication_id()
+local max, own_value, ranges, epoch, minute, issued, issued_before, bare_max, before = unpack(read, 1, 9)
+local lease, origin, replication = read[10] or '', read[11] or '', replication_id()
 if missing and (lease ~= '' or origin ~= '') then
   return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were given out; seed it above all that was issued')
 end
@@ -165,7 +175,7 @@ end
 
 -- The tallies, brought to this minute of the server's clock. One that went back keeps both, so that the
 -- gap errs to the large side.
-local now = redis.call('TIME')[1]
+local written, now = write_time(before)
 local seconds = now - 60 * minute
 local another_minute = seconds < 0 or seconds >= 60
 if another_minute then
@@ -186,7 +196,7 @@ if issued_before ~= '0' then seconds = seconds + 60 end
 -- The guard. Replication and persistence can lose the newest writes, so a counter can go back. The floor
 -- and the epoch show it to a client that lived through it, another replication id to everybody: the server
 -- was restarted or promoted since it gave the last numbers.
-if own == 'Lowered' and above(own_value, ARGV[11]) then floor = '0' end
+if ARGV[11] and above(own_value, ARGV[11]) then floor = '0' end
 local base, evidence, jump = max, '', '0'
 if above(floor, max) then
   evidence = missing and 'missing' or 'floor'
@@ -251,10 +261,8 @@ end
 -- ARGV[8]  -> the collection as the caller spells it
 -- ARGV[9]  -> '1': a missing counter is an error
 -- ARGV[10] -> '1': a server with neither prefix nor tag gives nothing
--- ARGV[11] -> token of the newest range that this client holds of the counter; empty: none
--- ARGV[12] -> the first number of that range
 --
--- Output: {token, low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges, from}, all text:
+-- Output: {token, low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges, written, before}, all text:
 --   token     of the request, so that no reply is taken for another's
 --   jump      how far Max was moved on evidence of lost writes, 0 without
 --   evidence  '', 'floor' (Max is below the floor), 'epoch' (Epoch is below the one seen), 'origin' (another
@@ -263,8 +271,9 @@ end
 --   seconds   how many seconds those tallies cover, 1 or more
 --   origin    replication id of this server, '' where INFO is not permitted
 --   ranges    how many ranges were given with this one
---   from      the first number of the run that this range ends: the ranges that this client took one right
---             after another, with nothing in between. A return goes back to there at most
+--   written   when this range was taken, to know it by in a return: no other write of the counter has the same
+--   before    when the counter was last written before that; 0: never, or this is a resend. Where the range of
+--             this client that ends right below was written then, nobody was given any in between
 -- Errors: HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED, HILO_ARGUMENT;
 -- nothing is written.
 --
@@ -272,15 +281,15 @@ end
 -- stays as it is. Nobody else can hold it: it was computed once, for this token, and the reply to that
 -- was lost. Later, or with another token, it is a new request.
 
-local follows, follows_low = ARGV[11], ARGV[12]
-local low, high, issue = own_value, max, nil
+local low, high, issue, more
+local last = before
 
 -- A resend, unless Max was moved by hand meanwhile, so that the range is not what was replied, or the
 -- server was restarted or promoted, so that others may have been given it since.
-local again = lease == token and evidence == '' and above(own_value, floor) and
-  lesser(sum(plus(own_value, wanted), '1', -1), limit) == max
-if again then
+if lease == token and evidence == '' and above(own_value, floor) and
+    lesser(sum(plus(own_value, wanted), '1', -1), limit) == max then
   redis.call('HSET', key, 'Lease', token) -- for a WAIT behind it, which speaks for this connection's writes
+  low, high, written, last = own_value, max, before, '0'
 else
   low, high, issue = plus(base, '1'), plus(base, wanted), wanted
   if above(high, limit) then
@@ -290,19 +299,11 @@ else
     high, issue = limit, sum(limit, base, -1)
   end
   if ranges ~= LARGEST then ranges = plus(ranges, '1') end
-end
-
--- A run goes on where the newest range is the one that this client holds: by its token; by its first number,
--- since a late copy of its request may have taken others after the counter was lost and seeded; and by its last,
--- the floor, since Max may have been moved by hand. So all of a run went to one client, and nothing in between.
-local last = low
-if again or lease ~= '' and lease == follows and own_value == follows_low and max == floor and evidence == '' then
-  local from = fields(key, 'From')[1]
-  if decimal(from) and above(low, from) then last = from end
-end
-local more = {'Low', low, 'From', last, 'Lease', token, 'Ranges', ranges}
-if bare and above(high, bare_max) then -- the identity of this name goes on above it
-  more = {'Low', low, 'From', last, 'Lease', token, 'Ranges', ranges, 'Bare', high}
+  if bare and above(high, bare_max) then -- the identity of this name goes on above it
+    more = {'Low', low, 'Lease', token, 'Ranges', ranges, 'Bare', high}
+  else
+    more = {'Low', low, 'Lease', token, 'Ranges', ranges}
+  end
 end
 
 -- give.lua: the end of next and identity: writes the counter and replies, as next.lua says.
@@ -318,8 +319,8 @@ if issue then
   if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', ARGV[8]) end
   if replication ~= origin then redis.call('HSET', key, 'Origin', replication) end
   if evidence ~= '' then redis.call('HSET', key, 'Epoch', epoch) end
-  redis.call('HSET', key, field, high, 'Issued', issued, unpack(more))
+  redis.call('HSET', key, field, high, 'Issued', issued, 'Written', written, unpack(more))
 end
 local lately = issued_before == '0' and issued or lesser(plus(issued, issued_before), LARGEST)
 return {token, low, high, epoch, prefix, tag, jump, evidence, lately,
-  format('%d', seconds), replication, ranges, last} -- seconds are far below 2^31
+  format('%d', seconds), replication, ranges, written, last} -- seconds are far below 2^31

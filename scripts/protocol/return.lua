@@ -62,6 +62,16 @@ local function fields(key, ...)
   return read
 end
 
+-- When this is written, and the seconds of the server's clock: its microseconds, or one more than when the counter was
+-- last written, where the clock went back. So no two writes of a counter have the same, nor those of its other lives:
+-- one that was lost, and begins anew, begins later.
+local function write_time(last)
+  local now = redis.call('TIME')
+  local written = format('%.0f', now[1] * 1000000 + now[2])
+  if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
+  return written, now[1]
+end
+
 -- The replication id of this server: it changes when a server restarts and when a replica is
 -- promoted. '' where INFO is not permitted.
 local function replication_id()
@@ -77,33 +87,32 @@ end
 -- ARGV[2] -> end, the last number of the range
 -- ARGV[3] -> last, the last number used; the number before the range when none was
 -- ARGV[4] -> epoch under which the range was given
+-- ARGV[5] -> when it was written, as the reply says that gave it
 --
 -- Output: {taken back, '1' or '0'; Max as it stands now, '' where there is none}
 -- Errors: HILO_CORRUPT, HILO_ARGUMENT; nothing is written.
 --
--- Sent twice: the first time clears the lease, so the second time does nothing. One that comes late takes
--- back what nobody has, whatever happened to the counter since: Lease says that the newest range was
--- given for this token, Max where it ends, and From where the run begins that this client took without
--- anybody else, a seed or an edit in between, so all above last was given to this client, which uses none
--- of it. Where a late copy of the range's own request took it again, it was for nobody. Max alone would
--- not do: somebody else can have brought it back to the same value; nor would a count of ranges, which
--- begins anew when the counter is lost. Origin and Epoch tell of writes that a server may have lost.
+-- Sent twice: the first time clears the lease, so the second time does nothing. The same holds for one
+-- that comes late: whatever a script did to the counter since, it wrote it at another time, be it that
+-- a late copy of the range's own request took another range, or that the counter was lost and begins
+-- anew; and a server that may have lost writes shows another replication id. Max alone would not do:
+-- somebody else can have brought it back to the same value. It tells of an edit by hand.
 -- Bare stays: the same numbers may have been given bare once and, since a seed by force, with a prefix.
 
-local key, token, range_end, last, epoch = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local key, token, range_end, last, epoch, written = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-if not decimal(range_end) or not decimal(last) or token == '' then
-  return redis.error_reply('HILO_ARGUMENT return wants a token, and end and last as decimals')
+if not (decimal(range_end) and decimal(last) and decimal(written)) or token == '' then
+  return redis.error_reply('HILO_ARGUMENT return wants a token, and end, last and time as decimals')
 end
 
-local state, err = fields(key, 'Max', 'Lease', 'Origin', 'Epoch', 'From')
+local state, err = fields(key, 'Max', 'Lease', 'Origin', 'Epoch', 'Written')
 if err then return err end
-local max, lease, origin, from = state[1], state[2], state[3] or '', state[5] or '0'
-if max ~= range_end or lease ~= token or above(last, range_end) or not decimal(from) or above(from, plus(last, '1')) or
-    (state[4] or '0') ~= epoch or origin ~= replication_id() then
+local max, lease, origin = state[1], state[2], state[3] or ''
+if max ~= range_end or lease ~= token or above(last, range_end) or
+    (state[4] or '0') ~= epoch or (state[5] or '0') ~= written or origin ~= replication_id() then
   return {'0', max or ''}
 end
 
-redis.call('HDEL', key, 'Lease', 'Low', 'From') -- first, as the one that an ACL may lack
-redis.call('HSET', key, 'Max', last)
+redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
+redis.call('HSET', key, 'Max', last, 'Written', (write_time(written)))
 return {'1', last}

@@ -62,6 +62,16 @@ local function fields(key, ...)
   return read
 end
 
+-- When this is written, and the seconds of the server's clock: its microseconds, or one more than when the counter was
+-- last written, where the clock went back. So no two writes of a counter have the same, nor those of its other lives:
+-- one that was lost, and begins anew, begins later.
+local function write_time(last)
+  local now = redis.call('TIME')
+  local written = format('%.0f', now[1] * 1000000 + now[2])
+  if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
+  return written, now[1]
+end
+
 -- The replication id of this server: it changes when a server restarts and when a replica is
 -- promoted. '' where INFO is not permitted.
 local function replication_id()
@@ -111,10 +121,9 @@ end
 -- ARGV[1] -> the field that counts: 'Max' or 'Value'
 -- ARGV[2] -> value to raise it to
 -- ARGV[3] -> the name as the caller spells it
--- ARGV[4] -> '1': set it, also where that lowers it, if what stands is what the next three say
--- ARGV[5] -> expected in the field that counts, '' for none; unused without force, as are the next two
--- ARGV[6] -> expected in Ranges, '' for none
--- ARGV[7] -> expected in Lowered, '' for none
+-- ARGV[4] -> '1': set it, also where that lowers it, if what stands is what the next two say
+-- ARGV[5] -> expected in the field that counts, '' for none; unused without force, as is the next
+-- ARGV[6] -> expected in Written, '' for none
 --
 -- Output: {value that stands now, value that stood before, '' where there was none; '1', or '0' where another
 -- value than the one wanted by force stands, because something else was there than expected}
@@ -126,8 +135,7 @@ end
 -- Each lowering by force is counted in Lowered, by which clients that were given more of an identity see that
 -- it is meant and no lost write.
 -- Sent twice: the second time changes nothing more. By force it finds what it wanted, or, when somebody was
--- given numbers or set the counter in between, not what it expected: a value that comes again has counted Ranges
--- or Lowered up.
+-- given numbers or set the counter in between, not what it expected: a value that comes again was written later.
 
 local field, wanted, name, force = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
 
@@ -135,20 +143,20 @@ if not decimal(wanted) or (field ~= 'Max' and field ~= 'Value') then
   return redis.error_reply('HILO_ARGUMENT seed wants Max or Value, and a decimal from 0 to ' .. LARGEST)
 end
 
-local state, err = fields(key, field, 'Ranges', 'Lowered', 'Name', 'Origin', 'Bare')
+local state, err = fields(key, field, 'Written', 'Lowered', 'Name', 'Origin', 'Bare')
 if err then return err end
-for i, part in pairs({field, [3] = 'Lowered', [6] = 'Bare'}) do
+for i, part in pairs({field, 'Written', 'Lowered', [6] = 'Bare'}) do
   if state[i] and not decimal(state[i]) then return refusal('CORRUPT', key, 'field ' .. part .. ' holds', state[i], DECIMAL) end
 end
 local stood = state[1] or ''
 if force and stood ~= wanted and
-    (stood ~= ARGV[5] or (state[2] or '') ~= ARGV[6] or (state[3] or '') ~= ARGV[7]) then
+    (stood ~= ARGV[5] or (state[2] or '') ~= ARGV[6]) then
   return {stood, stood, '0'}
 end
 
 local stands = stood
 if force or above(wanted, stood) then stands = wanted end -- every decimal is above ''
-local write = {'HSET', key, field, stands, 'Name', state[4] or name}
+local write = {'HSET', key, field, stands, 'Name', state[4] or name, 'Written', (write_time(state[2] or '0'))}
 local function set(part, value)
   write[#write + 1] = part
   write[#write + 1] = value
@@ -159,6 +167,6 @@ end
 local replication = replication_id()
 if not state[5] and replication ~= '' then set('Origin', replication) end
 if bare and field == 'Max' and above(stands, state[6] or '0') then set('Bare', stands) end
-redis.call('HDEL', key, 'Lease', 'Low', 'From') -- first, as the one that an ACL may lack
+redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 redis.call(unpack(write))
 return {stands, stood, '1'}

@@ -67,6 +67,7 @@ func TestTheServersGiveTheRepliesOfTheVectors(t *testing.T) {
 			if err := p.client.Del(t.Context(), v.Keys...).Err(); err != nil {
 				t.Fatal(err)
 			}
+			p.marks = map[string]string{"<origin>": p.origin}
 			for i, step := range c.Steps {
 				if wrong := p.play(t, step); wrong != "" {
 					t.Errorf("%s: step %d: %s", c.Name, i+1, wrong)
@@ -142,6 +143,7 @@ type player struct {
 	miniNoInfo         *atomic.Bool
 	scripts            map[string]*redis.Script
 	origin             string
+	marks              map[string]string // what stands for what, in this case
 }
 
 func newPlayer(t *testing.T, s *redistest.Server, users map[string][]string) *player {
@@ -206,6 +208,11 @@ func (p *player) play(t *testing.T, step step) string {
 	if tag := errorTag(cmd.Err()); tag != step.Error {
 		return fmt.Sprintf("%q fails with %v, want %q", step.Args, cmd.Err(), step.Error)
 	}
+	if items, ok := cmd.Val().([]any); ok && (step.Script == "next" || step.Script == "identity") {
+		if mark := fmt.Sprintf("<written %s>", items[0]); p.marks[mark] == "" {
+			p.marks[mark] = fmt.Sprint(items[12])
+		}
+	}
 	if step.Reply != nil && !p.matches(cmd.Val(), step.Reply) {
 		return fmt.Sprintf("%s%q%q replies %q, want %q", step.Script, step.Command, step.Args, cmd.Val(), step.Reply)
 	}
@@ -224,11 +231,19 @@ func (p *player) script(t *testing.T, name string) *redis.Script {
 	return p.scripts[name]
 }
 
-// filled is what is sent where <origin> stands for the server's own.
+// fill puts in place of marks what they stand for.
+func (p *player) fill(text string) string {
+	for mark, value := range p.marks {
+		text = strings.ReplaceAll(text, mark, value)
+	}
+	return text
+}
+
+// filled is what is sent.
 func (p *player) filled(texts []string) []any {
 	all := make([]any, len(texts))
 	for i, text := range texts {
-		all[i] = strings.ReplaceAll(text, "<origin>", p.origin)
+		all[i] = p.fill(text)
 	}
 	return all
 }
@@ -236,7 +251,7 @@ func (p *player) filled(texts []string) []any {
 func (p *player) matches(got, want any) bool {
 	list, isList := want.([]any)
 	if !isList {
-		return want == "<any>" || got != nil && fmt.Sprint(got) == strings.ReplaceAll(fmt.Sprint(want), "<origin>", p.origin)
+		return want == "<any>" || got != nil && fmt.Sprint(got) == p.fill(fmt.Sprint(want))
 	}
 	items, ok := got.([]any)
 	return ok && slices.EqualFunc(items, list, func(item, want any) bool {

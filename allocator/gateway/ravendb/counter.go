@@ -73,29 +73,29 @@ const firstHour = time.Hour
 
 // ask takes a range of so many numbers, in its turn. A request whose reply never
 // came is sent again as it was, so that no range is lost with a reply.
-func (h *Handler) ask(ctx context.Context, c *counter, name string, size, floor int64, follows scripts.Held) (got scripts.Range, held scripts.Held, err error) {
+func (h *Handler) ask(ctx context.Context, c *counter, name string, size, floor int64) (got scripts.Range, token string, err error) {
 	if c.token == "" || c.capacity != size {
 		c.token, c.capacity = rand.Text(), size
 	}
+	token = c.token
 	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
 	got, err = scripts.Next(ctx, h.scripter, c.keys, scripts.NextRequest{
-		Token: c.token, Name: name, Capacity: size, Limit: h.opts.Limit,
+		Token: token, Name: name, Capacity: size, Limit: h.opts.Limit,
 		Floor: max(floor, c.told.Floor), Epoch: c.told.Epoch, GuardGap: h.opts.GuardGap, LeastGap: c.told.LeastGap(time.Since(h.began)),
-		RequireSeeded: h.opts.RequireSeeded, Follows: follows,
+		RequireSeeded: h.opts.RequireSeeded,
 	})
 	h.learn(c, got)
-	held = scripts.Held{Token: c.token, Low: got.Low}
 	if err == nil || scripts.Answered(err) || got.High > 0 {
 		c.token = ""
 	}
-	return got, held, err
+	return got, token, err
 }
 
 // next takes a range that ends where no remembered one does, in its turn.
 func (h *Handler) next(ctx context.Context, db *database, c *counter, name string, size, floor int64) (scripts.Range, error) {
 	size += h.given.beyond(c, c.told.Floor+min(size, math.MaxInt64-c.told.Floor)) // if nobody else takes any
-	got, newest, err := h.ask(ctx, c, name, size, floor, scripts.Held{})
+	got, token, err := h.ask(ctx, c, name, size, floor)
 	if err != nil {
 		return scripts.Range{}, err
 	}
@@ -108,7 +108,7 @@ func (h *Handler) next(ctx context.Context, db *database, c *counter, name strin
 		if more == 0 {
 			break
 		}
-		further, newer, err := h.ask(ctx, c, name, more, floor, newest)
+		further, newer, err := h.ask(ctx, c, name, more, floor)
 		if errors.Is(err, scripts.ErrExhausted) {
 			return got, nil // it ends at the limit, and is not taken back
 		}
@@ -118,14 +118,14 @@ func (h *Handler) next(ctx context.Context, db *database, c *counter, name strin
 		if err := db.tagged(further.Tag); err != nil {
 			return scripts.Range{}, err
 		}
-		if further.From <= got.Low && further.Low == got.High+1 && further.Prefix == got.Prefix && further.Tag == got.Tag {
+		if further.Before == got.Written && further.Low == got.High+1 && further.Prefix == got.Prefix && further.Tag == got.Tag {
 			further.Low = got.Low
 		}
-		got, newest = further, newer
+		got, token = further, newer
 	}
 	if h.given.beyond(c, got.High) == 0 {
 		h.given.add(c, got.High, given{
-			token: newest.Token, low: got.Low, epoch: got.Epoch, at: time.Now(), kept: got.High <= c.others,
+			token: token, low: got.Low, epoch: got.Epoch, written: got.Written, at: time.Now(), kept: got.High <= c.others,
 		})
 	}
 	return got, nil
@@ -141,7 +141,7 @@ func (h *Handler) giveBack(ctx context.Context, c *counter, end, last int64) err
 	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
 	_, err := scripts.Return(ctx, h.client, scripts.ReturnRequest{
-		Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch,
+		Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch, Written: r.written,
 	})
 	// Whether it was taken back or not, known or not, the client uses none of it any more.
 	if c.told.Floor == end {

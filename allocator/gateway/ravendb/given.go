@@ -10,11 +10,12 @@ const mostGiven = 100_000
 
 // given is a range that a client has, or had.
 type given struct {
-	token string
-	low   int64
-	epoch int64
-	at    time.Time
-	kept  bool // it is not taken back, or was returned
+	token   string
+	low     int64
+	epoch   int64
+	written int64
+	at      time.Time
+	kept    bool // it is not taken back, or was returned
 }
 
 // rangeEnd is all that a client says of a range.
