@@ -67,7 +67,7 @@ end
 -- one that was lost, and begins anew, begins later.
 local function write_time(last)
   local now = redis.call('TIME')
-  local written = format('%.0f', now[1] * 1000000 + now[2])
+  local written = now[1] .. sub('00000' .. now[2], -6)
   if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
   return written, now[1]
 end
