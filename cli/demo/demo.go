@@ -16,10 +16,6 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// demo has a fleet of workers take identifiers from two masters in this process, loses one of them and brings it
-// back, and proves that no identifier was given twice.
-type demo struct{ *base.Session }
-
 const (
 	workers  = 8
 	pace     = 2000                   // identifiers a second that each takes, of the collections in turn
@@ -88,33 +84,30 @@ identifier is counted: the proof that none was given twice. It takes a few secon
 			"1 failed or interrupted", "5 an identifier was given twice"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			return demo{r.Serverless()}
+			return &story{Session: r.Serverless()}
 		}),
 	}
 }
 
-func (d demo) Run(ctx context.Context) error {
-	masters, closeAll, err := d.startMasters(ctx)
-	defer closeAll()
-	if err != nil {
+// Run shows what was found, be it good or bad.
+func (s *story) Run(ctx context.Context) error {
+	defer s.closeMasters()
+	if err := s.startMasters(ctx); err != nil {
 		return err
 	}
-	s := &story{demo: d, masters: masters, start: time.Now()}
+	s.start = time.Now()
 	if err := s.tell(ctx); err != nil {
 		return err
 	}
 	if err := s.count(ctx); err != nil {
 		return err
 	}
-	if err := d.show(s.outcome); err != nil {
-		return err
-	}
-	return verdict(s.outcome)
+	return cmp.Or(s.show(s.outcome), verdict(s.outcome))
 }
 
-func (d demo) show(found outcome) error {
-	if d.JSON {
-		return d.WriteJSON(found)
+func (s *story) show(found outcome) error {
+	if s.JSON {
+		return s.WriteJSON(found)
 	}
 	t := term.Table{Head: []string{"SERVER", "COLLECTION", "IDS", "ROUND TRIPS", "MAX", "DUPLICATES", "NEVER USED"}}
 	for _, c := range found.Collections {
@@ -131,5 +124,5 @@ func (d demo) show(found outcome) error {
 	sums.Addf("", "returned %d: those that nobody had reserved behind", found.Returned)
 	sums.Addf("proof:", "%d ids read back, one bit for each: %d bits set twice,", found.IDs, found.Duplicates)
 	sums.Addf("", "%d calls without an id while north was away", found.Failures)
-	return cmp.Or(d.Printf("\n"), d.WriteTable(t), d.WriteTable(sums))
+	return cmp.Or(s.Printf("\n"), s.WriteTable(t), s.WriteTable(sums))
 }

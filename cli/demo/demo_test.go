@@ -69,14 +69,13 @@ func TestDemoAsJSON(t *testing.T) {
 // TestTheProofOfTheDemoFindsDuplicates: it is worth something.
 func TestTheProofOfTheDemoFindsDuplicates(t *testing.T) {
 	t.Parallel()
-	d := demo{&base.Session{Namespace: "Raven", Separator: "/", Timeout: time.Minute}}
-	masters, closeAll, err := d.startMasters(t.Context())
-	t.Cleanup(closeAll)
-	if err != nil {
+	d := story{Session: &base.Session{Namespace: "Raven", Separator: "/", Timeout: time.Minute}}
+	t.Cleanup(d.closeMasters)
+	if err := d.startMasters(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	masters[0].server.HSet("{Raven}/HiLo/orders", "Max", "4", "Ranges", "2")
-	masters[1].server.HSet("{Raven}/HiLo/orders", "Max", "2", "Ranges", "1")
+	d.masters[0].server.HSet("{Raven}/HiLo/orders", "Max", "4", "Ranges", "2")
+	d.masters[1].server.HSet("{Raven}/HiLo/orders", "Max", "2", "Ranges", "1")
 	const n, s = "orders/NorthServer/", "orders/SouthServer/"
 	tests := []struct {
 		name       string
@@ -95,7 +94,7 @@ func TestTheProofOfTheDemoFindsDuplicates(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			told := story{demo: d, masters: masters, start: time.Now()}
+			told := story{Session: d.Session, masters: d.masters, start: time.Now()}
 			for worker, texts := range test.texts {
 				for _, text := range texts {
 					if err := told.ledger.AddText(text, "/", worker+1); err != nil {

@@ -23,9 +23,10 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// story is the course of a demo, and what its workers were given.
+// story is the course of a demo, and what its workers were given. A fleet of them takes identifiers from two masters in this
+// process, of which one is lost and comes back; that no identifier was given twice is proven.
 type story struct {
-	demo
+	*base.Session
 	outcome
 	masters []*master // north, which is preferred, and south
 	start   time.Time
@@ -243,32 +244,35 @@ type master struct {
 }
 
 // startMasters starts both, in order of preference, each with a prefix of its own. The first is the home of identities.
-func (d demo) startMasters(ctx context.Context) (all []*master, closeAll func(), err error) {
-	all = []*master{
+func (s *story) startMasters(ctx context.Context) error {
+	s.masters = []*master{
 		{Target: target.Target{Name: "north"}, prefix: "NorthServer/", server: miniredis.NewMiniRedis()},
 		{Target: target.Target{Name: "south"}, prefix: "SouthServer/", server: miniredis.NewMiniRedis()},
 	}
-	closeAll = func() {
-		for _, m := range all {
-			m.server.Close()
-		}
-	}
-	for i, m := range all {
-		if err := m.server.StartAddr("127.0.0.1:0"); err != nil {
-			return all, closeAll, fmt.Errorf("the server %s does not start: %w", m.Name, err)
+	for i, m := range s.masters {
+		err := m.server.StartAddr("127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("the server %s does not start: %w", m.Name, err)
 		}
 		// Its clients try once: what comes after is the allocator's.
 		if m.Target, err = target.Parse(m.Name + "=redis://" + m.server.Addr() + "/0?max_retries=-1"); err != nil {
-			return all, closeAll, err
+			return err
 		}
-		err := base.Administer(ctx, d.Session, m.Target, func(admin *allocator.Admin) error {
+		err = base.Administer(ctx, s.Session, m.Target, func(admin *allocator.Admin) error {
 			return admin.SetServerPrefix(ctx, prefix.Server{ServerPrefix: m.prefix, Identities: i == 0})
 		})
 		if err != nil {
-			return all, closeAll, err
+			return err
 		}
 	}
-	return all, closeAll, nil
+	return nil
+}
+
+// closeMasters may come before all are started.
+func (s *story) closeMasters() {
+	for _, m := range s.masters {
+		m.server.Close()
+	}
 }
 
 // count counts, from the identifiers themselves and from what stands in Redis.
