@@ -86,11 +86,20 @@ func (s *story) acts(ctx context.Context) error {
 	return s.settle(ctx, nil, "those that prefer north are on north again: %s")
 }
 
-// settle waits until all workers are given identifiers of a master, nil meaning the one that each prefers, says so with the
-// newest of two that prefer different ones, and lets it last for a while.
+// settle waits until each worker got its newest identifier from a master, nil meaning the one that it prefers, says so with
+// the newest of two that prefer different ones, and lets it last for a while.
 func (s *story) settle(ctx context.Context, from *master, what string) error {
-	if err := s.await(ctx, from); err != nil {
-		return err
+	deadline := time.Now().Add(patience)
+	for _, w := range s.fleet {
+		wanted := cmp.Or(from, w.preferred)
+		for newest := w.newest.Load(); newest == nil || !strings.Contains(*newest, wanted.prefix); newest = w.newest.Load() {
+			if time.Now().After(deadline) {
+				return fmt.Errorf("worker %d got no identifier from %s within %v", w.number, wanted.Name, patience)
+			}
+			if base.Sleep(ctx, 10*time.Millisecond); ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
 	}
 	s.say(what, fmt.Sprintf("worker 1 has %s, worker 2 %s", *s.fleet[0].newest.Load(), *s.fleet[1].newest.Load()))
 	base.Sleep(ctx, act)
@@ -105,23 +114,6 @@ func (s *story) say(what string, values ...any) {
 		const margin = 9
 		fmt.Fprintln(s.Stdout, term.Wrap(fmt.Sprintf("%5.2f s  %s", e.Seconds, e.What), term.Width(s.Stdout), margin))
 	}
-}
-
-// await returns when each worker got its newest identifier from a master, nil meaning the one that it prefers.
-func (s *story) await(ctx context.Context, from *master) error {
-	deadline := time.Now().Add(patience)
-	for _, w := range s.fleet {
-		wanted := cmp.Or(from, w.preferred)
-		for newest := w.newest.Load(); newest == nil || !strings.Contains(*newest, wanted.prefix); newest = w.newest.Load() {
-			if time.Now().After(deadline) {
-				return fmt.Errorf("worker %d got no identifier from %s within %v", w.number, wanted.Name, patience)
-			}
-			if base.Sleep(ctx, 10*time.Millisecond); ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-		}
-	}
-	return nil
 }
 
 // allocate lends do an allocator on both masters, as a program of its own would have it. Its ranges hold up to capacity
