@@ -158,9 +158,7 @@ func (b *bench) readNames(r *base.Reader) {
 		r.Failf("--collections and --allocators are %d and %d: their product must be at most %d", n, b.Allocators, mostPairs)
 	}
 	if r.Err == nil {
-		if err := prefix.ValidateCollection(b.Collections[len(b.Collections)-1], b.Separator); err != nil {
-			r.Fail(exit.Invalid(err, "name a shorter one"))
-		}
+		r.Valid(b.Collections[len(b.Collections)-1], b.Separator, "name a shorter one")
 	}
 	if !b.Keep {
 		b.Namespace = scratchNamespace + strings.ToLower(crand.Text())
@@ -197,10 +195,7 @@ func (b bench) Run(ctx context.Context) error {
 }
 
 // measure gives what was measured also with an error.
-func (b bench) measure(ctx context.Context, o target.Opened, scratch []string) (measured, error) {
-	found := measured{
-		Namespace: b.Namespace, Workers: b.Workers, Allocators: b.Allocators, TargetRate: b.Rate, Warmup: b.Warmup.Seconds(),
-	}
+func (b bench) measure(ctx context.Context, o target.Opened, scratch []string) (found measured, err error) {
 	fleet, sources, err := b.fleet(o)
 	if err != nil {
 		return found, err
@@ -215,11 +210,21 @@ func (b bench) measure(ctx context.Context, o target.Opened, scratch []string) (
 	got, err := b.run(ctx, "", b.load(b.Count, b.Duration, sources))
 	held := counted(fleet)
 	b.closeAll(ctx, fleet)
-	found.Report = tally.Between(b.Collections, warm, held, counted(fleet))
-	found.take(got)
+	found = measured{
+		Namespace: b.Namespace, Workers: b.Workers, Allocators: b.Allocators, TargetRate: b.Rate, Warmup: b.Warmup.Seconds(),
+		Seconds: got.elapsed.Seconds(), IDs: got.ids, PerSecond: got.perSecond(), CallsThatWaited: got.waits,
+		Latency: got.latency, Sampling: got.sampling, Report: tally.Between(b.Collections, warm, held, counted(fleet)),
+	}
+	found.Sampling.Clock = int64(clockCost())
+	found.RoundTripsPerID = float64(found.Total.Ranges) / float64(max(got.ids, 1))
+	found.BurntPerID = float64(found.Total.Burnt) / float64(max(got.ids, 1))
 	if b.Compare && err == nil {
-		if got, err = b.increment(ctx, o.Clients[0], scratch[0]); got.ids > 0 {
-			found.compare(got)
+		var each taken
+		if each, err = b.increment(ctx, o.Clients[0], scratch[0]); each.ids > 0 {
+			found.Compare = &compared{
+				IDs: each.ids, Seconds: each.elapsed.Seconds(), PerSecond: each.perSecond(), Ratio: got.perSecond() / each.perSecond(),
+				Failures: each.failures, Latency: each.latency,
+			}
 		}
 	}
 	found.Interrupted = ctx.Err() != nil

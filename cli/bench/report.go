@@ -39,27 +39,6 @@ type compared struct {
 	Latency   percentiles `json:"latencyNanoseconds"`
 }
 
-// take puts in what the workers saw, beside what the allocators counted.
-func (m *measured) take(got taken) {
-	m.Seconds, m.IDs, m.PerSecond = got.elapsed.Seconds(), got.ids, got.perSecond()
-	m.CallsThatWaited = got.waits
-	m.Latency, m.Sampling = got.latency, got.sampling
-	m.Sampling.Clock = int64(clockCost())
-	m.RoundTripsPerID = float64(m.Total.Ranges) / float64(max(m.IDs, 1))
-	m.BurntPerID = float64(m.Total.Burnt) / float64(max(m.IDs, 1))
-}
-
-func (m *measured) compare(got taken) {
-	m.Compare = &compared{
-		IDs:       got.ids,
-		Seconds:   got.elapsed.Seconds(),
-		PerSecond: got.perSecond(),
-		Ratio:     m.PerSecond / got.perSecond(),
-		Failures:  got.failures,
-		Latency:   got.latency,
-	}
-}
-
 func (b bench) show(m measured) error {
 	if b.JSON {
 		return b.WriteJSON(m)
