@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -281,10 +282,7 @@ func (l *load) due(index int64) time.Duration {
 
 // scheduled is how many calls come due before the end.
 func (l *load) scheduled() int64 {
-	calls := int64(math.MaxInt64)
-	if l.Count > 0 {
-		calls = l.Count
-	}
+	calls := cmp.Or(l.Count, math.MaxInt64)
 	if l.Duration > 0 {
 		calls = int64(min(float64(calls), math.Ceil(l.Duration.Seconds()*float64(l.Rate))))
 	}
