@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,12 +29,11 @@ type hand struct {
 	done    bool // it said its last word
 }
 
-// heard is what came from a worker: a word, or its end.
+// heard is what came from a worker: a word, or how it ended.
 type heard struct {
 	from *hand
 	word
-	ended bool
-	err   error
+	err error // nil: it goes on
 }
 
 // launch starts one more worker, for its part of what nobody was told to take.
@@ -60,7 +60,7 @@ func (t *trial) launch(ctx context.Context) error {
 				t.reports <- heard{from: h, word: said}
 			}
 		}
-		t.reports <- heard{from: h, ended: true, err: wait()}
+		t.reports <- heard{from: h, err: cmp.Or(wait(), errors.New("it said nothing"))}
 	}()
 	return nil
 }
@@ -125,9 +125,6 @@ func (t *trial) begin(h *hand) {
 // ended is about a worker that is no more. What it took and did not report counts for nothing, and another one is to take
 // as many.
 func (t *trial) ended(ctx context.Context, h *hand, err error) {
-	if err == nil {
-		err = errors.New("it said nothing")
-	}
 	_ = h.in.Close()
 	t.hands = slices.DeleteFunc(t.hands, func(other *hand) bool { return other == h })
 	t.left += h.share - h.counted

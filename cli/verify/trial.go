@@ -76,7 +76,7 @@ func (t *trial) run(ctx context.Context) {
 // hear takes a report.
 func (t *trial) hear(ctx context.Context, r heard) {
 	switch h := r.from; {
-	case r.ended:
+	case r.err != nil:
 		t.ended(ctx, h, r.err)
 	case r.Bye != nil:
 		h.done = true
