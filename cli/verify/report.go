@@ -151,17 +151,17 @@ func (v verify) show(p report) error {
 		jumped = fmt.Sprintf("%d times", p.Jumps)
 	}
 	var t term.Table
-	t.Add("ids:", fmt.Sprintf("%d in %s, %.0f ids/s", p.IDs, term.Short(int64(p.Seconds*1e9)), p.PerSecond))
+	t.Addf("ids:", "%d in %s, %.0f ids/s", p.IDs, term.Short(int64(p.Seconds*1e9)), p.PerSecond)
 	t.Add("given twice:", fmt.Sprint(p.Duplicates))
 	t.Add("workers:", crew)
-	t.Add("ranges:", fmt.Sprintf("%d; counters jumped %s", p.Ranges, jumped))
-	t.Add("never given:", fmt.Sprintf("%d numbers", p.Unused))
+	t.Addf("ranges:", "%d; counters jumped %s", p.Ranges, jumped)
+	t.Addf("never given:", "%d numbers", p.Unused)
 	held := min(p.Unused, p.Burnt)
 	if held > 0 {
-		t.Add("", fmt.Sprintf("%d held by a worker at its end", held))
+		t.Addf("", "%d held by a worker at its end", held)
 	}
 	if p.Unused > held {
-		t.Add("", fmt.Sprintf("%d %s", p.Unused-held, p.elsewhere()))
+		t.Addf("", "%d %s", p.Unused-held, p.elsewhere())
 	}
 	for _, o := range p.Outages {
 		t.Add("outage:", o.String())
