@@ -38,10 +38,6 @@ func newScreen(t top) *screen {
 // tick moves the clock, so that what is down for a while says so.
 type tick time.Time
 
-func everySecond() tea.Cmd {
-	return tea.Tick(time.Second, func(now time.Time) tea.Msg { return tick(now) })
-}
-
 // Init is of tea.Model, as Update and View are.
 func (*screen) Init() tea.Cmd {
 	return func() tea.Msg { return tick(time.Now()) }
@@ -56,7 +52,7 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		if !s.paused {
 			s.now = time.Time(m)
 		}
-		return s, everySecond()
+		return s, tea.Tick(time.Second, func(now time.Time) tea.Msg { return tick(now) })
 	case look:
 		if s.paused {
 			s.waiting[m.server] = m
