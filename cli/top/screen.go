@@ -229,12 +229,7 @@ func (s *screen) title() string {
 
 // above is what stands above the counters.
 func (s *screen) above() []string {
-	lines := append([]string{s.title(), ""}, s.serverLines(max(1, s.height/3-2))...)
-	return append(lines, "")
-}
-
-func (s *screen) serverLines(most int) []string {
-	servers := s.state.servers
+	servers, most := s.state.servers, max(1, s.height/3-2)
 	table := s.state.table(s.now)
 	lines := table.Lines(s.width, 0, len(servers))
 	lines[0] = faint.Styled(lines[0])
@@ -246,7 +241,7 @@ func (s *screen) serverLines(most int) []string {
 	if hidden := len(servers) - most; hidden > 0 {
 		lines = append(lines[:most], faint.Styled(fmt.Sprintf("and %d more", hidden+1)))
 	}
-	return lines
+	return slices.Concat([]string{s.title(), ""}, lines, []string{""})
 }
 
 // counters are the lines of the counters: their titles, and at most room of them.
