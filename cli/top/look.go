@@ -100,7 +100,14 @@ func (l *looker) read(ctx context.Context, found *look) error {
 	if answer := redis.Error(nil); err != nil && !errors.As(err, &answer) { // not every user may ask
 		return err
 	}
-	found.readInfo(target.ParseInfo(info))
+	fields := target.ParseInfo(info)
+	found.replicas = fields["connected_slaves"]
+	found.Role = map[string]string{"master": "primary", "slave": "replica"}[fields["role"]]
+	for _, kind := range []string{"redis", "valkey"} { // valkey has a redis_version too
+		if version := fields[kind+"_version"]; version != "" {
+			found.Version = kind + " " + version
+		}
+	}
 	adds, err := l.admin.ServerPrefix(ctx)
 	if errors.Is(err, allocator.ErrCorrupt) {
 		found.Corrupt++
@@ -119,15 +126,4 @@ func (l *looker) read(ctx context.Context, found *look) error {
 		}
 	}
 	return nil
-}
-
-// readInfo takes in what a server tells of its role and version.
-func (l *look) readInfo(fields map[string]string) {
-	l.replicas = fields["connected_slaves"]
-	l.Role = map[string]string{"master": "primary", "slave": "replica"}[fields["role"]]
-	for _, kind := range []string{"redis", "valkey"} { // valkey has a redis_version too
-		if version := fields[kind+"_version"]; version != "" {
-			l.Version = kind + " " + version
-		}
-	}
 }
