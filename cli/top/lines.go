@@ -132,8 +132,7 @@ func (t top) printText(state *state, counters []*counter, now time.Time) error {
 		return err
 	}
 	for _, e := range state.events {
-		fmt.Fprintf(term.Fold(t.Stdout, term.Indent), "%s  %s\n", e.at.Format(time.TimeOnly), term.Printable(e.text))
+		_ = t.Printf("%s  %s\n", e.at.Format(time.TimeOnly), term.Printable(e.text)) // the last write tells
 	}
-	_, err := fmt.Fprintln(t.Stdout)
-	return exit.Written(err)
+	return t.Printf("\n")
 }
