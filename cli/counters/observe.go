@@ -96,7 +96,7 @@ type listing struct {
 
 func listFlags(keys string) []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case"},
+		&cli.StringFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: "*", HideDefault: true},
 		&cli.StringFlag{Name: "sort", Usage: "by `KEY`: " + keys, Value: "name", DefaultText: "name"},
 		&cli.BoolFlag{Name: "reverse", Usage: "the other way round", HideDefault: true},
 	}, lookFlags()...)
@@ -105,10 +105,7 @@ func listFlags(keys string) []cli.Flag {
 // readListing reads the flags of a list. keys are those to sort by, beside headroom and rate.
 func readListing(r *base.Reader, l listing, keys ...string) listing {
 	r.Arguments()
-	l.observer, l.Filter, l.Reverse = readLook(r), "*", r.Bool("reverse")
-	if r.IsSet("filter") {
-		l.Filter = r.String("filter")
-	}
+	l.observer, l.Filter, l.Reverse = readLook(r), r.String("filter"), r.Bool("reverse")
 	if l.Filter == "" {
 		r.Failf("--filter is empty: it takes a glob such as 'ord*'")
 	}
