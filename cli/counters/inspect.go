@@ -55,11 +55,10 @@ counter of all server-side identifiers.`,
 		Flags: lookFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := inspect{observer: readLook(r), Kind: allocator.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
-			given := i.Name
-			for kind, mark := range map[allocator.Kind]string{allocator.KindIdentity: "|", allocator.KindServerSide: i.Separator} {
-				if name, found := strings.CutSuffix(given, mark); found {
-					i.Kind, i.Name = kind, name
-				}
+			if name, found := strings.CutSuffix(i.Name, "|"); found {
+				i.Kind, i.Name = allocator.KindIdentity, name
+			} else if name, found := strings.CutSuffix(i.Name, i.Separator); found {
+				i.Kind, i.Name = allocator.KindServerSide, name
 			}
 			r.Valid(i.Name, i.Separator, "name one such as orders")
 			return i
