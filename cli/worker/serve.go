@@ -64,20 +64,17 @@ func (s *job) collectors() []prometheus.Collector {
 	if err != nil {
 		panic("bug: " + err.Error())
 	}
-	counter := func(name, help, source string, value func() int64) prometheus.Collector {
-		opts := prometheus.CounterOpts{Name: name, Help: help}
-		if source != "" {
-			opts.ConstLabels = prometheus.Labels{"source": source}
-		}
+	counter := func(name, help string, labels prometheus.Labels, value func() int64) prometheus.Collector {
+		opts := prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}
 		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
 	}
 	const errorsName, errorsHelp = "hilo_worker_errors_total", "Attempts of the worker that failed and were made again."
-	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, "servers", s.failures.Load)}
+	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, prometheus.Labels{"source": "servers"}, s.failures.Load)}
 	if s.client != nil {
 		all = append(all,
-			counter(errorsName, errorsHelp, "documents", s.storeErrors.Load),
-			counter("hilo_worker_stored_total", "Documents that the worker stored.", "", s.stored.Load),
-			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", "", s.duplicates.Load))
+			counter(errorsName, errorsHelp, prometheus.Labels{"source": "documents"}, s.storeErrors.Load),
+			counter("hilo_worker_stored_total", "Documents that the worker stored.", nil, s.stored.Load),
+			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", nil, s.duplicates.Load))
 	}
 	return all
 }
