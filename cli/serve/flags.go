@@ -19,7 +19,8 @@ import (
 const mostConnections = 1_000_000
 
 // readServe reads all flags.
-func readServe(r *base.Reader) *serve {
+func readServe(r *base.Reader) base.Runner {
+	r.Own = "serve"
 	s := &serve{Session: r.Session(), servers: r.Servers()}
 	s.Collections = r.NamedCollections(s.Separator)
 	s.MaxConnections = int(r.Number("max-connections", 1, mostConnections))

@@ -91,10 +91,7 @@ $HILO_SERVE_COLLECTIONS, have white space between them.`+base.AboutServers,
 			&cli.BoolFlag{Name: "insecure", Usage: "serve others than loopback without TLS and sign-in", HideDefault: true},
 			&cli.BoolFlag{Name: "accept-returns", Usage: "take back what RavenDB's clients return", Value: true, DefaultText: "true"},
 		),
-		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			r.Own = "serve"
-			return readServe(r)
-		}),
+		Action: base.Action(env, readServe),
 	}
 }
 

@@ -70,10 +70,7 @@ collections: $HILO_WORKER_COLLECTIONS, with white space between them.`+base.Abou
 			&cli.StringFlag{Name: "documents-password-file", Usage: "`FILE` of its password; else --password-file, if the URL names a user"},
 			&cli.StringFlag{Name: "metrics-addr", Usage: "serve metrics and health at `ADDR`, such as :9090"},
 		),
-		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			r.Own = "worker"
-			return readWorker(r)
-		}),
+		Action: base.Action(env, readWorker),
 	}
 }
 
@@ -115,7 +112,8 @@ func (w *worker) Run(ctx context.Context) error {
 }
 
 // readWorker reads all flags and arguments.
-func readWorker(r *base.Reader) *worker {
+func readWorker(r *base.Reader) base.Runner {
+	r.Own = "worker"
 	w := &worker{Session: r.Session(), servers: r.Servers()}
 	if w.Collections = r.NamedCollections(w.Separator); len(w.Collections) == 0 {
 		r.Failf("%s needs a COLLECTION: %s", r.FullName(), r.UsageText)
