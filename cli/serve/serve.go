@@ -185,10 +185,10 @@ func (s *serve) listen(ctx context.Context, handler http.Handler) error {
 		return fmt.Errorf("nothing can be served: %w; choose another address with --listen", err)
 	}
 	server := gateway.NewServer(handler, s.Log)
-	scheme := "http"
+	scheme, serve := "http", server.Serve
 	if s.TLS != nil {
-		scheme = "https"
-		server.TLSConfig = s.TLS
+		scheme, server.TLSConfig = "https", s.TLS
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
 	bounded := gateway.LimitConnections(listener, s.MaxConnections)
 	defer bounded.Close()
@@ -198,11 +198,7 @@ func (s *serve) listen(ctx context.Context, handler http.Handler) error {
 	}
 	ended := make(chan struct{})
 	byItself := context.AfterFunc(ctx, func() { s.end(ctx, server); close(ended) })
-	if s.TLS == nil {
-		err = server.Serve(bounded)
-	} else {
-		err = server.ServeTLS(bounded, "", "")
-	}
+	err = serve(bounded)
 	if byItself() { // ctx goes on
 		return fmt.Errorf("nothing is served any more: %w", err)
 	}
