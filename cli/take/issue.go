@@ -17,16 +17,14 @@ import (
 // idsAtOnce is how many identifiers are taken with one call where there is a choice.
 const idsAtOnce = 1000
 
-// takeFunc takes n identifiers and gives them, or none.
-type takeFunc func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error
-
 // issue takes identifiers and prints them.
 type issue struct {
 	*base.Session
 	servers target.Servers
 	count   int64
 	chunk   int64 // at most so many with one take
-	take    takeFunc
+	// take takes n identifiers and gives them, or none.
+	take func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error
 }
 
 // Run says with an error how many were given before it: they stay given.
