@@ -157,10 +157,8 @@ func checkText(g *base.Session, text string) error {
 		kind, example = "a server-side id", "companies"+g.Separator
 		name, asks = strings.CutSuffix(text, g.Separator)
 	}
-	if asks {
-		if err := prefix.ValidateCollection(name, g.Separator); err != nil {
-			return exit.Usagef("%q asks for %s: %s; one such as %s will do", text, kind, exit.Plain(err), example)
-		}
+	if err := prefix.ValidateCollection(name, g.Separator); asks && err != nil {
+		return exit.Usagef("%q asks for %s: %s; one such as %s will do", text, kind, exit.Plain(err), example)
 	}
 	if g.JSON && !utf8.ValidString(text) {
 		return exit.Usagef("%q is not valid UTF-8, which JSON has to be: leave out --output json", text)
