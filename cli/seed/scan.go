@@ -157,11 +157,7 @@ func (s *fromScan) parse(key string) (prefix.ID, bool) {
 // isOurs reports whether a key is one of hilo's own, of any namespace: counters are no identifiers, although
 // {Raven}/HiLo/orders2 reads like one.
 func isOurs(key string) bool {
-	rest, braced := strings.CutPrefix(key, "{")
-	if !braced {
-		return false
-	}
-	namespace, _, _ := strings.Cut(rest, "}")
+	namespace, _, _ := strings.Cut(strings.TrimPrefix(key, "{"), "}")
 	keys := prefix.NewKeys(namespace)
 	return strings.HasPrefix(key, keys.HiLoPrefix()) || strings.HasPrefix(key, keys.IdentityPrefix()) ||
 		key == keys.ServerSide() || key == keys.Server()
