@@ -129,8 +129,10 @@ func (s *fromScan) scan(ctx context.Context, client redis.UniversalClient) error
 
 func (s *fromScan) key(key string) {
 	s.found.Matched++
-	id, ok := s.parse(key)
-	if !ok {
+	text, stripped := strings.CutPrefix(key, s.Strip)
+	id, err := prefix.Parse(withoutHashTag(text), s.Separator)
+	given := s.Kind == allocator.KindHiLo || id.ServerPrefix+id.NodeTag == ""
+	if !stripped || err != nil || !given || isOurs(key) {
 		s.found.LeftOut++
 		s.example = cmp.Or(s.example, key)
 		return
@@ -142,16 +144,6 @@ func (s *fromScan) key(key string) {
 	}
 	r.Kind, r.Max = s.Kind, max(r.Max, id.Number)
 	s.greatest[name] = r
-}
-
-// parse reads a key as an identifier.
-func (s *fromScan) parse(key string) (prefix.ID, bool) {
-	text, ok := strings.CutPrefix(key, s.Strip)
-	if !ok || isOurs(key) {
-		return prefix.ID{}, false
-	}
-	id, err := prefix.Parse(withoutHashTag(text), s.Separator)
-	return id, err == nil && (s.Kind != allocator.KindIdentity || id.ServerPrefix == "" && id.NodeTag == "")
 }
 
 // isOurs reports whether a key is one of hilo's own, of any namespace: counters are no identifiers, although
