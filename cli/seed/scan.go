@@ -66,17 +66,14 @@ func (s *fromScan) Run(ctx context.Context) error {
 		})
 		return nil
 	}, func(_ *allocator.Admin, would plan.Changes) error { return s.agree(ctx, would) })
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if s.JSON {
+	case s.JSON:
 		s.found.Changes = done
 		return s.WriteJSON(s.found)
-	}
-	if s.DryRun {
-		if err := s.Printf("%s\n", s.looked()); err != nil {
-			return err
-		}
+	case s.DryRun:
+		return cmp.Or(s.Printf("%s\n", s.looked()), done.Show(s.Session))
 	}
 	return done.Show(s.Session)
 }
