@@ -2,6 +2,7 @@ package seed
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -121,15 +122,11 @@ func (r *rows) add(line int, name, max, kind string) {
 	if row.Kind, err = plan.ReadKind(kind); row.Kind == allocator.KindIdentity {
 		row.Name = strings.TrimSuffix(name, "|")
 	}
-	if err == nil {
-		row.Max, err = strconv.ParseInt(max, 10, 64)
-		if err != nil || row.Max < 0 || strconv.FormatInt(row.Max, 10) != max {
-			err = fmt.Errorf("max is %.64q: must be 0 to 9223372036854775807, in digits only", max)
-		} else {
-			err = row.Validate(r.separator)
-		}
+	row.Max, _ = strconv.ParseInt(max, 10, 64) // of what is no such number it has another text
+	if err == nil && (row.Max < 0 || strconv.FormatInt(row.Max, 10) != max) {
+		err = fmt.Errorf("max is %.64q: must be 0 to 9223372036854775807, in digits only", max)
 	}
-	if err != nil {
+	if err = cmp.Or(err, row.Validate(r.separator)); err != nil {
 		r.bad.Add(line, err)
 		return
 	}

@@ -128,8 +128,8 @@ func (s *fromScan) key(key string) {
 	s.found.Matched++
 	text, stripped := strings.CutPrefix(key, s.Strip)
 	id, err := prefix.Parse(withoutHashTag(text), s.Separator)
-	given := s.Kind == allocator.KindHiLo || id.ServerPrefix+id.NodeTag == ""
-	if !stripped || err != nil || !given || isOurs(key) {
+	ofKind := s.Kind == allocator.KindHiLo || id.ServerPrefix+id.NodeTag == "" // an identity has neither
+	if !stripped || err != nil || !ofKind || isOurs(key) {
 		s.found.LeftOut++
 		s.example = cmp.Or(s.example, key)
 		return
