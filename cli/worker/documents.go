@@ -34,16 +34,12 @@ type document struct{ id, value string }
 func (s *job) store(ctx context.Context, open []document) (left int) {
 	for failures := 0; len(open) > 0 && ctx.Err() == nil; failures++ {
 		if open = s.attempt(ctx, open); len(open) > 0 {
-			base.Sleep(ctx, documentsBackoff(failures))
+			// Twice as long each time, up to 2 s, and spread by up to a half, so that a fleet does not come back in step.
+			delay := min(2*time.Second, 50*time.Millisecond<<min(failures, 10))
+			base.Sleep(ctx, delay/2+rand.N(delay/2))
 		}
 	}
 	return len(open)
-}
-
-// documentsBackoff doubles up to 2 s and is spread by up to a half, so that a fleet does not come back in step.
-func documentsBackoff(failures int) time.Duration {
-	delay := min(2*time.Second, 50*time.Millisecond<<min(failures, 10))
-	return delay/2 + rand.N(delay/2)
 }
 
 // attempt gives those of which nobody knows yet whether they are stored.
