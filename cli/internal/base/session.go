@@ -83,9 +83,6 @@ type Session struct {
 // Session reads what every command needs.
 func (r *Reader) Session() *Session {
 	g := &Session{Env: r.Env}
-	if r.Err != nil {
-		return g
-	}
 	var source string
 	g.Namespace, source = r.Text(FlagNamespace)
 	if err := prefix.ValidateNamespace(g.Namespace); err != nil {
@@ -130,9 +127,6 @@ func (r *Reader) Target() target.Target {
 
 // Targets are all servers that --redis names, or $HILO_REDIS_URL, where white space separates several.
 func (r *Reader) Targets() []target.Target {
-	if r.Err != nil {
-		return nil
-	}
 	urls, source := r.StringSlice(FlagRedis), Dashed(FlagRedis)
 	if len(urls) == 0 {
 		urls = []string{DefaultRedis}
