@@ -14,6 +14,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/urfave/cli/v3"
+	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -104,7 +105,7 @@ func (t top) Run(ctx context.Context) error {
 // live draws on the terminal until q, Ctrl-C or the end of ctx, and leaves it as it was.
 func (t top) live(ctx context.Context) error {
 	if term.IsTerminal(t.Stderr) { // what is logged there would be drawn over
-		t.Silence()
+		t.LogTo(zap.NewNop())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -94,10 +94,10 @@ func (c returnedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(entry, fields)
 }
 
-// Silence has nothing more logged.
-func (g *Session) Silence() {
-	g.Log = zap.NewNop()
+// LogTo has all that is logged from now on go to log, also by go-redis.
+func (g *Session) LogTo(log *zap.Logger) {
+	g.Log = log
 	if g.SetRedisLog != nil {
-		g.SetRedisLog(redisLogger{g.Log})
+		g.SetRedisLog(redisLogger{log})
 	}
 }

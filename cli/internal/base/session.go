@@ -94,12 +94,9 @@ func (r *Reader) Session() *Session {
 	}
 	g.JSON = r.Choice(FlagOutput, "text or json", "text", "json") == "json"
 	g.Timeout = r.period(r.Text(flagTimeout))
-	level, err := zapcore.ParseLevel(r.Choice(FlagLogLevel, "debug, info, warn or error", "debug", "info", "warn", "error"))
-	if err == nil && r.Err == nil {
-		g.Log = NewLogger(r.Env.Stderr, level)
-		if r.Env.SetRedisLog != nil {
-			r.Env.SetRedisLog(redisLogger{g.Log})
-		}
+	level, _ := zapcore.ParseLevel(r.Choice(FlagLogLevel, "debug, info, warn or error", "debug", "info", "warn", "error"))
+	if r.Err == nil {
+		g.LogTo(NewLogger(g.Stderr, level))
 	}
 	return g
 }
