@@ -155,8 +155,8 @@ func (s serverPrefix) Run(ctx context.Context) error {
 	shown := showPrefix(s.Session, now)
 	return s.Show(shown, func() error {
 		var t term.Table
-		t.Add("prefix:", term.OrNone(shown.Prefix))
-		t.Add("tag:", term.OrNone(shown.Tag))
+		t.Add("prefix:", cmp.Or(shown.Prefix, "none"))
+		t.Add("tag:", cmp.Or(shown.Tag, "none"))
 		t.Add("identifiers:", shown.Example)
 		t.Add("identities:", home(now))
 		return s.WriteTable(t)
@@ -244,7 +244,7 @@ var homes = map[bool]string{true: "here", false: "-"}
 func (p prefixCheck) print(shown comparison) error {
 	t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "IDENTIFIERS"}, Cut: []int{1, 4}}
 	for _, s := range shown.Servers {
-		t.Add(term.OrNone(s.Server), term.OrNone(s.Prefix), term.OrNone(s.Tag), homes[s.Identities], s.Example)
+		t.Add(cmp.Or(s.Server, "none"), cmp.Or(s.Prefix, "none"), cmp.Or(s.Tag, "none"), homes[s.Identities], s.Example)
 	}
 	if err := p.WriteTable(t); err != nil {
 		return err

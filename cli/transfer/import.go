@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -134,7 +135,7 @@ func (i importing) show(shown imported) error {
 	if shown.Identities {
 		home = ", and it " + was + " the home of identities"
 	}
-	return i.Printf("the server's prefix %s %s, its tag %s%s\n", was, term.OrNone(shown.Prefix), term.OrNone(shown.Tag), home)
+	return i.Printf("the server's prefix %s %s, its tag %s%s\n", was, cmp.Or(shown.Prefix, "none"), cmp.Or(shown.Tag, "none"), home)
 }
 
 // fits refuses a file that was made for something else.
@@ -192,6 +193,6 @@ func (i importing) choose(ctx context.Context, m *allocator.Admin, server prefix
 
 func otherPrefix(server prefix.Server, file file) error {
 	return exit.Refusedf("the file is of a server with prefix %s and tag %s, and this one has prefix %s and tag %s: nothing was written; "+
-		"--prefix keep leaves it its own, --prefix take gives it the file's", term.OrNone(file.server.ServerPrefix), term.OrNone(file.server.NodeTag),
-		term.OrNone(server.ServerPrefix), term.OrNone(server.NodeTag))
+		"--prefix keep leaves it its own, --prefix take gives it the file's", cmp.Or(file.server.ServerPrefix, "none"),
+		cmp.Or(file.server.NodeTag, "none"), cmp.Or(server.ServerPrefix, "none"), cmp.Or(server.NodeTag, "none"))
 }

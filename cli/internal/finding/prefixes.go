@@ -1,11 +1,11 @@
 package finding
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -42,7 +42,7 @@ func ComparePrefixes(servers []Adds) []Finding {
 		case one.Adds.IsZero():
 			s.Add(checkPrefix, OK, "it has neither prefix nor tag, and needs none while it is the only one")
 		default:
-			s.Add(checkPrefix, OK, "prefix %s, tag %s", term.OrNone(one.Adds.ServerPrefix), term.OrNone(one.Adds.NodeTag))
+			s.Add(checkPrefix, OK, "prefix %s, tag %s", cmp.Or(one.Adds.ServerPrefix, "none"), cmp.Or(one.Adds.NodeTag, "none"))
 		}
 		s.Server = ""
 		for _, other := range servers[:i] {
@@ -50,7 +50,7 @@ func ComparePrefixes(servers []Adds) []Finding {
 			case one.Err != nil || other.Err != nil || b.IsZero() || !b.SameAs(a):
 			case b.ServerPrefix == a.ServerPrefix && b.NodeTag == a.NodeTag:
 				s.Add(checkPrefix, Fault, "%s and %s have the same prefix %s and tag %s",
-					other.Name, one.Name, term.OrNone(b.ServerPrefix), term.OrNone(b.NodeTag)).Because(why).Remedy(do)
+					other.Name, one.Name, cmp.Or(b.ServerPrefix, "none"), cmp.Or(b.NodeTag, "none")).Because(why).Remedy(do)
 			default:
 				s.Add(checkPrefix, Fault, "%s and %s have the same prefix and tag but for letter case: %q and tag %q and %q and tag %q",
 					other.Name, one.Name, a.ServerPrefix, a.NodeTag, b.ServerPrefix, b.NodeTag).

@@ -214,7 +214,7 @@ func (c *Changes) Table() term.Table {
 		if changed.Before != nil {
 			before = *changed.Before
 		}
-		t.Add(term.OrNone(changed.Collection), string(changed.Kind), before, changed.After)
+		t.Add(cmp.Or(changed.Collection, "none"), string(changed.Kind), before, changed.After)
 	}
 	return t
 }

@@ -44,14 +44,6 @@ func Brief(number float64) string {
 	return strconv.FormatFloat(number, 'f', decimals, 64) + unit
 }
 
-// OrNone is text, or the word for its absence.
-func OrNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
-}
-
 // Printable is text without what a terminal could take for a command: names are what stands in Redis.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
