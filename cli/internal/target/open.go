@@ -79,6 +79,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 	hostname, misnamed := errors.AsType[x509.HostnameError](err)
 	certificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	operation, broken := errors.AsType[*net.OpError](err)
+	hungUp := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	said := ""
 	answer, answered := errors.AsType[redis.Error](err)
 	if answered {
@@ -91,7 +92,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = fmt.Sprintf("shows a certificate for other names (%s)", hostname), "name it in --redis as its certificate does"
 	case untrusted:
 		what, remedy = fmt.Sprintf("shows a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
-	case broken && (operation.Op == "remote error" || t.options.TLSConfig != nil && hungUp(err)):
+	case broken && (operation.Op == "remote error" || t.options.TLSConfig != nil && hungUp):
 		// It is an alert of the server's, as crypto/tls words it, or the server was gone before that could be read.
 		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
 		remedy = "it may want a certificate: --tls-cert FILE and --tls-key FILE"
@@ -111,10 +112,6 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = "does not serve this ("+said+")", "see to the server, or name another with --redis"
 	}
 	return "Redis at " + t.Addr + " " + what, remedy
-}
-
-func hungUp(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // Cause is the innermost reason, as the operating system words it.

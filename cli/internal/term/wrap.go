@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -99,12 +100,7 @@ func Paragraphs(text string) string {
 }
 
 // Width is how wide text for a person is: not more than helpWidth, however wide the terminal is.
-func Width(w io.Writer) int {
-	if width := Columns(w); width > 0 {
-		return min(width, helpWidth)
-	}
-	return helpWidth
-}
+func Width(w io.Writer) int { return min(cmp.Or(Columns(w), helpWidth), helpWidth) }
 
 // Indent is before what continues a line of the log, or of a result.
 const Indent = 3
