@@ -109,7 +109,7 @@ func (s *fromScan) scan(ctx context.Context, client redis.UniversalClient) error
 		s.found.Scanned += size
 	}
 	b := term.NewBar(s.Stderr, "scanning", int(s.found.Scanned))
-	defer b.Clear()
+	defer b.End()
 	for _, node := range nodes {
 		for keys, err := range target.Keys(ctx, node, s.Pattern) {
 			if err != nil {

@@ -152,7 +152,7 @@ func (p *Plan) checkMixed(bad *Bad) {
 // long as the server is there.
 func (p *Plan) each(ctx context.Context, what string, bad *Bad, do func([]allocator.State) []allocator.Imported) (Changes, error) {
 	b := term.NewBar(p.Stderr, what, len(p.Rows))
-	defer b.Clear()
+	defer b.End()
 	all := Changes{Counters: make([]Change, 0, len(p.Rows))}
 	for rows := range slices.Chunk(p.Rows, planAtOnce) {
 		if err := ctx.Err(); err != nil {

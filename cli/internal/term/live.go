@@ -84,26 +84,23 @@ func (s *Live) End() {
 
 // Bar shows how far something is that has an end, on a terminal; elsewhere nothing.
 type Bar struct {
-	live        *Live
+	*Live
 	what        string
 	done, total int
 }
 
-// NewBar begins one. It has to be cleared.
+// NewBar begins one. Its End has to be called, so that what comes next begins on an empty line.
 func NewBar(w io.Writer, what string, total int) *Bar {
 	if !IsTerminal(w) {
 		w = nil
 	}
-	return &Bar{live: NewLive(w, 0), what: what, total: total}
+	return &Bar{Live: NewLive(w, 0), what: what, total: total}
 }
 
 // Add notes that n more are done.
 func (b *Bar) Add(n int) {
 	const often = 100 * time.Millisecond
-	if b.done = min(b.done+n, b.total); time.Since(b.live.shown) >= often {
-		b.live.Show(fmt.Sprintf("%s  %d of %d", b.what, b.done, b.total))
+	if b.done = min(b.done+n, b.total); time.Since(b.shown) >= often {
+		b.Show(fmt.Sprintf("%s  %d of %d", b.what, b.done, b.total))
 	}
 }
-
-// Clear takes it away, so that what comes next begins on an empty line.
-func (b *Bar) Clear() { b.live.End() }
