@@ -235,7 +235,7 @@ func (b bench) measure(ctx context.Context, o target.Opened, scratch []string) (
 func (b bench) fleet(o target.Opened) (fleet []*allocator.Allocator, sources []source, err error) {
 	shared := make([][]*allocator.Collection, b.Allocators)
 	for i := range shared {
-		a, err := allocator.New(o.Clients[0], base.Options(b.Session, o))
+		a, err := allocator.New(o.Clients[0], base.Options(b.Session, o, base.WithoutReturned(b.Log)))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -98,9 +98,7 @@ $HILO_SERVE_COLLECTIONS, have white space between them.`+base.AboutServers,
 // Run returns when ctx has ended, which is how it is meant to end.
 func (s *serve) Run(ctx context.Context) error {
 	return s.servers.Use(ctx, s.Timeout, func(o target.Opened) error {
-		options := base.Options(s.Session, o)
-		options.Logger = s.Log // it goes on after an outage, so nothing is said twice
-		ids, err := o.Allocator(options)
+		ids, err := o.Allocator(base.Options(s.Session, o, s.Log)) // it goes on after an outage, so nothing is said twice
 		if err != nil {
 			return err
 		}

@@ -67,9 +67,7 @@ func readWorker(r *base.Reader) *worker {
 func (w *worker) Run(ctx context.Context) error {
 	bye := word{Bye: new(allocator.CollectionStats)}
 	err := w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
-		opts := base.Options(w.Session, o)
-		opts.Logger = base.WithoutReturned(w.Log)
-		a, err := o.Allocator(opts)
+		a, err := o.Allocator(base.Options(w.Session, o, base.WithoutReturned(w.Log)))
 		if err != nil {
 			return err
 		}

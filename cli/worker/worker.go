@@ -86,10 +86,8 @@ func (w *worker) Run(ctx context.Context) error {
 	}
 	return w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
 		s := newJob(*w)
-		opts := base.Options(w.Session, o)
-		opts.Logger = w.Log // it goes on after an outage, so nothing is said twice
 		var err error
-		if s.ids, err = o.Allocator(opts); err != nil {
+		if s.ids, err = o.Allocator(base.Options(w.Session, o, w.Log)); err != nil { // it goes on after an outage: nothing is said twice
 			return err
 		}
 		s.explain = func(err error) error { return o.Explain(ctx, err) }

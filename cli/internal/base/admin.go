@@ -21,8 +21,7 @@ func AdministerWith(ctx context.Context, g *Session, t target.Target, do func(re
 	return t.Use(ctx, g.Timeout, func(client redis.UniversalClient) error {
 		client.AddHook(StepLimit(g.Timeout))
 		// go-redis heeds a deadline while it reads, but no cancellation.
-		stop := context.AfterFunc(ctx, func() { _ = client.Close() })
-		defer stop()
+		defer context.AfterFunc(ctx, func() { _ = client.Close() })()
 		m, err := allocator.NewAdmin(client, g.Namespace)
 		if err != nil {
 			return err
@@ -60,7 +59,11 @@ func within[Sent any](l StepLimit, next func(context.Context, Sent) error) func(
 // Allocate lends do an allocator of the servers. Nothing is sent before do asks for something that needs it.
 func Allocate(ctx context.Context, g *Session, s target.Servers, do func(*allocator.Allocator) error) error {
 	return s.Use(ctx, g.Timeout, func(o target.Opened) error {
-		a, err := o.Allocator(Options(g, o))
+		log := g.Log
+		if len(o.Targets) == 1 { // with several, that one is down need not come back as the command's error
+			log = WithoutReturned(log)
+		}
+		a, err := o.Allocator(Options(g, o, log))
 		if err != nil {
 			return err
 		}
@@ -79,11 +82,7 @@ func CloseAllocator(ctx context.Context, g *Session, a *allocator.Allocator) {
 }
 
 // Options are those that the flags ask for; the rest may be filled in.
-func Options(g *Session, o target.Opened) allocator.Options {
-	log := g.Log
-	if len(o.Targets) == 1 { // with several, that one is down need not come back as the command's error
-		log = WithoutReturned(log)
-	}
+func Options(g *Session, o target.Opened, log *zap.Logger) allocator.Options {
 	return allocator.Options{
 		Namespace:     g.Namespace,
 		Separator:     g.Separator,
