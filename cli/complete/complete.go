@@ -70,11 +70,10 @@ the hilo that is in PATH.`,
 
 // Run prints the script.
 func (c completion) Run(context.Context) error {
-	if c.JSON {
-		return c.WriteJSON(c.printed)
-	}
-	_, err := io.WriteString(c.Stdout, c.Script)
-	return exit.Written(err)
+	return c.Show(c.printed, func() error {
+		_, err := io.WriteString(c.Stdout, c.Script)
+		return exit.Written(err)
+	})
 }
 
 // files is the answer where the name of a file belongs, which the shell knows better.
