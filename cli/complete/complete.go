@@ -111,26 +111,23 @@ func candidates(root *cli.Command, before []string, typed string) []string {
 		_ = line.Take(flag) // what is typed is its value
 	}
 	c := line.Command
-	flags := c.VisibleFlags()
-	if c != root {
-		flags = append(flags, base.GlobalFlags()...)
-	}
-	var arguments []string
-	if c.Name == "completion" {
-		arguments = shells
-	}
 	switch {
 	case line.Due != nil:
 		return valuesOf(line.Due)
 	case isFlag && isValue:
 		return nil
+	case isFlag && c == root:
+		return described(c.VisibleFlags())
 	case isFlag:
-		return described(flags)
+		return described(append(c.VisibleFlags(), base.GlobalFlags()...))
+	case c.Name == "completion":
+		return shells
 	}
+	var commands []string
 	for _, c := range c.Commands {
-		arguments = append(arguments, c.Name+"\t"+c.Usage)
+		commands = append(commands, c.Name+"\t"+c.Usage)
 	}
-	return arguments
+	return commands
 }
 
 // valuesOf are the values of a flag where they are a fixed few.
