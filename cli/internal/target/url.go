@@ -66,15 +66,14 @@ func ParseURL(raw string) (Target, error) {
 	if !ok {
 		return Target{}, errScheme
 	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
+	authority, tail := rest, ""
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority, tail = rest[:end], rest[end:]
 	}
 	// A sign of the authority behind its end is half a password far more often than anything else.
-	if strings.Contains(rest[end:], "@") || strings.Contains(rest, "#") {
+	if strings.Contains(tail, "@") || strings.Contains(rest, "#") {
 		return Target{}, errURL
 	}
-	authority, tail := rest[:end], rest[end:]
 	host := authority[strings.LastIndex(authority, "@")+1:]
 	switch scheme = strings.ToLower(scheme); scheme {
 	case "redis", "rediss":
