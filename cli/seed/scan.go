@@ -53,7 +53,7 @@ func readScan(r *base.Reader, p plan.Plan) *fromScan {
 
 // Run scans, shows what it found, and writes when that is agreed to.
 func (s *fromScan) Run(ctx context.Context) error {
-	if !s.Yes && !s.DryRun && !s.Interactive() {
+	if !s.Yes && !s.DryRun && (!term.IsTerminal(s.Stdin) || !term.IsTerminal(s.Stderr)) {
 		return &exit.Error{Code: exit.Failed, Text: "there is no terminal to ask at before anything is written: " +
 			"give --yes, or --dry-run to see what would be"}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
 // Slurp reads a file, or stdin for "-", and gives the name that errors have for it.
@@ -26,9 +25,6 @@ func Slurp(ctx context.Context, g *Session, file string) (content []byte, name s
 	}
 	return content, name, err
 }
-
-// Interactive reports whether a question would be read by somebody who can answer it.
-func (g *Session) Interactive() bool { return term.IsTerminal(g.Stdin) && term.IsTerminal(g.Stderr) }
 
 // Confirm asks a question whose answer is no unless it is yes. Its error is that ctx ended first.
 func Confirm(ctx context.Context, g *Session, question string) (bool, error) {
