@@ -18,8 +18,7 @@ type span struct {
 	taken atomic.Int64
 
 	// These are seldom used, and keep what follows them off the cursor's cache line, which every caller writes to: tail
-	// is "-" and the node tag, or nothing; token the lease; written when it was
-	// taken.
+	// is "-" and the node tag, or nothing; token the lease; written when it was taken.
 	tail    string
 	from    *source
 	token   string

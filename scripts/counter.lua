@@ -17,7 +17,8 @@
 --
 -- Takes field, the one that counts, own, the one that only this kind of counter has, and smallest_gap.
 -- Leaves what the verb and give.lua use: token, wanted, limit, floor, max, own_value, ranges, epoch, lease,
--- bare_max, before and written, when it was last written and is now, the tallies, and of the guard base, the number to go on from, evidence and jump.
+-- bare_max, before and written, when it was last written and is now, the tallies, and of the guard base,
+-- the number to go on from, evidence and jump.
 
 local token, wanted, limit, floor, seen, guard_gap, least_gap = unpack(ARGV, 1, 7)
 if not (decimal(wanted) and decimal(limit) and decimal(floor) and decimal(seen) and decimal(guard_gap) and

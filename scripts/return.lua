@@ -5,7 +5,7 @@
 -- ARGV[2] -> end, the last number of the range
 -- ARGV[3] -> last, the last number used; the number before the range when none was
 -- ARGV[4] -> epoch under which the range was given
--- ARGV[5] -> when it was written, as the reply says that gave it
+-- ARGV[5] -> when the range was taken, as the reply says that gave it: its written
 --
 -- Output: {taken back, '1' or '0'; Max as it stands now, '' where there is none}
 -- Errors: HILO_CORRUPT, HILO_ARGUMENT; nothing is written.

@@ -62,9 +62,9 @@ local function fields(key, ...)
   return read
 end
 
--- When this is written, and the seconds of the server's clock: its microseconds, or one more than when the counter was
--- last written, where the clock went back. So no two writes of a counter have the same, nor those of its other lives:
--- one that was lost, and begins anew, begins later.
+-- When a counter is written, and the seconds of the server's clock: its microseconds, or one more than
+-- when the counter was last written, where the clock went back. So no two writes of a counter have the
+-- same time, nor has one that was lost and begins anew any of those that it had: it begins later.
 local function write_time(last)
   local now = redis.call('TIME')
   local written = now[1] .. sub('00000' .. now[2], -6)
@@ -133,7 +133,8 @@ local field, own, smallest_gap = 'Max', 'Low', '65536'
 --
 -- Takes field, the one that counts, own, the one that only this kind of counter has, and smallest_gap.
 -- Leaves what the verb and give.lua use: token, wanted, limit, floor, max, own_value, ranges, epoch, lease,
--- bare_max, before and written, when it was last written and is now, the tallies, and of the guard base, the number to go on from, evidence and jump.
+-- bare_max, before and written, when it was last written and is now, the tallies, and of the guard base,
+-- the number to go on from, evidence and jump.
 
 local token, wanted, limit, floor, seen, guard_gap, least_gap = unpack(ARGV, 1, 7)
 if not (decimal(wanted) and decimal(limit) and decimal(floor) and decimal(seen) and decimal(guard_gap) and

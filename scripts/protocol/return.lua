@@ -62,9 +62,9 @@ local function fields(key, ...)
   return read
 end
 
--- When this is written, and the seconds of the server's clock: its microseconds, or one more than when the counter was
--- last written, where the clock went back. So no two writes of a counter have the same, nor those of its other lives:
--- one that was lost, and begins anew, begins later.
+-- When a counter is written, and the seconds of the server's clock: its microseconds, or one more than
+-- when the counter was last written, where the clock went back. So no two writes of a counter have the
+-- same time, nor has one that was lost and begins anew any of those that it had: it begins later.
 local function write_time(last)
   local now = redis.call('TIME')
   local written = now[1] .. sub('00000' .. now[2], -6)
@@ -87,7 +87,7 @@ end
 -- ARGV[2] -> end, the last number of the range
 -- ARGV[3] -> last, the last number used; the number before the range when none was
 -- ARGV[4] -> epoch under which the range was given
--- ARGV[5] -> when it was written, as the reply says that gave it
+-- ARGV[5] -> when the range was taken, as the reply says that gave it: its written
 --
 -- Output: {taken back, '1' or '0'; Max as it stands now, '' where there is none}
 -- Errors: HILO_CORRUPT, HILO_ARGUMENT; nothing is written.

@@ -62,9 +62,9 @@ local function fields(key, ...)
   return read
 end
 
--- When this is written, and the seconds of the server's clock: its microseconds, or one more than when the counter was
--- last written, where the clock went back. So no two writes of a counter have the same, nor those of its other lives:
--- one that was lost, and begins anew, begins later.
+-- When a counter is written, and the seconds of the server's clock: its microseconds, or one more than
+-- when the counter was last written, where the clock went back. So no two writes of a counter have the
+-- same time, nor has one that was lost and begins anew any of those that it had: it begins later.
 local function write_time(last)
   local now = redis.call('TIME')
   local written = now[1] .. sub('00000' .. now[2], -6)
