@@ -2,6 +2,7 @@ package scripts_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
@@ -104,4 +105,16 @@ func TestNextResentGetsTheSameRangeWhereTheLimitCutIt(t *testing.T) {
 		wantRange(t, mustNext(t, client, r), 1, 20)
 		wantRange(t, mustNext(t, client, r), 1, 20)
 	})
+}
+
+// A machine without a battery begins in 1970.
+func TestTheFirstSecondOfAClockIsATimeLikeOthers(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	s.Mini().SetTime(time.UnixMicro(7))
+	client := s.Client(t)
+	one := mustNext(t, client, request("one"))
+	if two := mustNext(t, client, request("two")); one.Written != 7 || two.Written != 8 || two.Before != 7 {
+		t.Errorf("%+v, then %+v", one, two)
+	}
 }

@@ -14,7 +14,7 @@
 -- that comes late: whatever a script did to the counter since, it wrote it at another time, be it that
 -- a late copy of the range's own request took another range, or that the counter was lost and begins
 -- anew; and a server that may have lost writes shows another replication id. Max alone would not do:
--- somebody else can have brought it back to the same value. It tells of an edit by hand.
+-- somebody else can have brought it back to the same value. What it tells of is an edit by hand.
 -- Bare stays: the same numbers may have been given bare once and, since a seed by force, with a prefix.
 
 local key, token, range_end, last, epoch, written = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]

@@ -26,7 +26,7 @@ type SeedRequest struct {
 }
 
 // Standing is what a forced seed expects to stand: the fields as they were read,
-// "" for an absent one. Whatever happened since shows in one of them, even if Value
+// "" for an absent one. Whatever a script did since shows in one of them, even if Value
 // came to be the same again.
 type Standing struct{ Value, Written string }
 

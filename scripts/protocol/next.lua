@@ -40,7 +40,7 @@ local function plus(a, b)
   if #a < 10 and #b < 10 then return format('%d', a + b) end -- below 2^31
   return sum(a, b, 1)
 end
--- state.lua: reading what is stored, put in front of every script after decimal.lua.
+-- state.lua: reading what is stored, and when it is written; put in front of every script after decimal.lua.
 
 local DECIMAL = 'must be a decimal from 0 to 9223372036854775807 without sign or leading zeros'
 
@@ -67,7 +67,7 @@ end
 -- same time, nor has one that was lost and begins anew any of those that it had: it begins later.
 local function write_time(last)
   local now = redis.call('TIME')
-  local written = now[1] .. sub('00000' .. now[2], -6)
+  local written = format('%.0f', now[1] * 1000000 + now[2]) -- exact up to the year 2255
   if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
   return written, now[1]
 end

@@ -40,7 +40,7 @@ local function plus(a, b)
   if #a < 10 and #b < 10 then return format('%d', a + b) end -- below 2^31
   return sum(a, b, 1)
 end
--- state.lua: reading what is stored, put in front of every script after decimal.lua.
+-- state.lua: reading what is stored, and when it is written; put in front of every script after decimal.lua.
 
 local DECIMAL = 'must be a decimal from 0 to 9223372036854775807 without sign or leading zeros'
 
@@ -67,7 +67,7 @@ end
 -- same time, nor has one that was lost and begins anew any of those that it had: it begins later.
 local function write_time(last)
   local now = redis.call('TIME')
-  local written = now[1] .. sub('00000' .. now[2], -6)
+  local written = format('%.0f', now[1] * 1000000 + now[2]) -- exact up to the year 2255
   if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
   return written, now[1]
 end
@@ -96,7 +96,7 @@ end
 -- that comes late: whatever a script did to the counter since, it wrote it at another time, be it that
 -- a late copy of the range's own request took another range, or that the counter was lost and begins
 -- anew; and a server that may have lost writes shows another replication id. Max alone would not do:
--- somebody else can have brought it back to the same value. It tells of an edit by hand.
+-- somebody else can have brought it back to the same value. What it tells of is an edit by hand.
 -- Bare stays: the same numbers may have been given bare once and, since a seed by force, with a prefix.
 
 local key, token, range_end, last, epoch, written = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
