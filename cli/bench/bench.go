@@ -132,11 +132,11 @@ func (b *bench) readSize(r *base.Reader) {
 	if b.Allocators > b.Workers {
 		r.Failf("--allocators is %d: must be at most --workers, %d, since each is used by one at least", b.Allocators, b.Workers)
 	}
-	b.Rate, b.Warmup = r.Number("rate", 1, base.MostRate), r.Period("warmup")
+	b.Rate, b.Warmup = r.Number("rate", 1, base.MostRate), r.Period("warmup", 0)
 	if r.IsSet("count") && r.IsSet("duration") {
 		r.Failf("--count and --duration both say when it ends: leave one of them out")
 	}
-	b.Count, b.Duration = r.Count("count", 1), r.Period("duration")
+	b.Count, b.Duration = r.Count("count", 1), r.Period("duration", 0)
 	if b.Count == 0 && b.Duration == 0 {
 		b.Duration = 5 * time.Second
 	}

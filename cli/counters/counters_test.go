@@ -80,7 +80,7 @@ func TestListSortsAndFilters(t *testing.T) {
 		}
 		for args, want := range map[string]string{
 			"--sort rate": "--sort rate needs --rate-over", "--sort size": `--sort is "size": must be name, max, ranges, epoch, headroom, rate`,
-			"--rate-over 0s": `--rate-over is "0s"`, "--rate-over x": `--rate-over is "x"`, "--limit 0": "--limit is 0", "--filter=": "--filter is empty",
+			"--rate-over 0s": "--rate-over is 0s: must be more than 0", "--rate-over x": `--rate-over is "x"`, "--limit 0": "--limit is 0", "--filter=": "--filter is empty",
 		} {
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, append(strings.Fields("list "+args), "--redis", s.URL())...), want)
 		}

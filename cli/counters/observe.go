@@ -42,14 +42,7 @@ func lookFlags() []cli.Flag {
 }
 
 func readLook(r *base.Reader) observer {
-	l := observer{Session: r.Session(), target: r.Target(), Limit: r.Count("limit", 1)}
-	if text := r.String("rate-over"); r.IsSet("rate-over") {
-		var err error
-		if l.RateOver, err = time.ParseDuration(text); err != nil || l.RateOver <= 0 {
-			r.Failf("--rate-over is %q: must be a duration of more than 0, such as 2s", text)
-		}
-	}
-	return l
+	return observer{Session: r.Session(), target: r.Target(), RateOver: r.Period("rate-over", 0), Limit: r.Count("limit", 1)}
 }
 
 // look looks once, or twice with a while in between. It gives corrupt state as an error beside what else there is.

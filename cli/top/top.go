@@ -74,12 +74,7 @@ each interval, and --output json one in all; with --count N and json, a value a 
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			t := top{Session: r.Session(), targets: r.Targets(), Filter: r.String("filter")}
-			text := r.String("interval")
-			var err error
-			if t.Interval, err = time.ParseDuration(text); err != nil || t.Interval < leastInterval {
-				r.Failf("--interval is %q: must be a duration of at least %s, such as 1s", text, leastInterval)
-			}
+			t := top{Session: r.Session(), targets: r.Targets(), Interval: r.Period("interval", leastInterval), Filter: r.String("filter")}
 			t.Sort = r.Choice("sort", "one of "+strings.Join(sorts, ", "), sorts...)
 			if t.Count = r.Count("count", 1); t.Count == 0 && t.JSON {
 				t.Count = 1

@@ -185,8 +185,8 @@ func TestTopRefuses(t *testing.T) {
 		says       []string
 	}{
 		{"an argument", "top orders", []string{`"orders" is one too many`}},
-		{"an interval that is none", "top --interval x", []string{`--interval is "x"`, "100ms"}},
-		{"an interval that is too short", "top --interval 1ms", []string{`--interval is "1ms"`, "at least 100ms"}},
+		{"an interval that is none", "top --interval x", []string{`--interval is "x"`, "a duration such as"}},
+		{"an interval that is too short", "top --interval 1ms", []string{"--interval is 1ms", "must be 100ms or more"}},
 		{"a key that is none", "top --sort size", []string{`--sort is "size"`, "rate, name, max, ranges, epoch, left"}},
 		{"a count of none", "top --count 0", []string{"--count is 0", "1 or more"}},
 		{"several servers without names", "top --redis redis://h --redis redis://i", []string{"north=redis://"}},

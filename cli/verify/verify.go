@@ -105,13 +105,13 @@ removes its keys at the end, also after an error or Ctrl-C. kill -9 leaves them.
 // read reads what is the command's own.
 func (v *verify) read(r *base.Reader) {
 	v.IDs = 1_000_000
-	if v.Duration = r.Period("duration"); v.Duration > 0 {
+	if v.Duration = r.Period("duration", 0); v.Duration > 0 {
 		v.IDs = mostIDs
 	}
 	if r.IsSet("ids") {
 		v.IDs = r.Number("ids", 1, mostIDs)
 	}
-	v.Rate, v.GiveUp = r.Number("rate", 1, base.MostRate), r.Period("give-up")
+	v.Rate, v.GiveUp = r.Number("rate", 1, base.MostRate), r.Period("give-up", 0)
 	v.Workers, v.Collections = int(r.Number("workers", 1, mostWorkers)), r.Collections(base.DefaultCollection, mostCollections)
 	v.Goroutines, v.KillWorkers = r.Bool("goroutines"), r.Bool("kill-workers")
 	switch {

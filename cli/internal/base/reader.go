@@ -92,7 +92,7 @@ func (r *Reader) Switch(flag string) bool {
 
 // missing tells whether there is nothing to read: a mistake was made, or a flag without a default was not given.
 func (r *Reader) missing(flag, text string) bool {
-	return r.Err != nil || text == "" && (r.Own != "" || !r.IsSet(flag))
+	return r.Err != nil || text == "" && !r.IsSet(flag)
 }
 
 // Number reads a whole number from least to most. A flag that has no default and is not given is 0.
@@ -118,22 +118,20 @@ func (r *Reader) Number(flag string, least, most int64) int64 {
 // Count is a Number without an upper bound.
 func (r *Reader) Count(flag string, least int64) int64 { return r.Number(flag, least, math.MaxInt64) }
 
-// Period reads a duration of more than 0. A flag that has no default and is not given is 0.
-func (r *Reader) Period(flag string) time.Duration {
+// Period reads a duration of more than 0, and of least or more. A flag that has no default and is not given is 0.
+func (r *Reader) Period(flag string, least time.Duration) time.Duration {
 	text, source := r.Text(flag)
 	if r.missing(flag, text) {
 		return 0
 	}
-	return r.period(text, source)
-}
-
-func (r *Reader) period(text, source string) time.Duration {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
 		r.Failf("%s is %q: must be a duration such as 5s or 500ms", source, text)
 	case d <= 0:
 		r.Failf("%s is %s: must be more than 0", source, text)
+	case d < least:
+		r.Failf("%s is %s: must be %s or more", source, text, least)
 	}
 	return d
 }

@@ -1,7 +1,6 @@
 package base
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -71,19 +70,9 @@ func (r *Reader) prefer(targets []target.Target, name, source string) {
 // durability is what a range needs before it is used.
 func (r *Reader) durability() allocator.Durability {
 	const mostReplicas = 1000
-	text, source := r.Text(flagReplicas)
-	replicas, err := strconv.Atoi(text)
-	if err != nil || replicas < 0 || replicas > mostReplicas {
-		r.Failf("%s is %q: must be a whole number, 0 to %d", source, text, mostReplicas)
-	}
-	d := allocator.Durability{Replicas: replicas, Fsync: r.Switch(flagFsync)}
-	if text, source = r.Text(flagDurableTimeout); text == "" {
-		d, err = d.WithDefaults()
-		r.Fail(err)
-		return d
-	}
-	if d.Timeout, err = time.ParseDuration(text); err != nil || d.Timeout < time.Millisecond {
-		r.Failf("%s is %q: must be a duration of 1ms or more, such as 1s", source, text)
-	}
+	d, err := allocator.Durability{
+		Replicas: int(r.Number(flagReplicas, 0, mostReplicas)), Fsync: r.Switch(flagFsync), Timeout: r.Period(flagDurableTimeout, time.Millisecond),
+	}.WithDefaults()
+	r.Fail(err)
 	return d
 }

@@ -135,10 +135,14 @@ func TestMistakesAboutServers(t *testing.T) {
 		{"a preference without names", []string{"next", "orders", "--redis", "embedded:", "--prefer", "west"}, `--prefer is "west", and no server has a name`},
 		{"a name twice", []string{"next", "orders", "--redis", "a=embedded:", "--redis", "a=embedded:"}, `two servers "a"`},
 		{"no names", []string{"next", "orders", "--redis", "embedded:", "--redis", "embedded:"}, "each needs a name of its own"},
-		{"replicas of words", append(two, "--replicas", "all"), `--replicas is "all": must be a whole number, 0 to 1000`},
-		{"replicas below 0", append(two, "--replicas", "-1"), "must be a whole number, 0 to 1000"},
-		{"a wait without a unit", append(two, "--durable-timeout", "5"), `--durable-timeout is "5": must be a duration of 1ms or more`},
-		{"a wait for nothing", append(two, "--durable-timeout", "1us"), "must be a duration of 1ms or more"},
+		{"replicas of words", append(two, "--replicas", "all"), `--replicas is "all": must be a whole number, 0 or more`},
+		{"replicas below 0", append(two, "--replicas", "-1"), "--replicas is -1: must be 0 or more"},
+		{"more replicas than there can be", append(two, "--replicas", "1001"), "--replicas is 1001: must be at most 1000"},
+		{"a wait without a unit", append(two, "--durable-timeout", "5"), `--durable-timeout is "5": must be a duration such as 5s`},
+		{"a wait for nothing", append(two, "--durable-timeout", "1us"), "--durable-timeout is 1us: must be 1ms or more"},
+		{"a wait of no length", append(two, "--durable-timeout", ""), `--durable-timeout is "": must be a duration`},
+		{"a worker's time-out that is empty", []string{"worker", "orders", "--timeout", ""}, `--timeout is "": must be a duration`},
+		{"a gateway's replicas that are empty", []string{"serve", "--replicas", ""}, `--replicas is "": must be a whole number`},
 		{"two servers where one is worked on", []string{"list", "--redis", "a=embedded:", "--redis", "b=embedded:"}, "hilo list works on one server and 2 are named"},
 	}
 	for _, test := range tests {

@@ -93,7 +93,7 @@ func (r *Reader) Session() *Session {
 		r.Fail(exit.Invalid(err, "choose another with "+source+", such as / or :"))
 	}
 	g.JSON = r.Choice(FlagOutput, "text or json", "text", "json") == "json"
-	g.Timeout = r.period(r.Text(flagTimeout))
+	g.Timeout = r.Period(flagTimeout, 0)
 	level, _ := zapcore.ParseLevel(r.Choice(FlagLogLevel, "debug, info, warn or error", "debug", "info", "warn", "error"))
 	if r.Err == nil {
 		g.LogTo(NewLogger(g.Stderr, level))
