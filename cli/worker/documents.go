@@ -16,8 +16,8 @@ import (
 // documents are identifiers that a job stores as keys, where one that was given twice is found.
 //
 // The value of each says which worker wrote it and as its how-manieth, so no two are equal. Where a key is there
-// already its value tells the three cases apart: written by this very request, whose reply was lost; given twice to
-// this worker; given to another worker too.
+// already, the command that would have written it gives its value, which tells the three cases apart: written by this very
+// request, whose reply was lost; given twice to this worker; given to another worker too. It takes Redis 7 or Valkey.
 type documents struct {
 	client      redis.UniversalClient // nil: none are stored
 	storing     alarm
@@ -47,24 +47,21 @@ func (s *job) attempt(ctx context.Context, batch []document) (open []document) {
 	var err error
 	sets, _ := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, doc := range batch {
-			p.SetArgs(ctx, doc.id, doc.value, redis.SetArgs{Mode: "NX"})
+			p.SetArgs(ctx, doc.id, doc.value, redis.SetArgs{Mode: "NX", Get: true})
 		}
 		return nil
 	})
-	var there []document
 	for i, set := range sets {
-		switch failed := set.Err(); {
-		case failed == nil:
+		switch there, failed := set.(*redis.StatusCmd).Result(); {
+		case errors.Is(failed, redis.Nil), failed == nil && there == batch[i].value:
 			s.stored.Add(1)
-		case errors.Is(failed, redis.Nil):
-			there = append(there, batch[i])
+		case failed == nil:
+			s.duplicate(batch[i], there)
+		case redis.HasErrorPrefix(failed, "WRONGTYPE"):
+			s.duplicate(batch[i], "a key of another type")
 		default:
 			open, err = append(open, batch[i]), failed
 		}
-	}
-	if len(there) > 0 {
-		unread, failed := s.compare(ctx, there)
-		open, err = append(open, unread...), errors.Join(err, failed)
 	}
 	switch {
 	case err == nil:
@@ -74,33 +71,6 @@ func (s *job) attempt(ctx context.Context, batch []document) (open []document) {
 		s.storing.add("", errors.New(s.Documents.Sentence(err, s.Timeout)), true)
 	}
 	return open
-}
-
-// compare looks who wrote those that are there already. It gives those that could not be read.
-func (s *job) compare(ctx context.Context, there []document) (open []document, err error) {
-	gets := make([]*redis.StringCmd, len(there))
-	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, doc := range there {
-			gets[i] = p.Get(ctx, doc.id)
-		}
-		return nil
-	})
-	for i, get := range gets {
-		value, failed := get.Result()
-		switch {
-		case errors.Is(failed, redis.Nil): // removed since: again
-			open = append(open, there[i])
-		case failed != nil && redis.HasErrorPrefix(failed, "WRONGTYPE"):
-			s.duplicate(there[i], "a key of another type")
-		case failed != nil:
-			open, err = append(open, there[i]), failed
-		case value == there[i].value:
-			s.stored.Add(1)
-		default:
-			s.duplicate(there[i], value)
-		}
-	}
-	return open, err
 }
 
 func (s *job) duplicate(doc document, found string) {
