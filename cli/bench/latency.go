@@ -1,28 +1,29 @@
 package bench
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
-	"sync/atomic"
 	"time"
 )
 
-// The buckets of a histogram: 1 ns wide below 128 ns, from there 64 to each doubling, so that a value is known to
-// 1.6 percent; what takes longer than 18 minutes goes to the last.
-const (
-	bucketsPerDoubling = 64
-	longestDoubling    = 40 // 2^40 ns
-	buckets            = (longestDoubling-6)*bucketsPerDoubling + bucketsPerDoubling
-)
+// histogram counts calls.
+type histogram map[place]int64
 
-// histogram counts durations. Its size is fixed, however many they are. It is safe for concurrent use.
-type histogram [buckets]atomic.Int64
+// place is where a histogram counts a call.
+type place struct {
+	bucket int  // of its latency
+	waited bool // for a number, or for a call that did; those that found one in hand are a sample
+}
 
-func (h *histogram) add(d time.Duration) { h[bucketOf(d)].Add(1) }
+// bucketsPerDoubling is how fine buckets are: 1 ns wide below 128 ns, from there so many to each doubling, so that a latency
+// is known to 1.6 percent.
+const bucketsPerDoubling = 64
 
 func bucketOf(d time.Duration) int {
-	v := uint64(min(max(d, 0), 1<<longestDoubling-1))
+	v := uint64(max(d, 0))
 	doublings := max(bits.Len64(v)-7, 0)
 	return doublings*bucketsPerDoubling + int(v>>doublings)
 }
@@ -31,13 +32,6 @@ func bucketOf(d time.Duration) int {
 func edge(bucket int) time.Duration {
 	doublings := max(bucket/bucketsPerDoubling-1, 0)
 	return time.Duration(bucket-doublings*bucketsPerDoubling+1)<<doublings - 1
-}
-
-// latencies are what the callers of one stripe saw. Callers share stripes, so that ten thousand of them need no more
-// room than a few.
-type latencies struct {
-	inHand histogram // calls that found a number in hand, of which a sample is timed
-	waited histogram // calls that did not, or that such a call held up: all of them
 }
 
 // percentiles are in nanoseconds. The p of them are at most 1.6 percent above the truth; Greatest is exact.
@@ -58,29 +52,24 @@ type sampling struct {
 }
 
 // summarize gives percentiles over all calls: each one in the sample stands for as many as were not timed.
-func summarize(all []latencies, calls int64, greatest time.Duration) (percentiles, sampling) {
+func summarize(seen histogram, calls int64, greatest time.Duration) (percentiles, sampling) {
 	var s sampling
-	var sampled, every [buckets]float64
-	for i := range all {
-		for b := range buckets {
-			n, m := all[i].inHand[b].Load(), all[i].waited[b].Load()
+	for at, n := range seen {
+		if at.waited {
+			s.Waited += n
+		} else {
 			s.Timed += n
-			s.Waited += m
-			sampled[b] += float64(n)
-			every[b] += float64(m)
 		}
 	}
-	weight := float64(calls-s.Waited) / float64(max(s.Timed, 1))
-	total := float64(s.Waited)
-	if s.Timed > 0 {
-		total = float64(calls)
-	}
+	weights := map[bool]float64{true: 1, false: float64(calls-s.Waited) / float64(max(s.Timed, 1))}
+	total := float64(s.Waited) + float64(s.Timed)*weights[false]
+	places := slices.SortedFunc(maps.Keys(seen), func(a, b place) int { return cmp.Compare(a.bucket, b.bucket) })
 	at := func(share float64) int64 {
 		rank, below := math.Ceil(share*total), 0.0
-		for b := range buckets {
+		for _, at := range places {
 			// Half a call less, since the weights are not exact.
-			if below += sampled[b]*weight + every[b]; below > 0 && below >= rank-0.5 {
-				return int64(min(edge(b), greatest))
+			if below += float64(seen[at]) * weights[at.waited]; below >= rank-0.5 {
+				return int64(min(edge(at.bucket), greatest))
 			}
 		}
 		return int64(greatest)

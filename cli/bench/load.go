@@ -26,7 +26,6 @@ type load struct {
 
 	start   time.Time
 	callers []caller
-	stripes []latencies
 	claimed atomic.Int64 // of Count, at full speed
 	stop    atomic.Bool  // nobody is to begin another call
 }
@@ -36,7 +35,7 @@ type caller struct {
 	load     *load
 	number   int
 	from     source
-	seen     *latencies
+	seen     histogram
 	greatest time.Duration
 	stall    stall
 	untimed  int // calls that are not to be timed, before the next one that is
@@ -69,16 +68,12 @@ func (p progress) since(last progress) string {
 	return fmt.Sprintf("%3.0f s  %.0f ids/s  %d calls waited", p.elapsed.Seconds(), done.perSecond(), done.waits)
 }
 
-// stripesAtMost bounds what the histograms need.
-const stripesAtMost = 64
-
 func newLoad(l *load, sources []source) *load {
 	l.OneIn, l.start = max(l.OneIn, 1), time.Now()
 	l.callers = make([]caller, len(sources))
-	l.stripes = make([]latencies, min(len(sources), stripesAtMost))
 	for i := range l.callers {
 		c := &l.callers[i]
-		c.load, c.number, c.from, c.seen = l, i, sources[i], &l.stripes[i%len(l.stripes)]
+		c.load, c.number, c.from, c.seen = l, i, sources[i], make(histogram)
 	}
 	return l
 }
@@ -110,13 +105,16 @@ func (l *load) run(ctx context.Context) (taken, error) {
 	}
 	running.Wait()
 
-	t := taken{progress: l.soFar()}
+	t, seen := taken{progress: l.soFar()}, make(histogram)
 	var greatest time.Duration
 	for i := range l.callers {
 		t.failures += l.callers[i].failures.Load()
 		greatest = max(greatest, l.callers[i].greatest)
+		for at, n := range l.callers[i].seen {
+			seen[at] += n
+		}
 	}
-	t.latency, t.sampling = summarize(l.stripes, t.ids, greatest)
+	t.latency, t.sampling = summarize(seen, t.ids, greatest)
 	t.sampling.OneIn = l.OneIn
 	return t, context.Cause(ctx)
 }
@@ -186,14 +184,12 @@ func (c *caller) take(ctx context.Context, due time.Duration) error {
 	ended := c.load.now()
 	lasted := delay + ended - began
 	c.greatest = max(c.greatest, lasted)
-	if inHand && delay == 0 {
-		c.seen.inHand.add(lasted)
-		c.untimed = rand.IntN(2*c.load.OneIn - 1)
-		return nil
-	}
-	c.seen.waited.add(lasted)
-	if !inHand {
+	c.seen[place{bucketOf(lasted), !inHand || delay > 0}]++
+	switch {
+	case !inHand:
 		c.stall.extend(due, began, ended)
+	case delay == 0:
+		c.untimed = rand.IntN(2*c.load.OneIn - 1)
 	}
 	return nil
 }
