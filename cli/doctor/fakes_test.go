@@ -70,12 +70,15 @@ type page struct {
 	on     []*page // that get what is written here
 	after  time.Duration
 	err    error
+	id     string // what INFO says
 
 	mu    sync.Mutex // timers write too
 	notes []string
 }
 
 func (s *page) Label() string { return s.called }
+
+func (s *page) shares(other *page, _ string) bool { return s.id != "" && s.id == other.id }
 
 func (s *page) leave(_ context.Context, nonce string) error {
 	if s.err != nil {
@@ -131,10 +134,10 @@ func TestMastersThatShareAreFound(t *testing.T) {
 				if test.ba {
 					b.on = append(b.on, a)
 				}
-				share := func(places []place, known pairs) []finding.Finding {
-					return found(func(s *finding.Sheet) { checkSharing(t.Context(), places, known, s) })
+				share := func() finding.All {
+					return finding.Of(found(func(s *finding.Sheet) { checkSharing(t.Context(), []*page{a, b, c}, s) }))
 				}
-				all := finding.Of(share([]place{a, b, c}, nil))
+				all := share()
 				if test.want == "" {
 					if all.Faults > 0 || len(all.Findings) != 1 || all.Findings[0].Level != finding.OK {
 						t.Errorf("%+v", all)
@@ -144,9 +147,9 @@ func TestMastersThatShareAreFound(t *testing.T) {
 				if len(all.Findings) != 1 || all.Findings[0].Level != finding.Fault || all.Findings[0].What != test.want {
 					t.Errorf("%+v", all)
 				}
-				known := pairs{{"a", "b"}: true, {"b", "a"}: true}
-				if again := finding.Of(share([]place{a, b, c}, known)); again.Faults > 0 {
-					t.Errorf("said again, though known: %+v", again)
+				a.id, b.id = "one", "one"
+				if all := share(); len(all.Findings) != 1 || all.Findings[0].What != "a and b are one server (same run_id)" {
+					t.Errorf("not said, or not once: %+v", all)
 				}
 			})
 		})
@@ -157,7 +160,7 @@ func TestAPlaceThatTakesNothingIsUnknown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := found(func(s *finding.Sheet) {
-			checkSharing(t.Context(), []place{&page{called: "a", err: errors.New("NOPERM")}, &page{called: "b"}}, nil, s)
+			checkSharing(t.Context(), []*page{{called: "a", err: errors.New("NOPERM")}, {called: "b"}}, s)
 		})
 		if len(all) == 0 || all[0].Server != "a" || all[0].Level != finding.Unknown || !strings.Contains(all[0].What, "NOPERM") {
 			t.Errorf("%+v", all)

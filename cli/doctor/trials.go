@@ -135,35 +135,9 @@ func examineTogether(ctx context.Context, there []*patient, of int) []finding.Fi
 	}
 	s := finding.Sheet{Findings: finding.ComparePrefixes(adds)}
 	if of > 1 {
-		known := sameData(there, &s)
-		checkSharing(ctx, there, known, &s)
+		checkSharing(ctx, there, &s)
 	}
 	return s.Findings
-}
-
-// pairs are two servers each, by name, of which something is known.
-type pairs map[[2]string]bool
-
-// sameData finds servers that are one, by what INFO says of them.
-func sameData(patients []*patient, s *finding.Sheet) (known pairs) {
-	known = make(pairs)
-	for i, p := range patients {
-		for _, other := range patients[:i] {
-			switch {
-			case p.shares(other, "run_id"):
-				s.Add(checkShared, finding.Fault, "%s and %s are one server (same run_id)", other.Name, p.Name).
-					Because("There is nothing to go on at when it fails, and workers refuse it.").Remedy("Name each server once.")
-			case p.shares(other, "master_replid"):
-				s.Add(checkShared, finding.Fault, "%s and %s have the same data (same replication id)", other.Name, p.Name).
-					Because("One is a replica of the other, or was, and no second master. Workers refuse it.").
-					Remedy("Name masters that do not replicate from each other.")
-			default:
-				continue
-			}
-			known[[2]string{p.Name, other.Name}], known[[2]string{other.Name, p.Name}] = true, true
-		}
-	}
-	return known
 }
 
 // shares tells whether a node of each says the same of itself.
@@ -173,16 +147,17 @@ func (p *patient) shares(other *patient, field string) bool {
 	})
 }
 
-// place is where a nonce can be left.
-type place interface {
+// place is a server beside others.
+type place[P any] interface {
 	Label() string
+	shares(other P, field string) bool
 	leave(ctx context.Context, nonce string) error
 	sees(ctx context.Context, nonce string) bool
 	clear(ctx context.Context, nonce string) []finding.Finding
 }
 
 // checkSharing leaves a nonce at each place and looks for it at all others, until settle has passed.
-func checkSharing[P place](ctx context.Context, places []P, known pairs, s *finding.Sheet) {
+func checkSharing[P place[P]](ctx context.Context, places []P, s *finding.Sheet) {
 	left := make(map[string]P)
 	for _, p := range places {
 		nonce := crand.Text()
@@ -196,14 +171,12 @@ func checkSharing[P place](ctx context.Context, places []P, known pairs, s *find
 			Because("Masters that replicate to each other give the same numbers, unless each has a namespace of its own.")
 		s.Server = ""
 	}
-	shared := make(pairs)
+	seen := make(map[[2]string]bool) // what is written on the first comes up on the second
 	for deadline := time.Now().Add(settle); ; base.Sleep(ctx, lookAgain) {
 		for nonce, p := range left {
 			for _, other := range places {
 				pair := [2]string{p.Label(), other.Label()}
-				if pair[0] != pair[1] && !known[pair] && !shared[pair] && other.sees(ctx, nonce) {
-					shared[pair] = true
-				}
+				seen[pair] = seen[pair] || other.sees(ctx, nonce)
 			}
 		}
 		if ctx.Err() != nil || !time.Now().Before(deadline) {
@@ -213,14 +186,27 @@ func checkSharing[P place](ctx context.Context, places []P, known pairs, s *find
 	for nonce, p := range left {
 		s.Findings = append(s.Findings, p.clear(ctx, nonce)...)
 	}
-	if len(shared)+len(known) == 0 && len(left) == len(places) && len(places) > 1 {
+	if apart := comparePlaces(places, seen, s); apart && len(left) == len(places) && len(places) > 1 {
 		s.Add(checkShared, finding.OK, "what is written on one server comes up on no other")
 	}
+}
+
+// comparePlaces finds those that are one, or have the same data. INFO tells more of two than what they have seen of each
+// other.
+func comparePlaces[P place[P]](places []P, seen map[[2]string]bool, s *finding.Sheet) (apart bool) {
+	apart = true
 	for i, p := range places {
 		for _, other := range places[:i] {
 			a, b := other.Label(), p.Label()
-			what := "what is written on %s comes up on %s"
-			switch from, to := shared[[2]string{a, b}], shared[[2]string{b, a}]; {
+			what, why := "what is written on %s comes up on %s", "One overwrites the other's counters, and numbers are given twice."
+			do := "Stop the replication, or give each a namespace of its own: allocator.Server.Namespace."
+			switch from, to := seen[[2]string{a, b}], seen[[2]string{b, a}]; {
+			case p.shares(other, "run_id"):
+				what, do = "%s and %s are one server (same run_id)", "Name each server once."
+				why = "There is nothing to go on at when it fails, and workers refuse it."
+			case p.shares(other, "master_replid"):
+				what, do = "%s and %s have the same data (same replication id)", "Name masters that do not replicate from each other."
+				why = "One is a replica of the other, or was, and no second master. Workers refuse it."
 			case from && to:
 				what = "%s and %s see what is written on either: they replicate to each other, or are one"
 			case to:
@@ -228,11 +214,11 @@ func checkSharing[P place](ctx context.Context, places []P, known pairs, s *find
 			case !from:
 				continue
 			}
-			s.Add(checkShared, finding.Fault, what, a, b).
-				Because("One overwrites the other's counters, and numbers are given twice.").
-				Remedy("Stop the replication, or give each a namespace of its own: allocator.Server.Namespace.")
+			apart = false
+			s.Add(checkShared, finding.Fault, what, a, b).Because(why).Remedy("%s", do)
 		}
 	}
+	return apart
 }
 
 const fieldNonce = "Nonce"
