@@ -41,7 +41,8 @@ returns what it did not use, stores what it took, and prints a summary, which sa
 much of either could not be done within --timeout. A second signal kills it. A
 collection that is refused is tried on, and does not hold up the others.
 
-With --documents each identifier is stored as a key of that Redis, with SET NX; its
+With --documents each identifier is stored as a key of that Redis, 7.0 or later, with
+SET NX GET; its
 value says which worker wrote it, so one that was given twice shows at once: an error
 in the log, and exit code 5 at the end.
 

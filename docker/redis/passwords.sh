@@ -90,7 +90,7 @@ worker_rules='-@all +evalsha +eval +hmget +hset +hdel +exists +time +info +hello
   echo "$default"
   echo "$health"
   echo "$operator"
-  echo "user worker on $documents ~* resetchannels -@all +set +get +hello"
+  echo "user worker on $documents ~* resetchannels -@all +set +hello"
 } | put $servers/documents.acl $redis
 
 echo 'Every user has a password.'
