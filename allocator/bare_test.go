@@ -154,3 +154,29 @@ func TestStateOfAnEarlierVersionIsTakenForBare(t *testing.T) {
 		})
 	}
 }
+
+// A range that was given bare is lost with a restart, and the prefix is set before anybody asks for another.
+func TestAnIdentityGoesOnAboveWhatWasGivenBareAndIsLost(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		given := givenTexts{}
+		given.next(t, mustNew(t, client, Options{}))
+		saved := client.HGetAll(t.Context(), "{Raven}/HiLo/orders").Val()
+		late := mustNew(t, client, Options{})
+		for range 3 {
+			given.next(t, late)
+		}
+		s.Restart()
+		if err := client.HSet(t.Context(), "{Raven}/HiLo/orders", saved).Err(); err != nil {
+			t.Fatal(err)
+		}
+		setHome(t, s, "NorthServer/")
+		lost, _ := strconv.ParseInt(saved["Max"], 10, 64)
+		for i := range int64(3) {
+			if n := given.identity(t, late); n != lost+1<<16+1+i {
+				t.Errorf("identity %d, want %d", n, lost+1<<16+1+i)
+			}
+		}
+	})
+}

@@ -73,6 +73,39 @@ func TestImportLeavesTheEvidenceOfLostWrites(t *testing.T) {
 	})
 }
 
+// What was given since another server wrote may be lost, and was bare as what is left.
+func TestImportTakesForBareWhatMayBeLost(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		state []any
+		want  string // Bare
+	}{
+		{"this server wrote", []any{"Max", 32}, "32"},
+		{"another one", []any{"Max", 32, "Origin", "0123"}, "65568"},
+		{"another one, whose ranges were large", []any{"Max", 1 << 20, "Origin", "0123", "Issued", 40_000, "IssuedBefore", 60_000}, "1248576"},
+		{"another one, and more is known", []any{"Max", 32, "Bare", 1 << 20, "Origin", "0123"}, "1048576"},
+		{"another one, near the end", []any{"Max", int64(1<<63 - 10), "Origin", "0123"}, "9223372036854775807"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				set(t, client, test.state...)
+				for range 2 { // sent twice
+					if got := importOne(t, client, scripts.ImportRequest{}); got.Err != nil || got.Stands != got.Stood {
+						t.Fatalf("%+v", got)
+					}
+					if got := stored(t, client)["Bare"]; got != test.want {
+						t.Errorf("Bare is %s, want %s", got, test.want)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestAnImportedCounterIsNoEvidenceOfLostWrites(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

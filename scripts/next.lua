@@ -41,6 +41,7 @@ local last = before
 if lease == token and evidence == '' and above(own_value, floor) and
     lesser(sum(plus(own_value, wanted), '1', -1), limit) == max then
   redis.call('HSET', key, 'Lease', token) -- for a WAIT behind it, which speaks for this connection's writes
+  if bare and above(max, bare_max) then redis.call('HSET', key, 'Bare', max) end -- it may have had a prefix the first time
   low, high, written, last = own_value, max, before, '0'
 else
   low, high, issue = plus(base, '1'), plus(base, wanted), wanted

@@ -47,6 +47,22 @@ func TestNextResentByWhoHasTheRangeGetsAnother(t *testing.T) {
 	})
 }
 
+// The first time the range had a prefix, and its reply was lost; what is given is bare.
+func TestNextResentNotesWhatItGivesBare(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		say(t, client, "ServerPrefix", "N/", "Identities", "here")
+		mustNext(t, client, request("token"))
+		say(t, client)
+		got := mustNext(t, client, request("token"))
+		wantRange(t, got, 1, 32)
+		if bare := stored(t, client)["Bare"]; got.Prefix != "" || bare != "32" {
+			t.Errorf("%+v, and Bare is %q", got, bare)
+		}
+	})
+}
+
 func TestNextResentToARestartedServerGetsAnotherRange(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

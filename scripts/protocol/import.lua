@@ -129,7 +129,8 @@ end
 -- Output: {value that stands now, value that stood before, '' where there was none}
 -- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
 --
--- Lease, Origin and Bare as in seed.lua. Another server's Origin is not taken over: this server's
+-- Lease, Origin and Bare as in seed.lua; but where Origin is another server's, Bare is raised past what
+-- may have been given since it wrote. Another server's Origin is not taken over: this server's
 -- replication id is another one, which would read as lost writes.
 -- Sent twice: the second time raises nothing more.
 
@@ -139,8 +140,8 @@ if not (decimal(wanted) and decimal(epoch) and decimal(ranges) and decimal(given
   return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and value, epoch, ranges and bare as decimals from 0 to ' .. LARGEST)
 end
 
-local names = {field, 'Epoch', 'Ranges', 'Bare', 'Written'}
-local state, err = fields(key, field, 'Epoch', 'Ranges', 'Bare', 'Written', 'Name', 'Origin')
+local names = {field, 'Epoch', 'Ranges', 'Bare', 'Written', 'Issued', 'IssuedBefore'}
+local state, err = fields(key, field, 'Epoch', 'Ranges', 'Bare', 'Written', 'Issued', 'IssuedBefore', 'Name', 'Origin')
 if err then return err end
 for i, part in ipairs(names) do
   if state[i] and not decimal(state[i]) then
@@ -150,16 +151,27 @@ end
 
 local stands = state[1] or '0'
 if above(wanted, stands) then stands = wanted end
-if bare and field == 'Max' and above(stands, given_bare) then given_bare = stands end
-local write = {'HSET', key, field, stands, 'Name', state[6] or name, 'Written', (write_time(state[5] or '0'))}
+local replication, origin = replication_id(), state[9] or ''
+if bare and field == 'Max' then
+  local given = stands
+  if origin ~= '' and origin ~= replication then
+    -- Writes may be lost since, and the numbers of those were bare too: a gap as in counter.lua, by which
+    -- Max is going to jump when it is known whether anybody wants more.
+    local lately = plus(state[6] or '0', state[7] or '0')
+    local gap = plus(lately, lately)
+    if above('65536', gap) then gap = '65536' end
+    given = lesser(plus(stands, gap), LARGEST)
+  end
+  if above(given, given_bare) then given_bare = given end
+end
+local write = {'HSET', key, field, stands, 'Name', state[8] or name, 'Written', (write_time(state[5] or '0'))}
 for i, value in ipairs({epoch, ranges, given_bare}) do
   if above(value, state[i + 1] or '0') then
     write[#write + 1] = names[i + 1]
     write[#write + 1] = value
   end
 end
-local replication = replication_id()
-if not state[7] and replication ~= '' then
+if origin == '' and replication ~= '' then
   write[#write + 1] = 'Origin'
   write[#write + 1] = replication
 end
