@@ -47,7 +47,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"count too great", []string{"next", "orders", "--count=9223372036854775808"}, "at most 9223372036854775807"},
 		{"count of words", []string{"next", "orders", "--count", "many"}, `--count is "many": must be a whole number`},
 		{"count with a fraction", []string{"next", "orders", "--count", "1.5"}, "must be a whole number"},
-		{"an empty count", []string{"next", "orders", "--count="}, "must be a whole number"},
+		{"an empty count", []string{"next", "orders", "--count="}, "--count is empty: give it a value, or leave it out"},
 		{"no max", []string{"seed", "orders"}, "hilo seed needs --max N"},
 		{"max too great", []string{"seed", "orders", "--max", "9223372036854775808"}, "--max is 9223372036854775808: must be at most 9223372036854775807"},
 		{"max below 0", []string{"seed", "orders", "--max", "-1"}, "--max is -1: must be 0 or more"},

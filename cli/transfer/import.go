@@ -75,8 +75,9 @@ what was given since.`,
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := importing{
 				Plan: plan.Plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")},
-				File: "-", FromNamespace: r.String("from-namespace"), Partial: r.Bool("partial"),
+				File: "-", Partial: r.Bool("partial"),
 			}
+			i.FromNamespace, _ = r.Text("from-namespace")
 			if r.Args().Present() {
 				i.File = r.Arguments("FILE")[0]
 			} else if term.IsTerminal(env.Stdin) {

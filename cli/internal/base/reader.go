@@ -60,13 +60,17 @@ func (r *Reader) Failf(format string, values ...any) { r.Fail(exit.Usagef(format
 func (r *Reader) Help() string { return "see " + r.FullName() + " --help" }
 
 // Text is the value of a flag, or of its environment variable where it is not given, and which of them it is, as an error
-// would name it.
+// would name it. A flag that is given and empty is a mistake, as one with a variable of the shell's that is not set: without
+// the file of tokens that it was to name, a gateway would be open to all.
 func (r *Reader) Text(flag string) (value, source string) {
 	variable := r.Variable(flag)
 	if value, ok := r.Env.Lookup(variable); ok && value != "" && !r.IsSet(flag) {
 		return value, variable
 	}
-	return fmt.Sprint(r.Value(flag)), Dashed(flag)
+	if value = fmt.Sprint(r.Value(flag)); value == "" && r.IsSet(flag) {
+		r.Failf("%s is empty: give it a value, or leave it out", Dashed(flag))
+	}
+	return value, Dashed(flag)
 }
 
 // Variable is the environment variable of a flag or, of collections, an argument; "": it has none.
@@ -92,7 +96,7 @@ func (r *Reader) Switch(flag string) bool {
 
 // missing tells whether there is nothing to read: a mistake was made, or a flag without a default was not given.
 func (r *Reader) missing(flag, text string) bool {
-	return r.Err != nil || text == "" && !r.IsSet(flag)
+	return r.Err != nil || text == ""
 }
 
 // Number reads a whole number from least to most. A flag that has no default and is not given is 0.

@@ -140,9 +140,14 @@ func TestMistakesAboutServers(t *testing.T) {
 		{"more replicas than there can be", append(two, "--replicas", "1001"), "--replicas is 1001: must be at most 1000"},
 		{"a wait without a unit", append(two, "--durable-timeout", "5"), `--durable-timeout is "5": must be a duration such as 5s`},
 		{"a wait for nothing", append(two, "--durable-timeout", "1us"), "--durable-timeout is 1us: must be 1ms or more"},
-		{"a wait of no length", append(two, "--durable-timeout", ""), `--durable-timeout is "": must be a duration`},
-		{"a worker's time-out that is empty", []string{"worker", "orders", "--timeout", ""}, `--timeout is "": must be a duration`},
-		{"a gateway's replicas that are empty", []string{"serve", "--replicas", ""}, `--replicas is "": must be a whole number`},
+		{"a wait of no length", append(two, "--durable-timeout", ""), "--durable-timeout is empty"},
+		{"a worker's time-out that is empty", []string{"worker", "orders", "--timeout", ""}, "--timeout is empty"},
+		{"a gateway's tokens that are empty", []string{"serve", "--token-file", ""}, "--token-file is empty: give it a value, or leave it out"},
+		{"authorities of callers that are empty", []string{"serve", "--client-ca="}, "--client-ca is empty"},
+		{"a certificate that is empty", []string{"serve", "--cert", "", "--key", ""}, "--cert is empty"},
+		{"documents that are nowhere", []string{"worker", "orders", "--documents", ""}, "--documents is empty"},
+		{"a password that is nowhere", []string{"list", "--password-file", ""}, "--password-file is empty"},
+		{"a namespace of nothing", []string{"import", "--from-namespace", "", "x"}, "--from-namespace is empty"},
 		{"two servers where one is worked on", []string{"list", "--redis", "a=embedded:", "--redis", "b=embedded:"}, "hilo list works on one server and 2 are named"},
 	}
 	for _, test := range tests {
