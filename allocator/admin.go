@@ -97,8 +97,12 @@ func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
 }
 
 func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
-	return client.HMGet(ctx, key, s.field, "Ranges", "Epoch", "Origin", "Name", fieldBare)
+	return client.HMGet(ctx, key, append([]string{"Origin", "Name", s.field}, bookkeeping...)...)
 }
+
+// bookkeeping are the other fields that hold a number: all that a script would refuse a counter for, if it held
+// anything else.
+var bookkeeping = []string{"Ranges", "Epoch", fieldBare, "Low", "Lowered", "Minute", "Issued", "IssuedBefore", "Written"}
 
 // counter is what stands under a key; ErrNotSeeded where nothing does.
 func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) (State, error) {
@@ -126,27 +130,24 @@ func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (co
 		t, _ := values[i].(string)
 		return t
 	}
-	counter = State{Kind: s.kind, Counter: Counter{Origin: text(3), Name: text(4)}}
+	counter = State{Kind: s.kind, Counter: Counter{Origin: text(0), Name: text(1)}}
 	if name := strings.TrimPrefix(key, s.prefix); name != "" && prefix.Fold(counter.Name) != name {
 		counter.Name = name // there is none, or it was written by hand and leads to another key
 	}
-	for _, field := range []struct {
-		at    int
-		name  string
-		value *int64
-	}{{0, s.field, &counter.Max}, {1, "Ranges", &counter.Ranges}, {2, "Epoch", &counter.Epoch}, {5, fieldBare, &counter.Bare}} {
-		i := field.at
-		if values[i] == nil {
+	numbers := make([]int64, 1+len(bookkeeping))
+	for i, field := range append([]string{s.field}, bookkeeping...) {
+		if values[2+i] == nil {
 			continue
 		}
-		n, err := strconv.ParseInt(text(i), 10, 64)
-		if err != nil || n < 0 || strconv.FormatInt(n, 10) != text(i) {
-			return State{}, false, fmt.Errorf("allocator: %w: key %s field %s holds %q: must be a decimal from 0 to 9223372036854775807 without sign or leading zeros",
-				ErrCorrupt, key, field.name, text(i))
+		n, err := strconv.ParseInt(text(2+i), 10, 64)
+		if err != nil || n < 0 || strconv.FormatInt(n, 10) != text(2+i) {
+			return State{}, false, fmt.Errorf("allocator: %w: key %s field %s holds %.40q: must be a decimal from 0 to 9223372036854775807 without sign or leading zeros",
+				ErrCorrupt, key, field, text(2+i))
 		}
-		*field.value = n
+		numbers[i] = n
 	}
-	return counter, values[0] != nil, nil
+	counter.Max, counter.Ranges, counter.Epoch, counter.Bare = numbers[0], numbers[1], numbers[2], numbers[3]
+	return counter, values[2] != nil, nil
 }
 
 // Seed raises a counter to max, 0 or more, and adds it where there is none; with force it sets it, also lower. It gives

@@ -82,6 +82,31 @@ func TestAdminRefusesWhatCannotBe(t *testing.T) {
 	})
 }
 
+// What a script would refuse a counter for, an Admin does too, before it writes any of many.
+func TestAdminReadsACounterAsStrictlyAsTheScripts(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client, m := s.Client(t), mustAdmin(t, s, "")
+		for _, field := range append([]string{"Max"}, bookkeeping...) {
+			if field == "Lowered" { // an identity's
+				continue
+			}
+			client.Del(t.Context(), "{Raven}/HiLo/orders")
+			if err := client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 5, field, "nonsense").Err(); err != nil {
+				t.Fatal(err)
+			}
+			_, err1 := m.Counter(t.Context(), "orders")
+			err2 := m.CheckImport(t.Context(), prefix.Server{}, []State{{Kind: KindHiLo, Counter: Counter{Name: "orders"}}})[0].Err
+			_, err3 := mustNew(t, client, Options{}).Next(t.Context(), "orders")
+			for i, err := range []error{err1, err2, err3} {
+				if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "field "+field+" holds") {
+					t.Errorf("%s, %d: %v", field, i+1, err)
+				}
+			}
+		}
+	})
+}
+
 func TestAdminListsTheCountersOfItsNamespaceOnly(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

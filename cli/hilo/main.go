@@ -15,7 +15,11 @@ import (
 func main() {
 	// A closed pipe is to be an error of the write, which says how many ids it may have cost, not a silent death.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop) // a second signal kills
 
 	os.Exit(cli.Run(ctx, os.Args, cli.Env{

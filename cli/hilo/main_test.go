@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -89,7 +90,11 @@ func TestASignalEndsNextInGoodOrder(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+		if !signal.Ignored(syscall.SIGHUP) { // else it is to be ignored
+			signals = append(signals, syscall.SIGHUP)
+		}
+		for _, signal := range signals {
 			command := exec.CommandContext(t.Context(), hilo, "next", "orders", "--count", "1000000000", "--redis", s.URL())
 			var stderr bytes.Buffer
 			command.Stderr = &stderr
