@@ -59,7 +59,7 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 		home = homeHere
 	}
 	key := m.keys.Server()
-	_, err := m.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+	cmds, err := m.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		for field, value := range map[string]string{fieldPrefix: s.ServerPrefix, fieldTag: s.NodeTag, fieldHome: home} {
 			if value == "" {
 				p.HDel(ctx, key, field)
@@ -69,6 +69,11 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 		}
 		return nil
 	})
+	for _, cmd := range cmds {
+		if redis.HasErrorPrefix(err, "EXECABORT") { // one of the commands was refused, and says why
+			err = cmd.Err()
+		}
+	}
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return fmt.Errorf("allocator: %w: key %s is not a hash", ErrCorrupt, key)
 	}

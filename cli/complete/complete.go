@@ -9,6 +9,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -79,11 +80,8 @@ func (c completion) Run(context.Context) error {
 // files is the answer where the name of a file belongs, which the shell knows better.
 const files = ":files"
 
-// flagChoices are the values of flags that have a fixed few. A flag is the same in all commands.
-var flagChoices = map[string][]string{
-	base.FlagOutput:   {"text", "json"},
-	base.FlagLogLevel: {"debug", "info", "warn", "error"},
-}
+// choices finds the values that a flag takes, where they are a fixed few: then its usage ends in them.
+var choices = regexp.MustCompile(`: ([a-z]+(?:, [a-z]+)*(?:,? or [a-z]+)?)(?:; \$|$)`)
 
 // Answer answers the scripts, which ask with hilo __complete WORD…: the words of a command line without the program, the
 // last of which is the one that is being typed. It prints what that may become, one a line, with a tab before what it does.
@@ -136,7 +134,11 @@ func valuesOf(flag base.Flag) []string {
 	if name == "file" || strings.Contains(flag.GetUsage(), "`FILE`") {
 		return []string{files}
 	}
-	return flagChoices[name]
+	found := choices.FindStringSubmatch(flag.GetUsage())
+	if found == nil || !strings.Contains(found[1], " ") {
+		return nil
+	}
+	return regexp.MustCompile(`,? or |, `).Split(found[1], -1)
 }
 
 // described are flags with what they do.

@@ -26,6 +26,9 @@ type importing struct {
 	Partial       bool
 }
 
+// mostMargin is more than anybody gives while an export is moved, and leaves a counter plenty.
+const mostMargin = 1_000_000_000_000
+
 // The values of --prefix.
 const (
 	prefixKeep = "keep"
@@ -68,7 +71,7 @@ what was given since.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "margin", Usage: "raise each counter by `N` more", Value: "0", DefaultText: "0"},
 			&cli.StringFlag{Name: "from-namespace", Usage: "the file is of `NAMESPACE`, not of --namespace, and that is meant"},
-			&cli.StringFlag{Name: "prefix", Usage: "where the server has another prefix or tag: `WHICH`, keep or take"},
+			&cli.StringFlag{Name: "prefix", Usage: "where the server has another prefix or tag, `WHICH`: keep or take"},
 			&cli.BoolFlag{Name: "partial", Usage: "the file is a part of an export, and that is meant", HideDefault: true},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing", HideDefault: true},
 		},
@@ -83,7 +86,7 @@ what was given since.`,
 			} else if term.IsTerminal(env.Stdin) {
 				r.Failf("%s needs a FILE, or an export on stdin: %s", r.FullName(), r.UsageText)
 			}
-			i.Margin = r.Count("margin", 0)
+			i.Margin = r.Number("margin", 0, mostMargin)
 			i.Prefix = r.Choice("prefix", "keep, the server's own, or take, the file's", "", prefixKeep, prefixTake)
 			return i
 		}),

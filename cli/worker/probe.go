@@ -97,5 +97,8 @@ func (p probe) ask(ctx context.Context) answer {
 		return answer{Status: response.StatusCode, Answer: target.Cause(err, p.Timeout)}
 	}
 	said, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	if said == "" || response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+		said = response.Status // it is no worker's answer
+	}
 	return answer{Ready: response.StatusCode == http.StatusOK, Status: response.StatusCode, Answer: said}
 }

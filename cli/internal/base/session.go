@@ -47,7 +47,7 @@ func GlobalFlags() []cli.Flag {
 		},
 		newGlobal(FlagNamespace, "`NAME` that all keys stand under, as {NAME}/…", defaultNamespace),
 		newGlobal(flagSeparator, "the `CHARACTER` between collection and number", prefix.DefaultSeparator),
-		newGlobal(FlagOutput, "`FORMAT` of results, text or json", "text"),
+		newGlobal(FlagOutput, "`FORMAT` of results: text or json", "text"),
 		newGlobal(FlagLogLevel, "`LEVEL` of messages on stderr: debug, info, warn or error", "warn"),
 		newGlobal(flagTimeout, "`DURATION` that the server may take for one operation", defaultTimeout),
 		newGlobal(flagTLSCA, "PEM `FILE` of the authorities that rediss:// trusts", ""),

@@ -18,7 +18,6 @@ func TestWhatARuleRefusesIsSaidWithItsRemedy(t *testing.T) {
 		remedy string
 	}{
 		{"a home that is elsewhere", allocator.ErrIdentitiesElsewhere, "hilo prefix set --identities"},
-		{"a user without INFO", allocator.ErrUnguarded, "+info"},
 		{"a forced seed that came too late", allocator.ErrChanged, "seed again"},
 		{"no prefix", allocator.ErrPrefixMissing, "hilo prefix set"},
 		{"two of one prefix", allocator.ErrPrefixConflict, "hilo prefix check"},

@@ -34,7 +34,8 @@ func ComparePrefixes(servers []Adds) []Finding {
 		switch {
 		case errors.Is(one.Err, allocator.ErrCorrupt):
 			s.Add(checkPrefix, Fault, "%s", exit.Plain(one.Err)).
-				Because("No identifier is given while it is like this.").Remedy("Set another: hilo prefix set NAME/ --redis URL.")
+				Because("No identifier, or no identity, is given while it is like this.").
+				Remedy("Take it away with hilo prefix clear, or where it is no hash with redis-cli DEL, and set it again with hilo prefix set.")
 		case one.Err != nil:
 		case one.Adds.IsZero() && len(servers) > 1:
 			s.Add(checkPrefix, Fault, "it has neither prefix nor tag").

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -97,7 +98,13 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
 		remedy = "it may want a certificate: --tls-cert FILE and --tls-key FILE"
 	case !answered:
-		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), "start one, or name it with --redis URL"
+		remedy = "start one, or name it with --redis URL"
+		if t.options.TLSConfig != nil {
+			remedy += ", with redis:// where it speaks no TLS"
+		} else if errors.Is(err, io.EOF) {
+			remedy += ", with rediss:// where it speaks TLS"
+		}
+		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), remedy
 	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(said, "unauthenticated"): // the latter to a long command
 		what, remedy = "wants a login", "give user and password, as in --redis redis://USER:PASSWORD@HOST"
 	case redis.IsAuthError(err), redis.HasErrorPrefix(err, "AUTH"), redis.HasErrorPrefix(err, "invalid password"):
