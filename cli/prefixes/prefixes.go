@@ -87,8 +87,10 @@ Sets what is named and keeps what is not. An empty PREFIX or TAG takes it away.
 The prefix carries its own slash: nothing is put between it and the number.
 
 With --identities the server is the home of identities, as one of several masters has
-to be; --identities=false ends that. To move them, seed the new home first with
-hilo identity seed, above all that the old one gave.`,
+to be; --identities=false ends that. To move them, end it at the old home first; then
+seed the new one with hilo identity seed, above all that the old one gave; then say it
+there. Where one server was alone before, without prefix and tag, and becomes one of
+several, it is to be the home: it knows which numbers went out bare.`,
 			[]string{"hilo prefix set NorthServer/ --identities", "hilo prefix set --tag A", "hilo prefix set --identities=false", `hilo prefix set SouthServer/ --tag ""`},
 			"1 failed or interrupted", "3 Redis unavailable", "4 refused by a rule"),
 		Flags: []cli.Flag{

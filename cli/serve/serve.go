@@ -167,7 +167,8 @@ func (s *serve) check(ctx context.Context, opts ravendb.Options) error {
 	case errors.Is(err, ravendb.ErrNoTag) && len(s.Databases) > 0:
 		return exit.Refusedf("%s", strings.TrimPrefix(err.Error(), "ravendb: "))
 	case errors.Is(err, ravendb.ErrNoTag):
-		fmt.Fprintf(s.Stderr, "RavenDB's clients are refused: %s\n", strings.TrimPrefix(err.Error(), "ravendb: "))
+		fmt.Fprintf(s.Stderr, "RavenDB's clients are refused: %s; and name their databases, as in --database Shop=%s: without, "+
+			"the namespace of each is its name in lower case\n", strings.TrimPrefix(err.Error(), "ravendb: "), s.Namespace)
 		return nil
 	case errors.Is(err, allocator.ErrUnavailable):
 		s.Log.Warn("the server is not there yet; going on without")

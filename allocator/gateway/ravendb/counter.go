@@ -57,7 +57,8 @@ func (h *Handler) learn(c *counter, got scripts.Range) {
 	if got.High == 0 {
 		return
 	}
-	if !c.known && got.Ranges > 1 && time.Since(h.began) < firstHour {
+	// One that was only seeded may stand for one that is gone, of which a predecessor gave ranges.
+	if !c.known && (got.Ranges > 1 || got.Low > 1) && time.Since(h.began) < firstHour {
 		c.others = got.Low + min(2*maxCapacity, math.MaxInt64-got.Low)
 	}
 	c.known = true

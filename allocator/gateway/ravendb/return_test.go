@@ -96,6 +96,19 @@ func TestReturnsThatTakeNothingBack(t *testing.T) {
 				w.giveBack(32, 0)
 				w.wantMax("32")
 			},
+			"one that came before a restart, of a counter that is gone and seeded since, and again after it": func() {
+				w.next("tag=users")
+				if err := w.client.Del(t.Context(), "{Raven}/HiLo/users").Err(); err != nil {
+					t.Fatal(err)
+				}
+				w.set("{Raven}/HiLo/users", "Max", 32)
+				w.Handler = w.again()
+				if got := w.next("tag=users"); got.Low != 33 || got.High != 64 {
+					t.Errorf("%+v", got)
+				}
+				w.giveBack(64, 32)
+				w.wantMax("64")
+			},
 			"one after a seed": func() {
 				w.set("{Raven}/HiLo/users", "Max", 32)
 				if err := w.client.HDel(t.Context(), "{Raven}/HiLo/users", "Lease").Err(); err != nil {
