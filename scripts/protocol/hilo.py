@@ -252,8 +252,9 @@ def fold(name):
 
 
 def unusable(text, reserved):
-    """The first character that may not be in it; surrogates stand for what is not UTF-8."""
-    return next((c for c in text if c in reserved or c.isspace() or unicodedata.category(c) in ("Cc", "Cs")), None)
+    """The first character that may not be in it: surrogates stand for what is not UTF-8, and of one that this Python does
+    not know yet (Cn) nobody here can say what it is without letter case."""
+    return next((c for c in text if c in reserved or c.isspace() or unicodedata.category(c) in ("Cc", "Cs", "Cn")), None)
 
 
 def check_name(what, name, reserved):
