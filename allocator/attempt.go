@@ -117,7 +117,9 @@ func (c *Collection) settle(s *server, sent inquiry, began time.Duration, got sc
 	}
 	var from *source
 	if err == nil {
-		from, err = a.accept(sent.ctx, s, got)
+		if from, err = a.accept(sent.ctx, s, got); err == nil {
+			err = s.claim(s.keysOf(c.name), got)
+		}
 	}
 	off := err != nil && errors.Is(sent.ctx.Err(), context.Canceled) // called off by Close: it says nothing about the server
 	if !off {

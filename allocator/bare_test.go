@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -179,4 +180,47 @@ func TestAnIdentityGoesOnAboveWhatWasGivenBareAndIsLost(t *testing.T) {
 			}
 		}
 	})
+}
+
+// One client is given numbers of a name by both kinds, since the server lost the key of the first.
+func TestANameIsOfOneKindAlsoWhereItsKeyIsLost(t *testing.T) {
+	t.Parallel()
+	collection := func(a *Allocator) (string, error) { return a.Next(t.Context(), "orders") }
+	identity := func(a *Allocator) (string, error) {
+		n, err := a.NextIdentity(t.Context(), "Orders")
+		return "orders/" + strconv.FormatInt(n, 10), err
+	}
+	for name, kinds := range map[string][2]func(*Allocator) (string, error){
+		"a collection first": {collection, identity},
+		"an identity first":  {identity, collection},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				a := mustNew(t, s.Client(t), Options{})
+				given := givenTexts{}
+				for _, next := range kinds {
+					id, err := next(a)
+					if len(given) > 0 {
+						if !errors.Is(err, ErrMixed) {
+							t.Errorf("%s, %v", id, err)
+						}
+						break
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					given.add(t, id)
+					s.Client(t).FlushAll(t.Context())
+				}
+				setHome(t, s, "NorthServer/") // with a prefix the name may be of both
+				a = mustNew(t, s.Client(t), Options{})
+				for _, next := range kinds {
+					if _, err := next(a); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
 }

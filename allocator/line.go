@@ -227,6 +227,9 @@ func (l *line) send(w *asker, count int64) (scripts.Range, error) {
 	if got.Evidence != "" {
 		s.jumped(l.keys.Counter, got)
 	}
+	if err == nil {
+		err = s.claim(l.keys, got)
+	}
 	err = a.inTime(err)
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) { // called off by Close: it says nothing about the server
 		return scripts.Range{}, fmt.Errorf("%s: %w", w.name, ErrClosed)

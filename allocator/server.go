@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -46,6 +47,9 @@ type server struct {
 	// latest asking of the others.
 	accepted *source
 	check    *check
+
+	// bare has the counters that gave this client numbers without prefix and tag.
+	bare map[string]bool
 
 	refills    attempts
 	identities attempts
@@ -141,6 +145,26 @@ func (s *server) reportAsked(now time.Duration, err error) {
 // keysOf are the keys that a script on the counter of a collection names.
 func (s *server) keysOf(collection string) scripts.Keys {
 	return scripts.Keys{Counter: s.keys.HiLo(collection), Server: s.keys.Server(), Other: s.keys.Identity(collection)}
+}
+
+// claim keeps what a server without prefix and tag gives of a name to one kind: the same number of both is the same
+// text. The server refuses the second kind by itself, but not when it has lost the key of the first. Then the range is
+// to be discarded. Errors: ErrMixed.
+func (s *server) claim(keys scripts.Keys, got scripts.Range) error {
+	if got.Low == 0 || got.Prefix+got.Tag != "" || keys.Other == keys.Server {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bare[keys.Other] {
+		return fmt.Errorf("%w: this client was given numbers of key %s, without prefix and tag; %s is to be named otherwise, or the server to have a prefix",
+			ErrMixed, keys.Other, keys.Counter)
+	}
+	if s.bare == nil {
+		s.bare = make(map[string]bool)
+	}
+	s.bare[keys.Counter] = true
+	return nil
 }
 
 // count takes note of one attempt for the statistics.
