@@ -135,7 +135,7 @@ func valuesOf(flag base.Flag) []string {
 		return []string{files}
 	}
 	found := choices.FindStringSubmatch(flag.GetUsage())
-	if found == nil || !strings.Contains(found[1], " ") {
+	if len(found) < 2 || !strings.Contains(found[1], " ") {
 		return nil
 	}
 	return regexp.MustCompile(`,? or |, `).Split(found[1], -1)
