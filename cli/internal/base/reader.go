@@ -94,15 +94,10 @@ func (r *Reader) Switch(flag string) bool {
 	return on
 }
 
-// missing tells whether there is nothing to read: a mistake was made, or a flag without a default was not given.
-func (r *Reader) missing(text string) bool {
-	return r.Err != nil || text == ""
-}
-
 // Number reads a whole number from least to most. A flag that has no default and is not given is 0.
 func (r *Reader) Number(flag string, least, most int64) int64 {
 	text, source := r.Text(flag)
-	if r.missing(text) {
+	if r.Err != nil || text == "" {
 		return 0
 	}
 	number, err := strconv.ParseInt(text, 10, 64) // the nearest there is, where it is beyond all
@@ -125,7 +120,7 @@ func (r *Reader) Count(flag string, least int64) int64 { return r.Number(flag, l
 // Period reads a duration of more than 0, and of least or more. A flag that has no default and is not given is 0.
 func (r *Reader) Period(flag string, least time.Duration) time.Duration {
 	text, source := r.Text(flag)
-	if r.missing(text) {
+	if r.Err != nil || text == "" {
 		return 0
 	}
 	d, err := time.ParseDuration(text)
