@@ -117,8 +117,9 @@ func (c *Collection) settle(s *server, sent inquiry, began time.Duration, got sc
 	}
 	var from *source
 	if err == nil {
-		if from, err = a.accept(sent.ctx, s, got); err == nil {
-			err = s.claim(s.keysOf(c.name), got)
+		from, err = a.accept(sent.ctx, s, got)
+		if identity, ok := a.lines.Load(lineKey{s, s.keys.Identity(c.name)}); ok && err == nil {
+			err = s.onlyKind(s.keys.HiLo(c.name), got, &identity.(*line).told)
 		}
 	}
 	off := err != nil && errors.Is(sent.ctx.Err(), context.Canceled) // called off by Close: it says nothing about the server

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/hilo-id/hilo/allocator/internal/memory"
+	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -227,8 +228,8 @@ func (l *line) send(w *asker, count int64) (scripts.Range, error) {
 	if got.Evidence != "" {
 		s.jumped(l.keys.Counter, got)
 	}
-	if err == nil {
-		err = s.claim(l.keys, got)
+	if c, ok := a.byName.find(prefix.Fold(w.name)); ok && err == nil && l.keys.Other != l.keys.Server {
+		err = s.onlyKind(l.keys.Counter, got, &c.counter.told[s.index])
 	}
 	err = a.inTime(err)
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) { // called off by Close: it says nothing about the server

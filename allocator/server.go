@@ -48,9 +48,6 @@ type server struct {
 	accepted *source
 	check    *check
 
-	// bare has the counters that gave this client numbers without prefix and tag.
-	bare map[string]bool
-
 	refills    attempts
 	identities attempts
 	jumps      [len(evidences)]int64
@@ -147,24 +144,15 @@ func (s *server) keysOf(collection string) scripts.Keys {
 	return scripts.Keys{Counter: s.keys.HiLo(collection), Server: s.keys.Server(), Other: s.keys.Identity(collection)}
 }
 
-// claim keeps what a server without prefix and tag gives of a name to one kind: the same number of both is the same
-// text. The server refuses the second kind by itself, but not when it has lost the key of the first. Then the range is
-// to be discarded. Errors: ErrMixed.
-func (s *server) claim(keys scripts.Keys, got scripts.Range) error {
-	if got.Low == 0 || got.Prefix+got.Tag != "" || keys.Other == keys.Server {
+// onlyKind refuses a range of a server without prefix and tag when the server gave this client numbers of the name by
+// the other kind too, which told is of: the same number of both is the same text. The server refuses that by itself,
+// but not when it has lost the key of the other. Each kind remembers its range before it looks here, so of two at the
+// same time one sees the other. Errors: ErrMixed.
+func (s *server) onlyKind(key string, got scripts.Range, told *memory.Counter) error {
+	if got.Low == 0 || got.Prefix+got.Tag != "" || s.recall(told).Floor == 0 {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bare[keys.Other] {
-		return fmt.Errorf("%w: this client was given numbers of key %s, without prefix and tag; %s is to be named otherwise, or the server to have a prefix",
-			ErrMixed, keys.Other, keys.Counter)
-	}
-	if s.bare == nil {
-		s.bare = make(map[string]bool)
-	}
-	s.bare[keys.Counter] = true
-	return nil
+	return fmt.Errorf("%w: key %s may not be used: this client was given numbers of the other kind of the name, without prefix and tag", ErrMixed, key)
 }
 
 // count takes note of one attempt for the statistics.
