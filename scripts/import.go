@@ -3,6 +3,7 @@ package scripts
 import (
 	"context"
 	_ "embed"
+	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -10,7 +11,7 @@ import (
 //go:embed import.lua
 var importLua string
 
-var importing = load(serverLua, importLua)
+var importing = load(serverLua, fmt.Sprintf("local smallest_gap = '%d'", smallestGap), importLua)
 
 // ImportRequest raises one counter, of any kind, to what is known of it.
 type ImportRequest struct {

@@ -44,7 +44,7 @@ if bare and field == 'Max' then
     -- Max is going to jump when it is known whether anybody wants more.
     local lately = plus(state[6] or '0', state[7] or '0')
     local gap = plus(lately, lately)
-    if above('65536', gap) then gap = '65536' end
+    if above(smallest_gap, gap) then gap = smallest_gap end
     given = lesser(plus(stands, gap), LARGEST)
   end
   if above(given, given_bare) then given_bare = given end

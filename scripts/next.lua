@@ -30,8 +30,9 @@
 -- nothing is written.
 --
 -- Sent twice: while the token is still the newest lease the same range is replied and the counter
--- stays as it is. Nobody else can hold it: it was computed once, for this token, and the reply to that
--- was lost. Later, or with another token, it is a new request.
+-- stays as it is, but for Bare where the server has lost its prefix in between. Nobody else can hold it:
+-- it was computed once, for this token, and the reply to that was lost. Later, or with another token, it
+-- is a new request.
 
 local low, high, issue, more
 local last = before

@@ -42,9 +42,8 @@ much of either could not be done within --timeout. A second signal kills it. A
 collection that is refused is tried on, and does not hold up the others.
 
 With --documents each identifier is stored as a key of that Redis, 7.0 or later, with
-SET NX GET; its
-value says which worker wrote it, so one that was given twice shows at once: an error
-in the log, and exit code 5 at the end.
+SET NX GET; its value says which worker wrote it, so one that was given twice shows at
+once: an error in the log, and exit code 5 at the end.
 
 It needs no server to start: where none serves, or no documents can be stored, it
 warns and goes on trying. It ends by itself only with --count or --duration, or when

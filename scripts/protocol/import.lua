@@ -113,6 +113,7 @@ if bare and other_key ~= server_key and redis.call('EXISTS', other_key) == 1 the
     'without a server prefix or node tag both give the same identifiers')
 end
 
+local smallest_gap = '65536'
 -- import.lua: raises a counter of any kind to what another server, or another program, knows of it.
 --
 -- KEYS[1] -> {ns}/HiLo/<collection>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
@@ -159,7 +160,7 @@ if bare and field == 'Max' then
     -- Max is going to jump when it is known whether anybody wants more.
     local lately = plus(state[6] or '0', state[7] or '0')
     local gap = plus(lately, lately)
-    if above('65536', gap) then gap = '65536' end
+    if above(smallest_gap, gap) then gap = smallest_gap end
     given = lesser(plus(stands, gap), LARGEST)
   end
   if above(given, given_bare) then given_bare = given end
