@@ -126,6 +126,7 @@ func (a *Allocator) askAll(caller context.Context, servers []*server) {
 	var all sync.WaitGroup
 	for _, s := range servers {
 		all.Go(func() {
+			asked := a.now()
 			said, err := s.backend.describe(ctx, s.keys.Server())
 			if caller.Err() != nil { // that says nothing about the server
 				return
@@ -134,7 +135,9 @@ func (a *Allocator) askAll(caller context.Context, servers []*server) {
 				_, err = s.hear(a.now(), prefix.Server{ServerPrefix: said.Prefix, NodeTag: said.Tag}, said.Origin)
 			}
 			s.mu.Lock()
-			s.home = err == nil && said.Identities || err != nil && s.home
+			if err == nil && asked >= s.homeAsked {
+				s.home, s.homeAsked = said.Identities, asked
+			}
 			was := s.down
 			s.mu.Unlock()
 			switch {
