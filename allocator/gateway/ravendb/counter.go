@@ -84,7 +84,7 @@ func (h *Handler) ask(ctx context.Context, c *counter, name string, size, floor 
 	got, err = scripts.Next(ctx, h.scripter, c.keys, scripts.NextRequest{
 		Token: token, Name: name, Capacity: size, Limit: h.opts.Limit,
 		Floor: max(floor, c.told.Floor), Epoch: c.told.Epoch, GuardGap: h.opts.GuardGap, LeastGap: c.told.LeastGap(time.Since(h.began)),
-		RequireSeeded: h.opts.RequireSeeded,
+		RequireSeeded: h.opts.RequireSeeded, RequirePrefix: true, // or a server that lost all would begin at 1
 	})
 	h.learn(c, got)
 	if err == nil || scripts.Answered(err) || got.High > 0 {
@@ -177,7 +177,7 @@ func (h *Handler) identity(ctx context.Context, c *counter, name string) (int64,
 	got, err := scripts.Identity(ctx, h.scripter, c.keys, scripts.IdentityRequest{
 		Token: rand.Text(), Name: name, Count: 1, Limit: h.opts.Limit,
 		Floor: c.told.Floor, Epoch: c.told.Epoch, Lowered: c.told.Lowered, GuardGap: h.opts.GuardGap, LeastGap: c.told.LeastGap(time.Since(h.began)),
-		RequireSeeded: h.opts.RequireSeeded,
+		RequireSeeded: h.opts.RequireSeeded, RequirePrefix: true,
 	})
 	h.learn(c, got)
 	if err != nil {

@@ -2,6 +2,7 @@ package ravendb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -28,6 +29,14 @@ func (d *database) tagged(tag string) error {
 		d.tag.Store(&tag)
 	}
 	return nil
+}
+
+// explain says what to do where a script found neither tag nor prefix.
+func (d *database) explain(err error) error {
+	if errors.Is(err, scripts.ErrPrefixMissing) {
+		return noTag(d.namespace)
+	}
+	return err
 }
 
 // database is the one that a request is about. One that is seen for the first

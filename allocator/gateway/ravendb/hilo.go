@@ -84,7 +84,7 @@ func (h *Handler) hiloNext(r *http.Request) (reply, error) {
 		}
 		var err error
 		got, err = h.next(ctx, d, c, n.tag, capacity(n.size, since, n.known), n.lastMax)
-		return err
+		return d.explain(err)
 	}); err != nil {
 		return reply{}, err
 	}

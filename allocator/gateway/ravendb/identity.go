@@ -59,7 +59,7 @@ func (h *Handler) identityNext(r *http.Request) (reply, error) {
 		defer cancel()
 		err = i.c.locked(ctx, func() error {
 			value, err = h.identity(ctx, i.c, i.name)
-			return err
+			return i.db.explain(err)
 		})
 		return value, err
 	})

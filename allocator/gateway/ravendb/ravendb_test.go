@@ -2,7 +2,9 @@ package ravendb
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -165,6 +167,35 @@ func TestIdentitiesAsRavenDBsTestsHaveThem(t *testing.T) {
 		w.answers(http.MethodGet, "/databases/Shop/debug/identities", 200, `{"companies|":1976,"users|":1}`)
 		w.answers(http.MethodGet, "/databases/Shop/debug/identities?start=1&pageSize=1", 200, `{"users|":1}`)
 		w.answers(http.MethodGet, "/databases/Shop/debug/identities?start=7", 200, `{}`)
+	})
+}
+
+// A server that comes back empty has no tag either: nothing of it is given, least of all from 1 on.
+func TestAServerThatLostItsTagGivesNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		w.answers(http.MethodPost, "/databases/Shop/identity/next?name=companies", 200, `{"NewIdentityValue":1}`)
+		w.next("tag=Users")
+		again := w.again()
+		for _, h := range []*Handler{w.Handler, again} {
+			_ = send(t, h, http.MethodGet, "/databases/Shop/hilo/next?tag=First") // it knows the database
+			w.client.Del(t.Context(), "{Raven}/ServerPrefixForHilo", "{Raven}/HiLo/users", "{Raven}/Identities/companies")
+			for _, wanted := range []struct{ method, target string }{
+				{http.MethodGet, "/databases/Shop/hilo/next?tag=Users"},
+				{http.MethodPost, "/databases/Shop/identity/next?name=companies"},
+			} {
+				got := send(t, h, wanted.method, wanted.target)
+				text, _ := io.ReadAll(got.Body)
+				if got.StatusCode != http.StatusInternalServerError || !strings.Contains(string(text), "set one with hilo prefix set --tag") {
+					t.Errorf("%s: %s, %s", wanted.target, got.Status, text)
+				}
+			}
+			if left := w.client.Exists(t.Context(), "{Raven}/HiLo/users", "{Raven}/Identities/companies").Val(); left != 0 {
+				t.Errorf("%d counters were written", left)
+			}
+			w.set("{Raven}/ServerPrefixForHilo", "NodeTag", "A", "Identities", "here")
+		}
 	})
 }
 
