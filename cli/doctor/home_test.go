@@ -34,11 +34,13 @@ func TestDoctorFindsKeysThatAreNeverRead(t *testing.T) {
 		do(t, s, "HSET", "{Raven}/HiLo/πελάτης", "Max", 64)
 		do(t, s, "HSET", "{Raven}/Identities/Companies", "Value", 5)
 		do(t, s, "HSET", "{Raven}/HiLo/orders", "Max", 1)
+		do(t, s, "HSET", "{Raven}/HiLo/north/Orders", "Max", 1)
 		r := clitest.Hilo(t, "doctor", "--output", "json", "--redis", s.URL())
 		got := clitest.Decode[diagnosis](t, r.Stdout)
 		got.must(t, "spelling", "", finding.Fault, "2 keys never read: ")
 		got.must(t, "spelling", "", finding.Fault, "{Raven}/HiLo/πελάτης, read is {Raven}/HiLo/πελάτησ")
 		got.must(t, "spelling", "", finding.Fault, "{Raven}/Identities/Companies, read is {Raven}/Identities/companies")
+		got.must(t, "name", "", finding.Fault, `1 key of a name that cannot be: {Raven}/HiLo/north/Orders (collection "north/Orders" holds the separator "/")`)
 		if r.Code != exit.Fault || strings.Contains(r.Stdout, "read is {Raven}/HiLo/orders") {
 			t.Errorf("exit %d: %s", r.Code, r.Stdout)
 		}

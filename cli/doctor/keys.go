@@ -25,11 +25,13 @@ const exemplars = 5
 // ward collects what is wrong with the keys of a namespace.
 type ward struct {
 	keys       prefix.Keys
+	separator  string
 	counters   map[string]bool // by folded name
 	identities map[string]bool
 	expiring   sample
 	corrupt    sample
 	unread     sample // keys of names that are not folded as they should be
+	unnamed    sample // keys of names that cannot be
 	origins    sample // keys with an Origin
 }
 
@@ -62,12 +64,17 @@ var fields = []string{"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered
 // there are none.
 func (w *ward) look(key string, ttl time.Duration, values []any, err error) {
 	folded := key // the key that is read for the name in this one
-	if name, ok := strings.CutPrefix(key, w.keys.HiLoPrefix()); ok {
+	name, ok := strings.CutPrefix(key, w.keys.HiLoPrefix())
+	if ok {
 		w.counters[name], folded = true, w.keys.HiLo(name)
-	} else if name, ok := strings.CutPrefix(key, w.keys.IdentityPrefix()); ok {
+	} else if name, ok = strings.CutPrefix(key, w.keys.IdentityPrefix()); ok {
 		w.identities[name], folded = true, w.keys.Identity(name)
 	} else if key != w.keys.ServerSide() && key != w.keys.Server() {
 		return
+	}
+	if bad := prefix.ValidateCollection(name, w.separator); ok && bad != nil {
+		w.unnamed.addf("%s (%s)", key, exit.Plain(bad))
+		folded = key
 	}
 	if ttl >= 0 {
 		w.expiring.addf("%s in %v", key, ttl.Round(time.Second))
@@ -123,6 +130,9 @@ func (p *patient) judge(w *ward) {
 			"An earlier version, or a hand, spelt the name otherwise; what was given from it can be given again.",
 			"Seed the name with the greater Max of the two, with hilo seed or hilo identity seed, and DEL the key.",
 		}, {
+			w.unnamed, "name", "key", "of a name that cannot be", "Nothing is given from it, and hilo export refuses it.",
+			"Where another --separator is in use, say so; else RENAME the key, or DEL it.",
+		}, {
 			w.origins, checkGuard, "key", "with an Origin, and scripts of this user may not use INFO",
 			"Nothing is given from them to this user, who would walk past the guard that others rely on.",
 			grantInfo + " Where the server permits INFO to nobody, HDEL the field Origin of each.",
@@ -144,7 +154,7 @@ func (p *patient) judge(w *ward) {
 
 // visit looks at all keys of the namespace.
 func (p *patient) visit(ctx context.Context) {
-	w := &ward{keys: prefix.NewKeys(p.Namespace), counters: make(map[string]bool), identities: make(map[string]bool)}
+	w := &ward{keys: prefix.NewKeys(p.Namespace), separator: p.Separator, counters: make(map[string]bool), identities: make(map[string]bool)}
 	defer func() { p.adds.Uses = len(w.identities) > 0 }()
 	more, err := p.lookAtAll(ctx, w)
 	if err != nil {

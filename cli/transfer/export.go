@@ -5,10 +5,11 @@
 package transfer
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -67,8 +68,8 @@ all identities and the server-side counter as JSON, one a line, whatever --outpu
    {"kind":"hilo","collection":"orders","max":4000,"ranges":12}
    {"kind":"end","counters":1}
 It reads a counter at a time while others work: for a move, keep the fleet from
-taking ranges here first, as the README says. If one counter cannot be read, nothing
-is written.`,
+taking ranges here first, as the README says. If one counter cannot be read, or
+could not be imported for its name, nothing is written.`,
 			[]string{"hilo export > counters.jsonl", "hilo export --redis $OLD | hilo import --redis $NEW"},
 			"1 failed or interrupted", "3 Redis unavailable"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
@@ -108,11 +109,15 @@ func (e export) Run(ctx context.Context) error {
 	for _, s := range states {
 		lines = append(lines, &record{Kind: string(s.Kind), Collection: s.Name, Max: &s.Max, Ranges: s.Ranges, Epoch: s.Epoch, Bare: s.Bare})
 	}
-	w := bufio.NewWriter(e.Stdout)
-	encoder := json.NewEncoder(w)
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
 	encoder.SetEscapeHTML(false)
 	for _, line := range append(lines, &record{Kind: lineEnd, Counters: &counters}) {
-		_ = encoder.Encode(line) // w keeps its first error for Flush
+		_ = encoder.Encode(line)
 	}
-	return exit.Written(w.Flush())
+	if _, err := readExport("this export", e.Separator, content.Bytes()); err != nil { // better now than when it is needed
+		return fmt.Errorf("%s; hilo import would refuse that, and hilo doctor says which keys are at fault", exit.Plain(err))
+	}
+	_, err = content.WriteTo(e.Stdout)
+	return exit.Written(err)
 }

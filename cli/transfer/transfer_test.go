@@ -166,21 +166,25 @@ func TestAnExportIsWholeOrNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for _, broken := range []struct {
 			name string
+			says string
 			by   func(client *redis.Client)
 		}{
-			{"a counter", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/HiLo/broken", "Max", "01") }},
-			{"a counter without Max", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/HiLo/broken", "Ranges", "1") }},
-			{"an identity", func(client *redis.Client) { client.Set(t.Context(), "{Raven}/Identities/broken", "1", 0) }},
-			{"the server-side counter", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/ServerSide", "Value", "x") }},
-			{"the prefix", func(client *redis.Client) {
+			{"a counter", "{Raven}/", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/HiLo/broken", "Max", "01") }},
+			{"a counter without Max", "{Raven}/", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/HiLo/broken", "Ranges", "1") }},
+			{"an identity", "{Raven}/", func(client *redis.Client) { client.Set(t.Context(), "{Raven}/Identities/broken", "1", 0) }},
+			{"the server-side counter", "{Raven}/", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/ServerSide", "Value", "x") }},
+			{"the prefix", "{Raven}/", func(client *redis.Client) {
 				client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North1")
 			}},
+			// Both could be read, and not be imported.
+			{"a name", `"north/broken" holds the separator`, func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/HiLo/north/broken", "Max", "1") }},
+			{"two of a name", "hilo orders stands on line", func(client *redis.Client) { client.HSet(t.Context(), "{Raven}/HiLo/ORDERS", "Max", "1") }},
 		} {
 			client := s.Client(t)
 			client.FlushAll(t.Context())
 			clitest.Furnish(t, s)
 			broken.by(client)
-			clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "export", "--redis", s.URL()), "{Raven}/")
+			clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "export", "--redis", s.URL()), broken.says)
 		}
 	})
 }
