@@ -165,7 +165,7 @@ func TestRedisThatNeverAnswers(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			r := clitest.Hilo(t, append(strings.Fields(command), "--timeout", "50ms", "--redis", "redis://"+listener.Addr().String())...)
-			clitest.MustFail(t, exit.Unavailable, r, "no Redis answers at "+listener.Addr().String())
+			clitest.MustFail(t, exit.Unavailable, r, "no Redis answers at "+listener.Addr().String()+": nothing came back within 50ms (--timeout)")
 		})
 	}
 }

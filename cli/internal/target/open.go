@@ -126,7 +126,10 @@ func Cause(err error, timeout time.Duration) string {
 	if operation, broken := errors.AsType[*net.OpError](err); broken {
 		return operation.Error()
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if late, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && late.Timeout() {
 		return fmt.Sprintf("nothing came back within %s (--timeout)", timeout)
 	}
 	if _, reason, ok := strings.Cut(err.Error(), allocator.ErrUnavailable.Error()+": "); ok {
