@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -172,16 +173,21 @@ func TestDoctorLooksAtManyKeysAndNotAtAll(t *testing.T) {
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got := examine(t, exit.Fault, "--redis", s.URL())
+		got := examine(t, exit.Fault, "--redis", s.URL(), "--timeout", "1m")
 		got.must(t, "state", "", finding.Fault, "; and ")
-		err := target.Servers{Targets: []target.Target{mustParse(t, s.URL())}}.Use(t.Context(), 5e9, func(o target.Opened) error {
-			d := doctor{Session: &base.Session{Namespace: "Raven", Timeout: 5e9}, most: 1000}
+		err := target.Servers{Targets: []target.Target{mustParse(t, s.URL())}}.Use(t.Context(), time.Minute, func(o target.Opened) error {
+			d := doctor{Session: &base.Session{Namespace: "Raven", Timeout: time.Minute}, most: 1000}
 			p := &patient{doctor: d, Target: o.Targets[0], client: o.Clients[0]}
 			p.visit(t.Context())
 			f := diagnosis{All: finding.Of(p.Findings)}
 			if s.Real() { // miniredis gives all keys with one step
 				f.must(t, "keys", "", finding.Unknown, "has more keys")
 			}
+			late, cancel := context.WithTimeout(t.Context(), 0)
+			defer cancel()
+			p.visit(late)
+			f = diagnosis{All: finding.Of(p.Findings)}
+			f.must(t, "keys", "", finding.Unknown, "could not be looked at: nothing came back within 1m0s (--timeout)")
 			return nil
 		})
 		if err != nil {

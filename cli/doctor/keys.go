@@ -158,9 +158,12 @@ func (p *patient) visit(ctx context.Context) {
 	defer func() { p.adds.Uses = len(w.identities) > 0 }()
 	more, err := p.lookAtAll(ctx, w)
 	if err != nil {
-		p.Add(checkKeys, finding.Unknown, "the keys of the namespace could not be looked at: %s", exit.Plain(err)).
-			Because("A key that expires, or a value that is none, would not be seen.").
-			Remedy("Let this user do it: ACL SETUSER … +scan +pttl +hmget.")
+		remedy := "Try again when it answers, or with a longer --timeout."
+		if redis.IsPermissionError(err) {
+			remedy = "Let this user do it: ACL SETUSER … +scan +pttl +hmget."
+		}
+		p.Add(checkKeys, finding.Unknown, "the keys of the namespace could not be looked at: %s", target.Cause(err, p.Timeout)).
+			Because("A key that expires, or a value that is none, would not be seen.").Remedy("%s", remedy)
 		return
 	}
 	p.judge(w)
