@@ -10,4 +10,4 @@
 
 local home, home_err = is_home()
 if home_err then return home_err end
-return {prefix, tag, home and '1' or '0', replication_id()}
+return {prefix, tag, home and '1' or '0', replication_id('asked')}

@@ -73,10 +73,14 @@ local function write_time(last)
 end
 
 -- The replication id of this server: it changes when a server restarts and when a replica is
--- promoted. '' where INFO is not permitted.
-local function replication_id()
+-- promoted. '' where INFO is not permitted. A replica shows that of its primary, which gives the same numbers:
+-- one that takes writes, by replica-read-only no, is refused as others are, but where it is only asked.
+local function replication_id(asked)
   local info = redis.pcall('INFO', 'replication')
   if type(info) ~= 'string' then return '' end
+  if not asked and find(sub(info, 1, 40), 'role:slave', 1, true) then
+    error({err = 'READONLY numbers are not given by a replica, also where it takes writes'})
+  end
   local _, label = find(info, 'master_replid:', 1, true) -- a pattern would take seven times as long
   return label and string.match(info, '^%x+', label + 1) or ''
 end
