@@ -1,12 +1,16 @@
 package ravendb
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -250,6 +254,61 @@ func TestARequestWithAnIdOfItsOwnActsOnce(t *testing.T) {
 		w.answers("POST", seed, 200, `{"NewSeedValue":1}`)
 		w.answers("POST", next+"five", 200, `{"NewIdentityValue":3}`)
 		w.answers("POST", next+strings.Repeat("x", 129), 400, body(t, w.send("POST", next+strings.Repeat("x", 129))))
+	})
+}
+
+// lossy loses the replies to scripts while lost is set.
+type lossy struct {
+	redis.UniversalClient
+	lost bool
+}
+
+func (l *lossy) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	cmd := l.UniversalClient.EvalSha(ctx, sha, keys, args...)
+	if l.lost && cmd.Err() == nil {
+		cmd.SetErr(io.ErrUnexpectedEOF)
+	}
+	return cmd
+}
+
+// A forced seed that failed may have acted all the same. Sent again it expects what it found the first time, and not what
+// was given since.
+func TestAForcedSeedWhoseReplyIsLostActsOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		client := &lossy{UniversalClient: w.client}
+		w.Handler = w.again(func(o *Options) { o.Client = client })
+		next := func(want int64) {
+			t.Helper()
+			w.answers("POST", "/databases/Shop/identity/next?name=companies", 200, fmt.Sprintf(`{"NewIdentityValue":%d}`, want))
+		}
+		const seed = "/databases/Shop/identity/seed?name=companies&value="
+		w.answers("POST", seed+"5000", 200, `{"NewSeedValue":5000}`)
+		next(5001)
+		loses := func(request string) {
+			t.Helper()
+			client.lost = true
+			if got := w.send("POST", request); got.StatusCode != http.StatusServiceUnavailable {
+				t.Error(got.Status)
+			}
+			client.lost = false
+		}
+		forced := seed + "1000&force=true&raft-request-id=one" // nobody is given any in between
+		loses(forced)
+		w.answers("POST", forced, 200, `{"NewSeedValue":1000}`)
+		next(1001)
+		w.answers("POST", forced, 200, `{"NewSeedValue":1000}`)
+
+		forced = seed + "500&force=true&raft-request-id=two"
+		loses(forced)
+		next(501)
+		for range 2 {
+			if got := w.send("POST", forced); got.StatusCode != http.StatusInternalServerError || !strings.Contains(body(t, got), "was expected") {
+				t.Error(got.Status)
+			}
+		}
+		next(502)
 	})
 }
 

@@ -54,7 +54,7 @@ func (h *Handler) identityNext(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	value, err := h.answers.do(r.Context(), i.id, func() (value int64, err error) { //nolint:contextcheck // what was asked of Redis ends by itself when the client has left
+	value, err := h.answers.do(r.Context(), i.id, func(*answer) (value int64, err error) { //nolint:contextcheck // what was asked of Redis ends by itself when the client has left
 		ctx, cancel := h.detached(r)
 		defer cancel()
 		err = i.c.locked(ctx, func() error {
@@ -81,15 +81,20 @@ func (h *Handler) identitySeed(r *http.Request) (reply, error) {
 			return reply{}, argument("force is %s: must be true or false", quote(text))
 		}
 	}
-	stands, err := h.answers.do(r.Context(), i.id, func() (stands int64, err error) { //nolint:contextcheck // what was asked of Redis ends by itself when the client has left
+	stands, err := h.answers.do(r.Context(), i.id, func(a *answer) (stands int64, err error) { //nolint:contextcheck // what was asked of Redis ends by itself when the client has left
 		ctx, cancel := h.detached(r)
 		defer cancel()
 		err = i.c.locked(ctx, func() error {
 			request := scripts.SeedRequest{Field: scripts.FieldValue, Name: i.name, Value: value, Force: force}
 			if force {
-				if request.Expected, err = scripts.Stands(ctx, h.client, i.c.keys.Counter, scripts.FieldValue); err != nil {
-					return err
+				if a.expected == nil {
+					found, err := scripts.Stands(ctx, h.client, i.c.keys.Counter, scripts.FieldValue)
+					if err != nil {
+						return err
+					}
+					a.expected = &found
 				}
+				request.Expected = *a.expected
 			}
 			stands, err = scripts.Seed(ctx, h.client, i.c.keys, request)
 			return err

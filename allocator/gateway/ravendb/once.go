@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/hilo-id/hilo/scripts"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 type answers struct {
 	mu    sync.Mutex // guards what follows
 	byID  map[string]*answer
-	order []string // as they came, with those that failed
+	order []string // as they came
 }
 
 // answer is what one request gets.
@@ -27,13 +29,25 @@ type answer struct {
 	at    time.Time
 	value int64
 	err   error
+	// expected is what a forced seed found when it was asked first. One that failed may have acted all the same: who reads
+	// again what stands would take what was given since for what is to be lowered.
+	expected *scripts.Standing
+}
+
+func (a *answer) failed() bool {
+	select {
+	case <-a.done:
+		return a.err != nil
+	default:
+		return false
+	}
 }
 
 // do gives what ask gives, once for each id; "" is asked each time. What failed
 // is asked again. The one who waits for another's answer leaves with ctx.
-func (a *answers) do(ctx context.Context, id string, ask func() (int64, error)) (int64, error) {
+func (a *answers) do(ctx context.Context, id string, ask func(*answer) (int64, error)) (int64, error) {
 	if id == "" {
-		return ask()
+		return ask(new(answer))
 	}
 	a.mu.Lock()
 	a.forget(time.Now())
@@ -43,9 +57,11 @@ func (a *answers) do(ctx context.Context, id string, ask func() (int64, error)) 
 		if a.byID == nil {
 			a.byID = make(map[string]*answer)
 		}
-		a.byID[id] = known
 		a.order = append(a.order, id)
+	} else if known.failed() {
+		known, ok = &answer{done: make(chan struct{}), at: known.at, expected: known.expected}, false
 	}
+	a.byID[id] = known
 	a.mu.Unlock()
 	if ok {
 		select {
@@ -55,14 +71,7 @@ func (a *answers) do(ctx context.Context, id string, ask func() (int64, error)) 
 			return 0, ctx.Err()
 		}
 	}
-	known.value, known.err = ask()
-	if known.err != nil {
-		a.mu.Lock()
-		if a.byID[id] == known {
-			delete(a.byID, id)
-		}
-		a.mu.Unlock()
-	}
+	known.value, known.err = ask(known)
 	close(known.done)
 	return known.value, known.err
 }
