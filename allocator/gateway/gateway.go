@@ -3,10 +3,12 @@ package gateway
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // gateway is the handler that New makes.
@@ -51,7 +53,11 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 		g.admins = append(g.admins, admin{m.Name, a})
 	}
 	if opts.RavenDB != nil {
-		if g.raven, err = ravendb.New(*opts.RavenDB); err != nil {
+		raven := *opts.RavenDB
+		if raven.Clash == nil {
+			raven.Clash = g.clash
+		}
+		if g.raven, err = ravendb.New(raven); err != nil {
 			return nil, fmt.Errorf("gateway: %w", err)
 		}
 	}
@@ -60,6 +66,18 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 	}
 	g.route()
 	return g, nil
+}
+
+// clash is for RavenDB's half, which serves from one master: another one that adds the same, as far as the allocator knows,
+// gives the same identifiers.
+func (g *gateway) clash(namespace string, adds prefix.Server) error {
+	own := slices.IndexFunc(g.opts.Masters, func(m Master) bool { return m.Client == g.opts.RavenDB.Client })
+	for _, s := range g.ids.Stats().Servers {
+		if own >= 0 && s.Name != g.opts.Masters[own].Name && g.namespace(s.Name) == namespace && s.Known && s.Adds.SameAs(adds) {
+			return fmt.Errorf("%w: %s has prefix %q and tag %q too", allocator.ErrPrefixConflict, s.Name, adds.ServerPrefix, adds.NodeTag)
+		}
+	}
+	return nil
 }
 
 // route names every path of the plain API once.

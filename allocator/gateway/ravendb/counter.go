@@ -100,7 +100,7 @@ func (h *Handler) next(ctx context.Context, db *database, c *counter, name strin
 	if err != nil {
 		return scripts.Range{}, err
 	}
-	if err := db.tagged(got.Tag); err != nil {
+	if err := db.accept(got.Prefix, got.Tag); err != nil {
 		return scripts.Range{}, err
 	}
 	const tries = 3 // others come in between, which carries the counter on
@@ -116,7 +116,7 @@ func (h *Handler) next(ctx context.Context, db *database, c *counter, name strin
 		if err != nil {
 			return scripts.Range{}, err
 		}
-		if err := db.tagged(further.Tag); err != nil {
+		if err := db.accept(further.Prefix, further.Tag); err != nil {
 			return scripts.Range{}, err
 		}
 		if further.Before == got.Written && further.Low == got.High+1 && further.Prefix == got.Prefix && further.Tag == got.Tag {

@@ -17,17 +17,27 @@ import (
 type database struct {
 	namespace string
 	keys      prefix.Keys
-	tag       atomic.Pointer[string] // as it was seen last
+	adds      atomic.Pointer[prefix.Server] // as it was accepted last
+	clash     func(namespace string, adds prefix.Server) error
 }
 
-// tagged takes note of the tag in a reply. There has to be one.
-func (d *database) tagged(tag string) error {
+// accept takes note of what the server adds to identifiers, by a reply. There has to be a tag, and no other master may add
+// the same.
+func (d *database) accept(serverPrefix, tag string) error {
+	adds := prefix.Server{ServerPrefix: serverPrefix, NodeTag: tag}
+	if seen := d.adds.Load(); seen != nil && *seen == adds {
+		return nil
+	}
 	if tag == "" {
 		return noTag(d.namespace)
 	}
-	if seen := d.tag.Load(); seen == nil || *seen != tag {
-		d.tag.Store(&tag)
+	if err := adds.Validate(); err != nil { // scripts know a part of the rule
+		return fmt.Errorf("%w: key %s: %v", scripts.ErrCorrupt, d.keys.Server(), err) //nolint:errorlint // it is no argument of the client's
 	}
+	if err := d.clash(d.namespace, adds); err != nil {
+		return err
+	}
+	d.adds.Store(&adds)
 	return nil
 }
 
@@ -77,14 +87,14 @@ func (h *Handler) describe(ctx context.Context, name string) (*database, error) 
 		}
 		namespace = prefix.Fold(name)
 	}
-	d := &database{namespace: namespace, keys: prefix.NewKeys(namespace)}
+	d := &database{namespace: namespace, keys: prefix.NewKeys(namespace), clash: h.opts.Clash}
 	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
 	said, err := scripts.Describe(ctx, h.client, d.keys.Server())
 	if err != nil {
 		return nil, err
 	}
-	if err := d.tagged(said.Tag); err != nil {
+	if err := d.accept(said.Prefix, said.Tag); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -117,7 +127,7 @@ func (h *Handler) topology(r *http.Request) (reply, error) {
 	return reply{http.StatusOK, struct {
 		Nodes []node
 		Etag  int64
-	}{[]node{{URL: h.url(r), ClusterTag: *d.tag.Load(), ServerRole: member, Database: name}}, 1}}, nil
+	}{[]node{{URL: h.url(r), ClusterTag: d.adds.Load().NodeTag, ServerRole: member, Database: name}}, 1}}, nil
 }
 
 // url is where the client finds this server.
@@ -149,7 +159,7 @@ func (h *Handler) nodeInfo(r *http.Request) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
-		tag = *d.tag.Load()
+		tag = d.adds.Load().NodeTag
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), h.opts.timeout())
 	defer cancel()

@@ -159,7 +159,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &unknown):
 		status, kind = http.StatusServiceUnavailable, "Error"
 		w.Header().Set("Database-Missing", string(unknown))
-	case errors.Is(err, ErrNoTag) || errors.Is(err, errTooMany) || scripts.Answered(err) && !errors.Is(err, scripts.ErrReply):
+	case errors.Is(err, ErrNoTag) || errors.Is(err, errTooMany) || errors.Is(err, allocator.ErrPrefixConflict) || scripts.Answered(err) && !errors.Is(err, scripts.ErrReply):
 	default: // not durable among them
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")

@@ -51,6 +51,10 @@ type Options struct {
 	Timeout time.Duration
 	// Logger gets a warning for each jump. Default nil: silent.
 	Logger *zap.Logger
+	// Clash reports why no identifier is to be made with what the server adds in
+	// a namespace, such as that another master adds the same. It is asked when
+	// that changes. Default nil: there is no other. A gateway sets it.
+	Clash func(namespace string, adds prefix.Server) error
 }
 
 const defaultTimeout = 2 * time.Second
@@ -68,6 +72,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
+	}
+	if o.Clash == nil {
+		o.Clash = func(string, prefix.Server) error { return nil }
 	}
 	if err := prefix.ValidateSeparator(o.Separator); err != nil {
 		return o, fmt.Errorf("%w: Separator: %w", allocator.ErrInvalidOptions, err)

@@ -2,7 +2,6 @@ package ravendb
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -170,6 +169,23 @@ func TestIdentitiesAsRavenDBsTestsHaveThem(t *testing.T) {
 	})
 }
 
+// Scripts check the half of the rule that bytes can tell.
+func TestAPrefixThatCannotBeIsNotGiven(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		for _, prefix := range []string{"x1-A", "north\u00a0", "north\u0661", "Z\xfcrich/"} {
+			for _, h := range []*Handler{w.Handler, w.again()} {
+				w.set("{Raven}/ServerPrefixForHilo", "ServerPrefix", prefix)
+				got := send(t, h, http.MethodGet, "/databases/Shop/hilo/next?tag=Users")
+				if text := body(t, got); got.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "ErrCorrupt: ") {
+					t.Errorf("%q: %s, %s", prefix, got.Status, text)
+				}
+			}
+		}
+	})
+}
+
 // A server that comes back empty has no tag either: nothing of it is given, least of all from 1 on.
 func TestAServerThatLostItsTagGivesNothing(t *testing.T) {
 	t.Parallel()
@@ -186,8 +202,8 @@ func TestAServerThatLostItsTagGivesNothing(t *testing.T) {
 				{http.MethodPost, "/databases/Shop/identity/next?name=companies"},
 			} {
 				got := send(t, h, wanted.method, wanted.target)
-				text, _ := io.ReadAll(got.Body)
-				if got.StatusCode != http.StatusInternalServerError || !strings.Contains(string(text), "set one with hilo prefix set --tag") {
+				text := body(t, got)
+				if got.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "set one with hilo prefix set --tag") {
 					t.Errorf("%s: %s, %s", wanted.target, got.Status, text)
 				}
 			}
