@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/prefix"
@@ -39,15 +40,13 @@ func (g *gateway) giveIdentities(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	id := prefix.ID{Collection: r.PathValue("name")}
-	if last := len(id.Collection) - 1; last >= 0 && id.Collection[last] == '|' {
-		id.Collection = id.Collection[:last]
-	}
+	name := r.PathValue("name")
+	id := prefix.ID{Collection: strings.TrimSuffix(name, "|")}
 	var values allocator.Range
 	g.give(w, r, count, func(ctx context.Context, i int64, dst []byte) ([]byte, error) {
 		if i == 0 {
 			var err error
-			if values, err = g.ids.NextIdentities(ctx, id.Collection, count); err != nil {
+			if values, err = g.ids.NextIdentities(ctx, name, count); err != nil {
 				return dst, err
 			}
 		}

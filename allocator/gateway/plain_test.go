@@ -93,6 +93,7 @@ func TestWhatIsRefusedIsAProblem(t *testing.T) {
 			{"a name with the separator", "POST", "/v1/ids/a%2Fb", 400, "ErrInvalidName"},
 			{"a long name", "POST", "/v1/ids/" + strings.Repeat("a", 129), 400, "ErrInvalidName"},
 			{"an identity with a bad name", "POST", "/v1/identities/%7C", 400, "ErrInvalidName"},
+			{"an identity with two bars", "POST", "/v1/identities/companies%7C%7C", 400, "ErrInvalidName"},
 			{"none", "POST", "/v1/ids/orders?count=0", 400, "ErrInvalidOptions"},
 			{"too many", "POST", "/v1/ids/orders?count=10001", 400, "ErrInvalidOptions"},
 			{"no number", "POST", "/v1/ids/orders?count=1e3", 400, "ErrInvalidOptions"},
