@@ -38,7 +38,7 @@ type Counter struct {
 
 // NewAdmin makes an Admin for one namespace, "" meaning the default. It does no I/O. Errors: ErrInvalidOptions.
 func NewAdmin(client redis.UniversalClient, namespace string) (*Admin, error) {
-	if err := usable(client); err != nil {
+	if err := usable(client, Durability{}); err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
 	opts, err := Options{Namespace: namespace}.withDefaults()

@@ -48,13 +48,15 @@ type Allocator struct {
 	result error
 }
 
-// New makes an allocator for one server. It does no I/O, and does not close the client. Errors: ErrInvalidOptions.
+// New makes an allocator for one server. It does no I/O, and does not close the client. The hooks of a *redis.Client are
+// called where its ContextTimeoutEnabled is set and Options.Durability is not: else one made by its WithTimeout is used,
+// which go-redis leaves hooks out of. Errors: ErrInvalidOptions.
 func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
-	if err := usable(client); err != nil {
+	if err := usable(client, opts.Durability); err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
 	return newAllocator(opts, &server{

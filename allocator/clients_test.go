@@ -14,6 +14,29 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
+// Behind another client may be a cluster, of which any node answers a WAIT that has no key. Without Durability it serves.
+func TestOnlyAClientItselfConfirms(t *testing.T) {
+	t.Parallel()
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _ = cluster.Close() })
+	wrapped := struct{ redis.UniversalClient }{cluster}
+	for _, d := range []Durability{{Replicas: 1}, {Fsync: true}} {
+		_, one := New(wrapped, Options{Durability: d})
+		_, many := NewMulti([]Server{{Client: wrapped}}, Options{Durability: d})
+		for _, err := range []error{one, many} {
+			if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), "struct { redis.UniversalClient }") {
+				t.Errorf("%+v: %v", d, err)
+			}
+		}
+		if _, err := New(cluster, Options{Durability: d}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := New(wrapped, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A ring leads the counter to another shard when its own is away, where it begins anew. So it is refused; made to be used
 // all the same, it gives numbers twice.
 func TestARingIsRefusedSinceItGivesNumbersTwice(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
 )
 
 // Server is one of several masters, each with a prefix or tag of its own, which makes their identifiers different
@@ -52,7 +53,7 @@ func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 			return nil, fmt.Errorf("allocator: %w: two servers are named %q", ErrInvalidOptions, s.Name)
 		}
 		names[s.Name] = true
-		if err := s.validate(); err != nil {
+		if err := s.validate(opts.Durability); err != nil {
 			return nil, fmt.Errorf("allocator: %s: %w", s.Name, err)
 		}
 		all[i] = &server{
@@ -69,22 +70,26 @@ func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 	return newAllocator(opts, all...), nil
 }
 
-func (s Server) validate() error {
+func (s Server) validate(d Durability) error {
 	return errors.Join(
-		usable(s.Client),
+		usable(s.Client, d),
 		prefix.ValidateNamespace(s.Namespace),
 		prefix.Server{ServerPrefix: s.Prefix}.Validate(),
 	)
 }
 
 // usable refuses clients that cannot do what is asked of them.
-func usable(client redis.UniversalClient) error {
+func usable(client redis.UniversalClient, d Durability) error {
 	if client == nil {
 		return fmt.Errorf("%w: the client is nil", ErrInvalidOptions)
 	}
 	if _, ring := client.(*redis.Ring); ring {
 		return fmt.Errorf("%w: the client is a *redis.Ring, which leads a key to another shard when its own is away, where the counter begins anew; "+
 			"take a client of one server, a failover client or a cluster client", ErrInvalidOptions)
+	}
+	if d.wanted() && !scripts.Confirmable(client) {
+		return fmt.Errorf("%w: Durability takes a *redis.Client or a *redis.ClusterClient itself, and the client is a %T, which may ask another server "+
+			"than the one that wrote", ErrInvalidOptions, client)
 	}
 	return nil
 }

@@ -53,7 +53,9 @@ type Options struct {
 }
 
 // Durability makes a range, or a value of an identity, count only when it is where the next failover or crash will find
-// it. One that is not confirmed in time is discarded, a gap, with ErrNotDurable. The zero value asks for nothing.
+// it. One that is not confirmed in time is discarded, a gap, with ErrNotDurable. It takes a *redis.Client or a
+// *redis.ClusterClient itself: another client may ask another server than the one that wrote. The zero value asks for
+// nothing.
 type Durability struct {
 	// Replicas hold it, by WAIT, 0 or more. To be safe from a failover it has to be all that can be promoted.
 	Replicas int

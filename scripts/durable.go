@@ -29,9 +29,21 @@ type Durability struct {
 // WAIT speaks for the last write of its own connection, so it goes with the
 // script in one pipeline, on a cluster one to the very node that has the key.
 // That holds for a script that is sent again, too, as each one writes something
-// then. The client's read timeout has to exceed d.Timeout.
+// then. The client's read timeout has to exceed d.Timeout, and the client has to be
+// Confirmable.
 func Durable(client redis.UniversalClient, d Durability) redis.Scripter {
 	return &durable{Scripter: client, client: client, d: d}
+}
+
+// Confirmable reports whether Durable knows where the writes of client go: it has
+// to be a *redis.Client or a *redis.ClusterClient itself. Behind anything else may
+// be a cluster, of which any node would answer WAIT, for itself.
+func Confirmable(client redis.UniversalClient) bool {
+	switch client.(type) {
+	case *redis.Client, *redis.ClusterClient:
+		return true
+	}
+	return false
 }
 
 type durable struct {

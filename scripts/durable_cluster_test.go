@@ -73,6 +73,16 @@ func TestDurableFollowsASlotThatMoves(t *testing.T) {
 			if err := next(); !errors.Is(err, scripts.ErrNotDurable) {
 				t.Errorf("with its replica stopped: %v", err)
 			}
+			// Behind another client WAIT goes to any node, and the other primary answers for its own replica.
+			wrapped := struct{ redis.UniversalClient }{client}
+			durable = scripts.Durable(wrapped, scripts.Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
+			confirmed := false
+			for tries := 0; tries < 100 && !confirmed; tries++ {
+				confirmed = next() == nil
+			}
+			if !confirmed || scripts.Confirmable(wrapped) || !scripts.Confirmable(client) {
+				t.Error("why is another client not Confirmable?")
+			}
 			replica.Resume()
 		})
 	}

@@ -94,6 +94,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Durability, err = o.Durability.WithDefaults(); err != nil {
 		return o, err
 	}
+	if (o.Durability.Replicas > 0 || o.Durability.Fsync) && !scripts.Confirmable(o.Client) {
+		return o, fmt.Errorf("%w: Durability takes a *redis.Client or a *redis.ClusterClient itself, and Client is a %T", allocator.ErrInvalidOptions, o.Client)
+	}
 	if err := o.validateURL(); err != nil {
 		return o, err
 	}

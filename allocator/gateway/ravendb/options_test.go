@@ -28,4 +28,8 @@ func TestTimeForTheDiskIsAsInTheAllocator(t *testing.T) {
 	if _, err := (Options{Client: client, Durability: allocator.Durability{Timeout: 1}}).withDefaults(); !errors.Is(err, allocator.ErrInvalidOptions) {
 		t.Errorf("too short: %v", err)
 	}
+	wrapped := Options{Client: struct{ redis.UniversalClient }{client}, Durability: allocator.Durability{Replicas: 1}}
+	if _, err := wrapped.withDefaults(); !errors.Is(err, allocator.ErrInvalidOptions) {
+		t.Errorf("a client that may ask another server: %v", err)
+	}
 }
