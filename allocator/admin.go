@@ -20,6 +20,8 @@ type Admin struct {
 	separator string
 	// filter is the glob that names have to match for Counters and Identities to give them.
 	filter string
+	// filling says that SetServerPrefix comes last, after ForPrefix.
+	filling bool
 }
 
 // Counter is what stands in Redis about one collection or identity.

@@ -47,8 +47,12 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 			continue
 		}
 		s := m.storage(state.Kind)
+		keys := s.keys(state.Name)
+		if m.filling {
+			keys.Other = keys.Server
+		}
 		requests = append(requests, scripts.ImportRequest{
-			Keys: s.keys(state.Name), Field: s.field,
+			Keys: keys, Field: s.field,
 			Name: state.Name, Value: state.Max, Epoch: state.Epoch, Ranges: state.Ranges, Bare: state.Bare,
 		})
 		places = append(places, i)

@@ -143,3 +143,49 @@ func TestACounterWithoutItsMaxIsNotPassedOver(t *testing.T) {
 		}
 	})
 }
+
+// A server that is filled for a prefix gives nothing to who requires one, before it has all counters and the prefix. What it
+// gave bare before it was filled is noted, and what comes from elsewhere is not taken for that.
+func TestAServerIsFilledBeforeItHasItsPrefix(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		m := mustAdmin(t, s, "")
+		s.Client(t).HSet(t.Context(), "{Raven}/HiLo/old", "Max", 5)
+		waiting := mustNew(t, impatient(t, s), Options{RequirePrefix: true})
+		north := prefix.Server{ServerPrefix: "NorthServer/"}
+		filling, err := m.ForPrefix(t.Context(), north)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, result := range filling.Import(t.Context(), []State{
+			{Kind: KindHiLo, Counter: Counter{Name: "orders", Max: 100}, Bare: 3},
+			{Kind: KindIdentity, Counter: Counter{Name: "orders", Max: 8}},
+		}) {
+			if result.Err != nil {
+				t.Error(result.Err)
+			}
+		}
+		if id, err := waiting.Next(t.Context(), "users"); !errors.Is(err, ErrPrefixMissing) {
+			t.Errorf("%s, %v", id, err)
+		}
+		if err := filling.SetServerPrefix(t.Context(), north); err != nil {
+			t.Fatal(err)
+		}
+		bare := make(map[string]int64)
+		for state, err := range m.States(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			bare[state.Name] = max(bare[state.Name], state.Bare)
+		}
+		if bare["orders"] != 3 || bare["old"] < 5 {
+			t.Errorf("given bare: %v", bare)
+		}
+		if id, err := waiting.Next(t.Context(), "orders"); err != nil || id != "orders/NorthServer/101" {
+			t.Errorf("%s, %v", id, err)
+		}
+		if _, err := m.ForPrefix(t.Context(), prefix.Server{ServerPrefix: "North1"}); !errors.Is(err, ErrInvalidName) {
+			t.Error(err)
+		}
+	})
+}

@@ -49,7 +49,7 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("allocator: %w", err)
 	}
-	if !s.IsZero() {
+	if !s.IsZero() && !m.filling {
 		if err := m.noteBare(ctx); err != nil {
 			return err
 		}
@@ -81,6 +81,24 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 		return adminError(ctx, key, err)
 	}
 	return nil
+}
+
+// ForPrefix is m for a server that is to have s as soon as an import has filled it. What Import raises then was given
+// elsewhere, and is not taken for given bare by this server; what this server gave bare is noted now. SetServerPrefix
+// comes last: until then nobody who requires a prefix begins at 1 with a counter that is still to come. Errors: as
+// SetServerPrefix.
+func (m *Admin) ForPrefix(ctx context.Context, s prefix.Server) (*Admin, error) {
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("allocator: %w", err)
+	}
+	other := *m
+	other.filling = !s.IsZero()
+	if other.filling {
+		if err := m.noteBare(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &other, nil
 }
 
 // noteBare has every counter know how far it was given without prefix and tag. A range notes that itself; this is for

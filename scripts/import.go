@@ -15,7 +15,7 @@ var importing = load(serverLua, fmt.Sprintf("local smallest_gap = '%d'", smalles
 
 // ImportRequest raises one counter, of any kind, to what is known of it.
 type ImportRequest struct {
-	Keys   Keys   // Other is Server again where there is no other kind of the name
+	Keys   Keys   // Other is Server again where there is no other kind of the name, or the server is about to get a prefix
 	Field  string // that counts
 	Name   string // as the caller spells it
 	Value  int64

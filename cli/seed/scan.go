@@ -65,7 +65,7 @@ func (s *fromScan) Run(ctx context.Context) error {
 			return strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name))
 		})
 		return nil
-	}, func(_ *allocator.Admin, would plan.Changes) error { return s.agree(ctx, would) })
+	}, func(would plan.Changes) error { return s.agree(ctx, would) })
 	switch {
 	case err != nil:
 		return err

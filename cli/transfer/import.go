@@ -57,9 +57,9 @@ to do it again, or of two servers, does no harm. All lines are checked before th
 be, and nothing is. What cannot be carried over is Origin, which is of one server.
 
 The file has to be whole, with its last line, and of the same namespace; the server
-has to have the same prefix and tag, or to be empty, which sets them, and makes it the
-home of identities if the old one was. Two servers with one prefix give the same
-identifiers: the old one must not be used any more.
+has to have the same prefix and tag, or to be empty: then it gets them when all counters
+are there, and is the home of identities if the old one was. Two servers with one prefix
+give the same identifiers: the old one must not be used any more.
 
 --margin is for a file that may be older than the last range taken there: more than
 what was given since.`,
@@ -112,12 +112,7 @@ func (i importing) Run(ctx context.Context) error {
 		before = i.Server
 		i.Server, err = i.choose(ctx, m, before, file)
 		return err
-	}, func(m *allocator.Admin, _ plan.Changes) error {
-		if i.Server == before {
-			return nil
-		}
-		return m.SetServerPrefix(ctx, i.Server) // first: without it, a name may not be of both kinds
-	})
+	}, nil)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -50,6 +51,36 @@ func TestAnExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Workers that require a prefix wait at an empty server until it has one. If they did not wait until it has the counters
+// too, they would begin at 1.
+func TestAnImportSetsThePrefixLast(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	var last atomic.Value
+	s.Hook(func(cmd string, args []string) string {
+		if cmd == "HSET" || strings.HasPrefix(cmd, "EVAL") {
+			last.Store(cmd + " " + args[0])
+		}
+		return ""
+	})
+	lines := `{"kind":"export","version":1,"namespace":"Raven"}
+{"kind":"prefix","serverPrefix":"NorthServer/","identities":true}
+{"kind":"hilo","collection":"orders","max":50,"bare":7}
+{"kind":"identity","collection":"orders","max":3}
+{"kind":"end","counters":2}
+`
+	if r := clitest.HiloIn(t, lines, "import", "--redis", s.URL()); r.Code != exit.Done {
+		t.Fatalf("%+v", r)
+	}
+	if last.Load() != "HSET {Raven}/ServerPrefixForHilo" {
+		t.Errorf("the last write was %s", last.Load())
+	}
+	s.Hook(nil)
+	if got := clitest.Must(t, "export", "--redis", s.URL()); got != lines {
+		t.Errorf("%s", got)
+	}
 }
 
 func TestImportRaisesOnly(t *testing.T) {

@@ -123,7 +123,7 @@ local smallest_gap = '65536'
 -- KEYS[1] -> {ns}/HiLo/<collection>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
 -- KEYS[2] -> {ns}/ServerPrefixForHilo                                           the server's prefix and node tag
 -- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is
---            none to look for
+--            none to look for, or the server is about to get a prefix: then nothing is taken for given bare
 -- ARGV[1] -> the field that counts: 'Max' or 'Value'
 -- ARGV[2] -> value to raise it to
 -- ARGV[3] -> the name as the caller spells it
@@ -157,7 +157,7 @@ end
 local stands = state[1] or '0'
 if above(wanted, stands) then stands = wanted end
 local replication, origin = replication_id(), state[9] or ''
-if bare and field == 'Max' then
+if bare and field == 'Max' and other_key ~= server_key then
   local given = stands
   if origin ~= '' and origin ~= replication then
     -- Writes may be lost since, and the numbers of those were bare too: a gap as in counter.lua, by which

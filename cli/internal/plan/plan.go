@@ -32,7 +32,7 @@ type Plan struct {
 	DryRun bool   // nothing is written
 	Source string // what the counters are from, for errors
 	Rows   []Row
-	Server prefix.Server // what the server will add by then
+	Server prefix.Server // what the server is to add then; the last thing to be written
 }
 
 // Change is what comes of one of them, as JSON has it.
@@ -73,15 +73,17 @@ func Merge(rows []Row) []Row {
 	return merged
 }
 
-// Raise carries the plan out. prepare, if there is one, may change the plan before it is checked; agree, if there is one, is asked
+// Raise carries the plan out: counters, and then the prefix, where that is another one. prepare, if there is one, may change the plan before it is checked; agree, if there is one, is asked
 // before the first counter is written. What was raised before an error stays raised, and the error says how much.
 func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *allocator.Admin) error,
-	agree func(*allocator.Admin, Changes) error,
+	agree func(Changes) error,
 ) (done Changes, err error) {
+	var before prefix.Server
 	err = base.AdministerWith(ctx, p.Session, p.Target, func(client redis.UniversalClient, m *allocator.Admin) (err error) {
-		if p.Server, err = m.ServerPrefix(ctx); err != nil {
+		if before, err = m.ServerPrefix(ctx); err != nil {
 			return err
 		}
+		p.Server = before
 		if prepare != nil {
 			if err := prepare(client, m); err != nil {
 				return err
@@ -91,11 +93,19 @@ func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *a
 			return err
 		}
 		if agree != nil {
-			if err := agree(m, done); err != nil {
+			if err := agree(done); err != nil {
+				return err
+			}
+		}
+		if p.Server != before {
+			if m, err = m.ForPrefix(ctx, p.Server); err != nil {
 				return err
 			}
 		}
 		done, err = p.each(ctx, "writing", nil, func(states []allocator.State) []allocator.Imported { return m.Import(ctx, states) })
+		if err == nil && p.Server != before {
+			err = m.SetServerPrefix(ctx, p.Server)
+		}
 		return err
 	})
 	if written := len(done.Counters); err != nil && written > 0 && !done.DryRun {
@@ -104,6 +114,9 @@ func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *a
 			text = "interrupted"
 		}
 		text = fmt.Sprintf("after %d of %s: %s; to do it again does no harm", written, term.Plural(len(p.Rows), "counter"), text)
+		if p.Server != before {
+			text += ", with --prefix take, since the prefix is not set yet"
+		}
 		err = &exit.Error{Code: exit.Code(err), Text: text, Cause: err}
 	}
 	return done, err
