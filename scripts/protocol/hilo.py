@@ -103,6 +103,9 @@ class Client:
     def __init__(self, client, namespace="Raven", separator="/", min_capacity=32, max_capacity=1048576, limit=LARGEST,
                  guard_gap=0, require_seeded=False, require_prefix=False, timeout=10.0):
         check_name("namespace", namespace, "{}")
+        # orders and 11, orders1 and 1: of nothing, a digit or a letter between them, both would be one text.
+        if len(separator) != 1 or separator.isalnum() or unusable(fold(separator), "|") or separator.upper() != separator.lower():
+            raise InvalidName(f"separator {separator!r}: one character, no letter, digit, white space or |")
         self.client, self.root, self.separator = client, "{" + namespace + "}/", separator
         self.min_capacity, self.max_capacity, self.limit, self.guard_gap = min_capacity, max_capacity, limit, guard_gap
         self.flags, self.timeout = [int(require_seeded), int(require_prefix)], timeout

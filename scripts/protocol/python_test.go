@@ -150,6 +150,23 @@ func TestPythonSaysWhatWentWrong(t *testing.T) {
 	}
 }
 
+func TestPythonRefusesSeparatorsThatPackagePrefixRefuses(t *testing.T) {
+	t.Parallel()
+	p := start(t, "-c", `
+import hilo
+for separator in ["", "1", "a", "é", "٣", "ⓐ", "|", " ", "\n", "//", "\x00", "/", ":", "-", "·", "→"]:
+    try:
+        hilo.Client(None, separator=separator)
+        print(repr(separator))
+    except hilo.InvalidName as err:
+        assert "separator" in str(err)
+`)
+	wantLines(t, p.lines(t, -1), []string{"'/'", "':'", "'-'", "'·'", "'→'"})
+	if code := p.end(t); code != 0 {
+		t.Errorf("%d: %s", code, p.stderr.String())
+	}
+}
+
 // otherReplies is the URL of a server that answers everything as if it were a
 // request with another token.
 func otherReplies(t *testing.T) string {
