@@ -45,6 +45,8 @@
 //   - A counter that is gone altogether starts at 1 for a client that never saw it. Options.RequireSeeded refuses instead.
 //   - An old backup that is restored gives again what was issued since. Give that server another prefix.
 //   - A counter that is lowered by hand, or by a forced seed.
+//   - A process that goes on from a snapshot of its memory, as a virtual machine that is restored or cloned: it has numbers
+//     in hand that it gave before. End it, and start it anew.
 //
 // Numbers are not dense, and not ordered across clients: what a killed process held is a gap, and each client counts in
 // ranges of its own. Gaps are free, duplicates are not.

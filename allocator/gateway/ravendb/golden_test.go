@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -254,6 +255,20 @@ func TestARequestWithAnIdOfItsOwnActsOnce(t *testing.T) {
 		w.answers("POST", seed, 200, `{"NewSeedValue":1}`)
 		w.answers("POST", next+"five", 200, `{"NewIdentityValue":3}`)
 		w.answers("POST", next+strings.Repeat("x", 129), 400, body(t, w.send("POST", next+strings.Repeat("x", 129))))
+	})
+}
+
+// A seed that a failover takes back would have the values given that it is to be above.
+func TestASeedIsConfirmedAsRangesAre(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		w.Handler = w.again(func(o *Options) { o.Durability = allocator.Durability{Replicas: 1, Timeout: time.Millisecond} })
+		for _, request := range []string{"seed?name=companies&value=7", "seed?name=companies&value=3&force=true", "next?name=companies"} {
+			if got := w.send("POST", "/databases/Shop/identity/"+request); got.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body(t, got), "ErrNotDurable") {
+				t.Errorf("%s: %s", request, got.Status)
+			}
+		}
 	})
 }
 

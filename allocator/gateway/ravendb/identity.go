@@ -96,7 +96,7 @@ func (h *Handler) identitySeed(r *http.Request) (reply, error) {
 				}
 				request.Expected = *a.expected
 			}
-			stands, err = scripts.Seed(ctx, h.client, i.c.keys, request)
+			stands, err = scripts.Seed(ctx, h.scripter, i.c.keys, request) // one that is lost would give what it is to be above
 			return err
 		})
 		return stands, err

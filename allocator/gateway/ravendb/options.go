@@ -43,8 +43,8 @@ type Options struct {
 	GuardGap int64
 	// RequireSeeded makes a missing counter an error instead of a start at 1.
 	RequireSeeded bool
-	// Durability is what a range or a value needs before it is given. Default:
-	// nothing.
+	// Durability is what a range or a value needs before it is given, and a seed
+	// before it is answered. Default: nothing.
 	Durability allocator.Durability
 	// Timeout bounds one attempt against the server, without what Durability
 	// adds. Default 2 s.
