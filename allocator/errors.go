@@ -107,17 +107,17 @@ func attemptError(what string, err error) error {
 	case refused(err) || isLeftFor(err) || errors.Is(err, ErrNotDurable) || errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("%s: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, ownTime{err})
+		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, ownTimeError{err})
 	default:
 		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
 	}
 }
 
-// ownTime is the error of a ctx that is not the caller's, and is not to be taken for it. It tells, as errors of net do,
+// ownTimeError is the error of a ctx that is not the caller's, and is not to be taken for it. It tells, as errors of net do,
 // whether time ran out.
-type ownTime struct{ error }
+type ownTimeError struct{ error }
 
-func (t ownTime) Timeout() bool { return errors.Is(t.error, context.DeadlineExceeded) }
+func (t ownTimeError) Timeout() bool { return errors.Is(t.error, context.DeadlineExceeded) }
 
 // adminError is attemptError where the attempt runs in the caller's own ctx.
 func adminError(ctx context.Context, what string, err error) error {

@@ -72,8 +72,9 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 // gives the same identifiers.
 func (g *gateway) clash(namespace string, adds prefix.Server) error {
 	own := slices.IndexFunc(g.opts.Masters, func(m Master) bool { return m.Client == g.opts.RavenDB.Client })
-	for _, s := range g.ids.Stats().Servers {
-		if own >= 0 && s.Name != g.opts.Masters[own].Name && g.namespace(s.Name) == namespace && s.Known && s.Adds.SameAs(adds) {
+	servers := g.ids.Stats().Servers
+	for i := range servers {
+		if s := &servers[i]; own >= 0 && s.Name != g.opts.Masters[own].Name && g.namespace(s.Name) == namespace && s.Known && s.Adds.SameAs(adds) {
 			return fmt.Errorf("%w: %s has prefix %q and tag %q too", allocator.ErrPrefixConflict, s.Name, adds.ServerPrefix, adds.NodeTag)
 		}
 	}
