@@ -155,7 +155,7 @@ func TestListOfThousandsReadsInFewRoundTrips(t *testing.T) {
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		rows := clitest.Decode[[]listed](t, clitest.Must(t, "list", "--sort", "max", "--output", "json", "--timeout", "1m", "--redis", s.URL()))
+		rows := clitest.Decode[[]listed](t, clitest.Must(t, "list", "--sort", "max", "--output", "json", "--redis", s.URL()))
 		if len(rows) != 5000 || rows[0].Max != 4999 || rows[4999].Max != 0 {
 			t.Errorf("%d rows", len(rows))
 		}

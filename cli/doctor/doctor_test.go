@@ -173,7 +173,7 @@ func TestDoctorLooksAtManyKeysAndNotAtAll(t *testing.T) {
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got := examine(t, exit.Fault, "--redis", s.URL(), "--timeout", "1m")
+		got := examine(t, exit.Fault, "--redis", s.URL())
 		got.must(t, "state", "", finding.Fault, "; and ")
 		err := target.Servers{Targets: []target.Target{mustParse(t, s.URL())}}.Use(t.Context(), time.Minute, func(o target.Opened) error {
 			d := doctor{Session: &base.Session{Namespace: "Raven", Timeout: time.Minute}, most: 1000}

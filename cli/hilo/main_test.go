@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -24,6 +25,9 @@ const command = "hilo"
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == command {
 		main()
+	}
+	if err := os.Setenv("HILO_TIMEOUT", clitest.Timeout); err != nil {
+		panic(err)
 	}
 	redistest.Main(m)
 }

@@ -223,7 +223,7 @@ func TestSeedOfAFileThatBreaksOffSaysHowFarItCame(t *testing.T) {
 	for i := range 2500 {
 		fmt.Fprintf(&content, "c%d,%d\n", i, i)
 	}
-	r := clitest.HiloIn(t, content.String(), "seed", "--file", "-", "--timeout", "1m", "--redis", s.URL())
+	r := clitest.HiloIn(t, content.String(), "seed", "--file", "-", "--redis", s.URL())
 	clitest.MustFail(t, exit.Unavailable, r, "after 1500 of 2500 counters", "to do it again does no harm")
 }
 

@@ -193,7 +193,7 @@ func TestABarIsShownAtATerminalAndTakenAway(t *testing.T) {
 	if err := os.WriteFile(file, []byte(content.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, seen := atTerminal(t, "", "seed", "--file", file, "--timeout", "1m", "--redis", "embedded:")
+	code, seen := atTerminal(t, "", "seed", "--file", file, "--redis", "embedded:")
 	if code != exit.Done || !strings.Contains(seen, "writing  ") {
 		t.Errorf("exit %d, %q", code, seen)
 	}

@@ -31,8 +31,21 @@ func Main(m *testing.M, run func(ctx context.Context, args []string, env base.En
 	redistest.Main(m)
 }
 
+// Timeout is HILO_TIMEOUT where a test says nothing of it: its server shares the machine with all other tests, and may
+// take longer than the standard for one operation.
+const Timeout = "1m"
+
 // Run runs a command line with an environment and streams of the test's own.
-func Run(ctx context.Context, args []string, env base.Env) int { return program(ctx, args, env) }
+func Run(ctx context.Context, args []string, env base.Env) int {
+	own := env
+	env.LookupEnv = func(name string) (string, bool) {
+		if value, ok := own.Lookup(name); ok || name != "HILO_TIMEOUT" {
+			return value, ok
+		}
+		return Timeout, true
+	}
+	return program(ctx, args, env)
+}
 
 // Result is what a run of hilo left behind.
 type Result struct {
