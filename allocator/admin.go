@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,7 +100,7 @@ func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
 }
 
 func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
-	return client.HMGet(ctx, key, append([]string{"Origin", "Name", s.field}, bookkeeping...)...)
+	return client.HMGet(ctx, key, append([]string{"Name", "Origin", "Lease", s.field}, bookkeeping...)...)
 }
 
 // bookkeeping are the other fields that hold a number: all that a script would refuse a counter for, if it held
@@ -112,7 +113,7 @@ func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) 
 	switch {
 	case err != nil || found:
 		return counter, err
-	case counter.Ranges > 0 || counter.Epoch > 0 || counter.Origin != "":
+	case slices.ContainsFunc(read.Val()[1:], func(v any) bool { return v != nil && v != "" }):
 		return State{}, fmt.Errorf("allocator: %w: key %s has no %s, yet numbers were given out; seed it above all that was issued",
 			ErrCorrupt, key, s.field)
 	}
@@ -132,24 +133,24 @@ func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (co
 		t, _ := values[i].(string)
 		return t
 	}
-	counter = State{Kind: s.kind, Counter: Counter{Origin: text(0), Name: text(1)}}
+	counter = State{Kind: s.kind, Counter: Counter{Name: text(0), Origin: text(1)}}
 	if name := strings.TrimPrefix(key, s.prefix); name != "" && prefix.Fold(counter.Name) != name {
 		counter.Name = name // there is none, or it was written by hand and leads to another key
 	}
 	numbers := make([]int64, 1+len(bookkeeping))
 	for i, field := range append([]string{s.field}, bookkeeping...) {
-		if values[2+i] == nil {
+		if values[3+i] == nil {
 			continue
 		}
-		n, err := strconv.ParseInt(text(2+i), 10, 64)
-		if err != nil || n < 0 || strconv.FormatInt(n, 10) != text(2+i) {
+		n, err := strconv.ParseInt(text(3+i), 10, 64)
+		if err != nil || n < 0 || strconv.FormatInt(n, 10) != text(3+i) {
 			return State{}, false, fmt.Errorf("allocator: %w: key %s field %s holds %.40q: must be a decimal from 0 to 9223372036854775807 without sign or leading zeros",
-				ErrCorrupt, key, field, text(2+i))
+				ErrCorrupt, key, field, text(3+i))
 		}
 		numbers[i] = n
 	}
 	counter.Max, counter.Ranges, counter.Epoch, counter.Bare = numbers[0], numbers[1], numbers[2], numbers[3]
-	return counter, values[2] != nil, nil
+	return counter, values[3] != nil, nil
 }
 
 // Seed raises a counter to max, 0 or more, and adds it where there is none; with force it sets it, also lower. It gives

@@ -88,8 +88,12 @@ func (s storage) page(ctx context.Context, client redis.Cmdable, keys []string, 
 	return true
 }
 
-// primary is the node that holds the namespace: its keys share one slot.
+// primary is the node that holds the namespace: its keys share one slot. Any node of a cluster scans, and another one would
+// find nothing; but it refuses to read.
 func (m *Admin) primary(ctx context.Context) (redis.Cmdable, error) {
+	if err := m.client.HMGet(ctx, m.keys.Server(), fieldPrefix).Err(); err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return nil, err
+	}
 	if cluster, ok := m.client.(*redis.ClusterClient); ok {
 		return cluster.MasterForKey(ctx, m.keys.Server())
 	}

@@ -27,10 +27,8 @@ type Allocator struct {
 
 	// byName has the collections. types has what Assign knows of a type, by reflect.Type.
 	byName registry
-	// lines has the *line of each identity that was asked for, by lineKey. asks has one element for each that is being
-	// asked.
+	// lines has the *line of each identity that was asked for, by lineKey.
 	lines sync.Map
-	asks  chan struct{}
 	types sync.Map
 
 	// mu guards what follows, and additions to byName. It is taken before Collection.mu.
@@ -68,13 +66,12 @@ func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
 
 func newAllocator(opts Options, servers ...*server) *Allocator {
 	for i, s := range servers {
-		s.index, s.keys, s.log = i, prefix.NewKeys(s.namespace), opts.Logger
+		s.index, s.keys, s.log, s.asks = i, prefix.NewKeys(s.namespace), opts.Logger, make(chan struct{}, asksAtOnce)
 	}
 	a := &Allocator{
 		opts:    opts,
 		servers: servers,
 		start:   time.Now(),
-		asks:    make(chan struct{}, asksAtOnce),
 		closed:  make(chan struct{}),
 	}
 	a.refills.run = a.refill

@@ -126,7 +126,7 @@ func (c *Collection) settle(s *server, sent inquiry, began time.Duration, got sc
 	if !off {
 		err = a.inTime(err)
 		s.count(&s.refills, now-began, err)
-		s.report(now, err)
+		s.report(now, err, false)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,8 +245,12 @@ func (c *Collection) fail(err error) {
 		c.refused = err
 		c.backoff.fail(c.a.now(), longestBackoff)
 	}
-	for _, t := range c.takers {
-		t.got <- takeResult{err: err}
+	for _, t := range c.takers { // there may be enough in hand for one that waits behind a larger one
+		if batch, ok := c.fromHand(c.a.now(), t.n); ok {
+			t.got <- takeResult{batch: batch}
+		} else {
+			t.got <- takeResult{err: err}
+		}
 	}
 	c.takers = nil
 	c.land(err)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -115,24 +116,31 @@ func (c *Collection) takeOrQueue(n int64) (Batch, *taker, error) {
 		return Batch{}, nil, fmt.Errorf("%s: %w", c.name, ErrClosed)
 	}
 	now := c.a.now()
-	if c.advance(now) {
-		cur := c.cur.Load()
-		if last, ok := cur.carve(n); ok {
-			c.plan(now) // the mark may have been passed over
-			return c.batch(cur, last, n), nil, nil
-		}
-	}
-	for _, s := range c.ahead {
-		if last, ok := s.carve(n); ok {
-			c.plan(now)
-			return c.batch(s, last, n), nil, nil
-		}
+	if batch, ok := c.fromHand(now, n); ok {
+		c.plan(now) // the mark may have been passed over
+		return batch, nil, nil
 	}
 	t := &taker{n: n, got: make(chan takeResult, 1)}
 	c.takers = append(c.takers, t)
 	c.waits.Add(1)
 	c.launch(now)
 	return Batch{}, t, nil
+}
+
+// fromHand takes n from a range in hand that is large enough, with mu held.
+func (c *Collection) fromHand(now time.Duration, n int64) (Batch, bool) {
+	if c.advance(now) {
+		cur := c.cur.Load()
+		if last, ok := cur.carve(n); ok {
+			return c.batch(cur, last, n), true
+		}
+	}
+	for _, s := range c.ahead {
+		if last, ok := s.carve(n); ok {
+			return c.batch(s, last, n), true
+		}
+	}
+	return Batch{}, false
 }
 
 // batch is the n indexes of s up to last.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -171,6 +172,45 @@ func TestTakeKnowsItsBounds(t *testing.T) {
 		}
 		if batch, err := c.Take(t.Context(), 50); err != nil || batch.Range() != (Range{1, 50}) {
 			t.Errorf("all there are: %v, %v", batch.Range(), err)
+		}
+	})
+}
+
+// nearItsEnd is a fake server whose counter ends at the limit.
+type nearItsEnd struct{ fakeServer }
+
+func (f *nearItsEnd) next(ctx context.Context, k scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+	f.mu.Lock()
+	r.Capacity = min(r.Capacity, r.Limit-f.max)
+	f.mu.Unlock()
+	if r.Capacity == 0 {
+		return scripts.Range{}, scripts.ErrExhausted
+	}
+	return f.fakeServer.next(ctx, k, r)
+}
+
+// A large Take that cannot be served takes nothing from a small one that waits behind it.
+func TestTakeIsServedFromWhatIsInHandWhenTheOneBeforeItFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opts, err := Options{Limit: 10, MinCapacity: 1, MaxCapacity: 1}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := newAllocator(opts, &server{backend: &nearItsEnd{fakeServer{delay: time.Second}}, namespace: opts.Namespace, longest: longestBackoff})
+		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		c := mustCollection(t, a, "orders")
+		large := make(chan error, 1)
+		go func() {
+			_, err := c.Take(t.Context(), 1000)
+			large <- err
+		}()
+		synctest.Wait()
+		if batch, err := c.Take(t.Context(), 1); err != nil || batch.Range() != (Range{1, 1}) {
+			t.Errorf("%+v, %v", batch.Range(), err)
+		}
+		if err := <-large; !errors.Is(err, ErrExhausted) {
+			t.Error(err)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/memory"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -50,6 +51,15 @@ type Collection struct {
 	backoff backoff
 	refused error
 	tally   tally
+}
+
+// counter is a counter in Redis as this client knows it. Collections whose names differ in letter case only share it.
+type counter struct {
+	// asking lets one request for the counter out at a time: each has to know the floor that the one before left. It is
+	// taken before Collection.mu, and held during I/O by design.
+	asking sync.Mutex
+	// told is what each server said, by server.index. Each is guarded by the server's mu.
+	told []memory.Counter
 }
 
 // sending is what has to be the same when a request is sent again: to which server it went, its token, and size, how

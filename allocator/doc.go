@@ -59,6 +59,6 @@
 // that an outage this long goes unnoticed at that rate. An identity or a server-side identifier costs a round trip, which
 // all callers share who wait for the same name.
 //
-// An Allocator for one server runs no goroutine while nothing is fetched; with several, a timer asks about those that are
-// not in use every 10 s. At most 32 goroutines fetch ranges, and at most 16 requests for identities are under way.
+// An Allocator for one server runs no goroutine while nothing is fetched; with several, a timer asks about them every
+// 10 s. At most 32 goroutines fetch ranges, and at most 16 requests for identities are under way at a server.
 package allocator

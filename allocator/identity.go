@@ -86,3 +86,62 @@ func (a *Allocator) atHome(ctx context.Context, name string, ask func(*server) (
 		s.mu.Unlock()
 	}
 }
+
+// home is the server that identities come from: the only one, or the one that says so. Where it is not known, or two
+// say so, the servers are asked: one of them may have been set right.
+func (a *Allocator) home(ctx context.Context) (*server, error) {
+	if len(a.servers) == 1 {
+		return a.servers[0], nil
+	}
+	s, err := a.knownHome()
+	if s != nil && a.served.Load() {
+		return s, nil
+	}
+	a.askAll(ctx, a.servers)
+	if ctx.Err() != nil {
+		return nil, ended(ctx, "identities", err)
+	}
+	if !a.served.Load() {
+		if err := a.judge(nil); err != nil {
+			return nil, err
+		}
+		a.served.Store(true)
+		a.standBy()
+	}
+	return a.knownHome()
+}
+
+func (a *Allocator) knownHome() (*server, error) {
+	var home *word
+	var unknown []error
+	for _, s := range a.servers {
+		w := s.word()
+		switch {
+		case w.home && home != nil:
+			return nil, twoHomes(*home, w)
+		case w.home:
+			home = &w
+		case w.down != nil && !clashes(w.down): // it may be the one
+			unknown = append(unknown, s.failed("identities", w.down))
+		}
+	}
+	switch {
+	case home != nil:
+		return home.server, nil
+	case unknown != nil:
+		return nil, errors.Join(unknown...)
+	}
+	return nil, fmt.Errorf("%w: no server says that it is the home of identities", ErrIdentitiesElsewhere)
+}
+
+func twoHomes(w, other word) error {
+	return fmt.Errorf("%w: %s and %s both say that they are the home of identities; one of them has to be", ErrPrefixConflict, w.lastSeen(), other.lastSeen())
+}
+
+// lastSeen names a server, and says that its word may be an old one.
+func (w word) lastSeen() string {
+	if w.down == nil || clashes(w.down) {
+		return w.name
+	}
+	return w.name + ", which is away,"
+}

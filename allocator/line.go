@@ -48,11 +48,13 @@ type asker struct {
 	got chan asked
 }
 
-// asked is what an asker gets, out of the range from. low is 0 where the very value was refused.
+// asked is what an asker gets, out of the range from; of a server-side identifier with its source. low is 0 where the
+// very value was refused.
 type asked struct {
-	low  int64
-	from scripts.Range
-	err  error
+	low    int64
+	from   scripts.Range
+	source *source
+	err    error
 }
 
 // lineKey names a line: all spellings of a name share it.
@@ -71,9 +73,12 @@ func (a *Allocator) lineOf(s *server, keys scripts.Keys, limit int64) *line {
 	return l.(*line)
 }
 
-// asksAtOnce bounds the requests for identities that one allocator has under way, so that those beyond wait in their
-// own time and not in an attempt's, for a connection.
+// asksAtOnce bounds the requests for identities that are under way at a server, so that those beyond wait in their own
+// time and not in an attempt's, for a connection. Those for server-side identifiers, one at a time, do not count.
 const asksAtOnce = 16
+
+// serverSide reports whether the line is for server-side identifiers, which have no other kind of their name.
+func (l *line) serverSide() bool { return l.keys.Other == l.keys.Server }
 
 // ask has the caller wait in line. Who leaves harms nobody: what was asked for him by then is a gap.
 func (l *line) ask(ctx context.Context, w *asker) asked {
@@ -138,8 +143,10 @@ func (l *line) more() bool {
 
 // turn asks once, for those who wait then.
 func (l *line) turn() {
-	l.a.asks <- struct{}{}
-	defer func() { <-l.a.asks }()
+	if !l.serverSide() {
+		l.server.asks <- struct{}{}
+		defer func() { <-l.server.asks }()
+	}
 	group, closing := l.next()
 	switch {
 	case closing:
@@ -182,7 +189,7 @@ func (l *line) request(group []*asker) {
 	for _, w := range group {
 		total += w.count
 	}
-	got, err := l.send(group[0], total)
+	got, from, err := l.send(group[0], total)
 	if errors.Is(err, ErrExhausted) && len(group) > 1 {
 		for _, w := range group {
 			l.request([]*asker{w})
@@ -191,22 +198,24 @@ func (l *line) request(group []*asker) {
 	}
 	low := got.Low
 	for _, w := range group {
-		w.got <- asked{low: low, from: got, err: err}
+		w.got <- asked{low: low, from: got, source: from, err: err}
 		low += w.count
 	}
 }
 
-// send is one attempt.
-func (l *line) send(w *asker, count int64) (scripts.Range, error) {
+// send is one attempt. Of server-side identifiers it gives the source too: they say where they are from.
+func (l *line) send(w *asker, count int64) (got scripts.Range, from *source, err error) {
 	a, s := l.a, l.server
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), a.opts.attemptTimeout())
-	defer cancel()
+	uncalled, callOff := context.WithCancel(context.WithoutCancel(w.ctx))
+	defer callOff()
 	l.mu.Lock()
-	l.cancel = cancel
+	l.cancel = callOff
 	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(uncalled, a.opts.attemptTimeout())
+	defer cancel()
 	began := a.now()
 	known := s.recall(&l.told)
-	got, err := s.backend.identity(ctx, l.keys, scripts.IdentityRequest{
+	got, err = s.backend.identity(ctx, l.keys, scripts.IdentityRequest{
 		Token:         rand.Text(),
 		Name:          w.name,
 		Count:         count,
@@ -228,19 +237,21 @@ func (l *line) send(w *asker, count int64) (scripts.Range, error) {
 	if got.Evidence != "" {
 		s.jumped(l.keys.Counter, got)
 	}
-	if c, ok := a.byName.find(prefix.Fold(w.name)); ok && err == nil && l.keys.Other != l.keys.Server {
+	if err == nil && l.serverSide() {
+		from, err = a.accept(uncalled, s, got)
+	} else if c, ok := a.byName.find(prefix.Fold(w.name)); ok && err == nil {
 		err = s.onlyKind(l.keys.Counter, got, &c.counter.told[s.index])
 	}
 	err = a.inTime(err)
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) { // called off by Close: it says nothing about the server
-		return scripts.Range{}, fmt.Errorf("%s: %w", w.name, ErrClosed)
+	if err != nil && errors.Is(uncalled.Err(), context.Canceled) { // called off by Close: it says nothing about the server
+		return scripts.Range{}, nil, fmt.Errorf("%s: %w", w.name, ErrClosed)
 	}
 	s.count(&s.identities, now-began, err)
-	s.reportAsked(now, err)
+	s.report(now, err, !l.serverSide())
 	if err != nil {
-		return scripts.Range{}, s.failed(w.name, err)
+		return scripts.Range{}, nil, s.failed(w.name, err)
 	}
-	return got, nil
+	return got, from, nil
 }
 
 // abort cancels the request under way, if there is one.

@@ -49,9 +49,10 @@ func (a *Allocator) accept(ctx context.Context, s *server, got scripts.Range) (*
 	}
 	c := &check{of: says, done: make(chan struct{})}
 	s.check = c
+	changed := s.accepted != nil
 	s.mu.Unlock()
 
-	a.askOthers(ctx, s)
+	a.askOthers(ctx, s, changed)
 	if c.err = ctx.Err(); c.err == nil {
 		c.err = a.judge(says)
 	}
@@ -72,8 +73,8 @@ func (a *Allocator) accept(ctx context.Context, s *server, got scripts.Range) (*
 
 // askOthers asks the servers beside s what they say of themselves. A range does not tell whether its server is the home
 // of identities, so s is asked too, side by side with them, and waited for where another one says that it is the home.
-func (a *Allocator) askOthers(ctx context.Context, s *server) {
-	others := a.reachable(s)
+func (a *Allocator) askOthers(ctx context.Context, s *server, changed bool) {
+	others := a.reachable(s, changed)
 	if len(others) == 0 {
 		return
 	}
@@ -94,11 +95,12 @@ func (a *Allocator) askOthers(ctx context.Context, s *server) {
 }
 
 // reachable is the servers beside s that were not found away a moment ago: what those said last still stands here, and
-// they are asked when they are back.
-func (a *Allocator) reachable(s *server) []*server {
+// they are asked when they are back. Where s changed its word, which is seldom, it is all of them: one that is back may
+// have changed its own too, and have been compared with the earlier one of s by others.
+func (a *Allocator) reachable(s *server, changed bool) []*server {
 	var others []*server
 	for _, other := range a.servers {
-		if other != s && !other.isLeft(a.now()) {
+		if other != s && (changed || !other.isLeft(a.now())) {
 			others = append(others, other)
 		}
 	}
@@ -220,10 +222,6 @@ func (w word) clash(other word, homes bool) error {
 	return nil
 }
 
-func twoHomes(w, other word) error {
-	return fmt.Errorf("%w: %s and %s both say that they are the home of identities; one of them has to be", ErrPrefixConflict, w.name, other.name)
-}
-
 // inTime has the error of a server that clashes with another end every refill until there was an identifier: it is in
 // the settings. Later it is the server's own, which was emptied or set wrong, and is left for the others like one that
 // fails.
@@ -234,12 +232,11 @@ func (a *Allocator) inTime(err error) error {
 	return err
 }
 
-// standbyEvery is how often a server that is not used is asked about, so that somebody hears that it is away, or
-// clashes, before it is needed.
+// standbyEvery is how often all servers are asked about: one that is not used, so that somebody hears that it is away,
+// or clashes, before it is needed; one that is, since ranges do not tell which server is the home of identities.
 const standbyEvery = 10 * time.Second
 
-// standBy has the servers that gave nothing lately asked about, from now on. The first time is at once, so that their
-// words are accepted.
+// standBy has the servers asked about, from now on. The first time is at once, so that their words are accepted.
 func (a *Allocator) standBy() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -253,8 +250,7 @@ func untilStandby() time.Duration {
 	return standbyEvery - standbyEvery/10 + rand.N(standbyEvery/5)
 }
 
-// lookAround asks about the servers that gave nothing lately; about all of them while there is one whose word is known
-// and not accepted.
+// lookAround asks about the servers.
 func (a *Allocator) lookAround() {
 	a.mu.Lock()
 	if a.closing {
@@ -269,22 +265,13 @@ func (a *Allocator) lookAround() {
 	defer cancel()
 
 	now := a.now()
-	var quiet []*server
 	heard := make(map[*server]*source)
 	for _, s := range a.servers {
-		s.mu.Lock()
-		if s.says != nil && s.says != s.accepted {
-			heard[s] = s.says
+		if w := s.word(); w.source != nil && !w.accepted {
+			heard[s] = w.source
 		}
-		if now-s.answered > standbyEvery/2 {
-			quiet = append(quiet, s)
-		}
-		s.mu.Unlock()
 	}
-	if len(heard) > 0 {
-		quiet = a.servers
-	}
-	a.askAll(ctx, quiet)
+	a.askAll(ctx, a.servers)
 	a.judgeAll(heard, now)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -313,51 +300,4 @@ func (a *Allocator) judgeAll(heard map[*server]*source, since time.Duration) {
 		}
 		s.mu.Unlock()
 	}
-}
-
-// home is the server that identities come from: the only one, or the one that says so. Where it is not known, or two
-// say so, the servers are asked: one of them may have been set right.
-func (a *Allocator) home(ctx context.Context) (*server, error) {
-	if len(a.servers) == 1 {
-		return a.servers[0], nil
-	}
-	s, err := a.knownHome()
-	if s != nil && a.served.Load() {
-		return s, nil
-	}
-	a.askAll(ctx, a.servers)
-	if ctx.Err() != nil {
-		return nil, ended(ctx, "identities", err)
-	}
-	if !a.served.Load() {
-		if err := a.judge(nil); err != nil {
-			return nil, err
-		}
-		a.served.Store(true)
-		a.standBy()
-	}
-	return a.knownHome()
-}
-
-func (a *Allocator) knownHome() (*server, error) {
-	var home *word
-	var unknown []error
-	for _, s := range a.servers {
-		w := s.word()
-		switch {
-		case w.home && home != nil:
-			return nil, twoHomes(*home, w)
-		case w.home:
-			home = &w
-		case w.down != nil && !clashes(w.down): // it may be the one
-			unknown = append(unknown, s.failed("identities", w.down))
-		}
-	}
-	switch {
-	case home != nil:
-		return home.server, nil
-	case unknown != nil:
-		return nil, errors.Join(unknown...)
-	}
-	return nil, fmt.Errorf("%w: no server says that it is the home of identities", ErrIdentitiesElsewhere)
 }

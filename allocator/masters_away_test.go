@@ -163,9 +163,8 @@ func TestAMasterThatIsGivenTheOthersPrefixIsLeftForIt(t *testing.T) {
 		if _, err := a.Resolve(t.Context(), "orders/"); err != nil { // of north
 			t.Fatal(err)
 		}
-		got, err := a.serverSide(t.Context(), a.servers[1], "orders") // both are known
-		if err != nil || !strings.HasPrefix(got, "orders/SouthServer/") {
-			t.Fatal(got, err)
+		for !a.servers[1].word().accepted { // both are known
+			<-time.After(time.Millisecond)
 		}
 		setPrefix(t, north, "SouthServer/")
 		for range 100 {
@@ -181,6 +180,7 @@ func TestAMasterThatIsGivenTheOthersPrefixIsLeftForIt(t *testing.T) {
 		}
 		setPrefix(t, north, "WestServer/")
 		for id := ""; !strings.HasPrefix(id, "orders/WestServer/"); {
+			var err error
 			if id, err = a.Next(t.Context(), "orders"); err != nil {
 				t.Fatal(err)
 			}
@@ -312,6 +312,39 @@ func TestOneMasterUpIsEnoughHoweverLongItWasAway(t *testing.T) {
 		}
 		if took := time.Since(start); took > longestBackoff+2*2*a.opts.RefillTimeout {
 			t.Errorf("it took %v to find the one that is back", took)
+		}
+	})
+}
+
+// Both get one prefix, one after the other, while this program leaves the first alone after an outage: whoever takes from
+// that one has compared it with what the other was before.
+func TestAMasterThatIsLeftIsAskedWhenAnotherChangesItsPrefix(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := fakeMasters(t)
+		if id, err := a.Next(t.Context(), "orders"); err != nil || id != "orders/N/1" {
+			t.Error(id, err)
+		}
+		synctest.Wait() // south has said S/
+		north.set(func() { north.hangs = true })
+		for a.Stats().Servers[0].RetryIn < 20*time.Second {
+			_, _ = a.Next(t.Context(), "orders")
+			<-time.After(time.Millisecond)
+		}
+		north.set(func() { north.hangs, north.adds = false, "X/" })
+		south.set(func() { south.adds = "X/" })
+		if a.Stats().Servers[0].RetryIn == 0 {
+			t.Error("north is not left any more")
+		}
+		var err error
+		for range 10_000 { // what is in hand, and then nothing
+			var id string
+			if id, err = a.Next(t.Context(), "orders"); strings.Contains(id, "X/") {
+				t.Fatalf("%s may be north's too", id)
+			}
+		}
+		if !errors.Is(err, ErrPrefixConflict) {
+			t.Error(err)
 		}
 	})
 }

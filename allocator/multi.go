@@ -32,7 +32,7 @@ type Server struct {
 // known before the first identifier that two of them have the same prefix and tag, are one (two databases of one too),
 // or are both the home of identities (ErrPrefixConflict), or that one has neither prefix nor tag (ErrPrefixMissing).
 // After the first identifier a server that is found so is left like one that fails: it was emptied, or set wrong, and no
-// identifier is made with what it adds; the others serve on. Servers that are not used are asked every 10 s, so that
+// identifier is made with what it adds; the others serve on. All servers are asked every 10 s, so that
 // Stats and the log say that one is away, or set wrong, before it is needed.
 //
 // Errors: ErrInvalidOptions, ErrInvalidName.

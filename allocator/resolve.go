@@ -79,33 +79,18 @@ func (a *Allocator) nextServerSide(ctx context.Context, name string) (text strin
 	if err := a.open(name); err != nil {
 		return "", err
 	}
-	err = a.firstOf(func(s *server, _ bool) (err error) {
-		text, err = a.serverSide(ctx, s, name)
-		return err
+	var got asked
+	err = a.firstOf(func(s *server, _ bool) error {
+		keys := scripts.Keys{Counter: s.keys.ServerSide(), Server: s.keys.Server(), Other: s.keys.Server()}
+		got = a.lineOf(s, keys, min(a.opts.Limit, ServerSideLimit)).ask(ctx, &asker{name: name, count: 1})
+		return got.err
 	})
 	if err != nil {
 		return "", fmt.Errorf("allocator: %w", err)
 	}
-	return text, nil
-}
-
-func (a *Allocator) serverSide(ctx context.Context, s *server, name string) (string, error) {
-	keys := scripts.Keys{Counter: s.keys.ServerSide(), Server: s.keys.Server(), Other: s.keys.Server()}
-	l := a.lineOf(s, keys, min(a.opts.Limit, ServerSideLimit))
-	got := l.ask(ctx, &asker{name: name, count: 1})
-	if got.err != nil {
-		return "", got.err
-	}
-	// Others may wait for the same asking: a caller who leaves harms neither them nor what is known of the server.
-	from, err := a.accept(context.WithoutCancel(ctx), s, got.from)
-	if err = a.inTime(err); err != nil {
-		s.report(a.now(), err)
-		return "", s.failed(name, err)
-	}
-	s.report(a.now(), nil)
-	text := fmt.Sprintf("%s%s%s%019d", name, a.opts.Separator, from.ServerPrefix, got.low)
-	if from.NodeTag != "" {
-		text += "-" + from.NodeTag
+	text = fmt.Sprintf("%s%s%s%019d", name, a.opts.Separator, got.source.ServerPrefix, got.low)
+	if got.source.NodeTag != "" {
+		text += "-" + got.source.NodeTag
 	}
 	return text, nil
 }

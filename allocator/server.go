@@ -29,6 +29,8 @@ type server struct {
 	// longest is how long a back-off lasts at most.
 	longest time.Duration
 	log     *zap.Logger
+	// asks has one element for each identity that is being asked for.
+	asks chan struct{}
 
 	// mu guards what follows. It is never held during I/O, and is the innermost of all locks.
 	mu sync.Mutex
@@ -97,12 +99,18 @@ func (s *server) isLeft(now time.Duration) bool {
 	return s.backoff.wait(now) > 0
 }
 
-// report takes note of an attempt's outcome. A refusal means that the server serves.
-func (s *server) report(now time.Duration, err error) {
+// report takes note of an attempt's outcome. A refusal means that the server serves; that an identity was served says
+// nothing about what the server adds.
+func (s *server) report(now time.Duration, err error, identity bool) {
 	if err != nil && refused(err) {
 		err = nil
 	}
-	s.put(now, err)
+	s.mu.Lock()
+	stays := identity && err == nil && clashes(s.down)
+	s.mu.Unlock()
+	if !stays {
+		s.put(now, err)
+	}
 }
 
 // put has s down with err, or up again with nil.
@@ -132,19 +140,23 @@ func (s *server) put(now time.Duration, err error) {
 	}
 }
 
-// reportAsked is report of an attempt for an identity. That it was served says nothing about what the server adds.
-func (s *server) reportAsked(now time.Duration, err error) {
-	s.mu.Lock()
-	stays := err == nil && clashes(s.down)
-	s.mu.Unlock()
-	if !stays {
-		s.report(now, err)
-	}
-}
-
 // keysOf are the keys that a script on the counter of a collection names.
 func (s *server) keysOf(collection string) scripts.Keys {
 	return scripts.Keys{Counter: s.keys.HiLo(collection), Server: s.keys.Server(), Other: s.keys.Identity(collection)}
+}
+
+// remember keeps what a range says of its counter.
+func (s *server) remember(told *memory.Counter, now time.Duration, got scripts.Range) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told.Learn(now, got)
+}
+
+// recall is what was told until now.
+func (s *server) recall(told *memory.Counter) memory.Counter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *told
 }
 
 // onlyKind refuses a range of a server without prefix and tag when the server gave this client numbers of the name by

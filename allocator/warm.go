@@ -88,7 +88,7 @@ func (a *Allocator) warmTogether(ctx context.Context, some []*Collection) {
 // It holds the counters of all of them at once. Whoever holds several takes them in one order, and nobody who holds one
 // waits for a flight; so all come to an end.
 func (a *Allocator) refillTogether(s *server, some []*Collection) {
-	ctx, callOff := context.WithTimeout(context.Background(), a.opts.attemptTimeout())
+	uncalled, callOff := context.WithCancel(context.Background())
 	defer callOff()
 	var claimed []*Collection
 	var sent []inquiry
@@ -99,7 +99,7 @@ func (a *Allocator) refillTogether(s *server, some []*Collection) {
 			continue // one request for a counter at a time
 		}
 		c.counter.asking.Lock()
-		inquiry, err := c.prepare(ctx, callOff, s, len(a.servers) == 1)
+		inquiry, err := c.prepare(uncalled, callOff, s, len(a.servers) == 1)
 		if err != nil {
 			c.counter.asking.Unlock()
 			c.settled(nil, err)
@@ -111,6 +111,8 @@ func (a *Allocator) refillTogether(s *server, some []*Collection) {
 	if len(claimed) == 0 {
 		return
 	}
+	ctx, cancel := context.WithTimeout(uncalled, a.opts.attemptTimeout())
+	defer cancel()
 	began := a.now()
 	got, errs := s.backend.nextAll(ctx, keys, requests)
 	for i, c := range claimed {

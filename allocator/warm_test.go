@@ -152,3 +152,24 @@ func TestACallerWhoLeavesWarmHarmsNobody(t *testing.T) {
 		}
 	})
 }
+
+// The first ranges are compared with what the other master says, which hangs: that is not the fault of the one that gave
+// them.
+func TestWarmKeepsItsRangesWhileAnotherMasterHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, _, south := fakeMasters(t)
+		south.hangs = true
+		if err := a.Warm(t.Context(), manyNames(50)...); err != nil {
+			t.Error(err)
+		}
+		for _, c := range a.Stats().Collections {
+			if c.Burnt != 0 || c.Failures != 0 || c.Ranges != 1 {
+				t.Errorf("%+v", c)
+			}
+		}
+		if s := a.Stats().Servers[0]; !s.Up || s.Failures != 0 {
+			t.Errorf("north: %+v", s)
+		}
+	})
+}

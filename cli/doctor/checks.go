@@ -174,7 +174,7 @@ func (n node) snapshots(want wanted, s *finding.Sheet) {
 				"restarts before it is failed over empties them too."
 		}
 		s.Add(checkPersistent, level, "it keeps nothing: no AOF, no snapshots").Because(why).Remedy(turnOnAOF)
-		if !want.adds.IsZero() && !want.RequirePrefix {
+		if !want.adds.Bare() && !want.RequirePrefix {
 			s.Add(checkPersistent, finding.Warning, "its prefix is not kept either, and workers take it without one").
 				Because("A master that comes back empty has neither prefix nor tag, and a worker that knows it alone would be given bare numbers.").
 				Remedy("Give workers --require-prefix, or HILO_REQUIRE_PREFIX=true, and the doctor as well.")

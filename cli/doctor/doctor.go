@@ -101,7 +101,7 @@ type patient struct {
 
 // examine is all checks of one server alone.
 func (p *patient) examine(ctx context.Context) {
-	want := wanted{p.servers, p.adds.Adds}
+	want := wanted{p.servers, p.adds}
 	serves := true
 	for _, n := range p.nodes {
 		sheet := finding.Sheet{Server: n.name}

@@ -43,7 +43,7 @@ type sample struct {
 
 func (s *sample) addf(format string, values ...any) {
 	if s.n++; s.n <= exemplars {
-		s.first = append(s.first, fmt.Sprintf(format, values...))
+		s.first = append(s.first, term.Printable(fmt.Sprintf(format, values...)))
 	}
 }
 
@@ -55,10 +55,12 @@ func (s *sample) String() string {
 	return text
 }
 
-// fieldOrigin is what fields ends in; those before it hold numbers.
-const fieldOrigin = "Origin"
+// fieldLease and fieldOrigin are what fields ends in; those before them hold numbers, the first two what a counter counts.
+const fieldLease, fieldOrigin = "Lease", "Origin"
 
-var fields = []string{"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", fieldOrigin}
+var fields = []string{
+	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", fieldLease, fieldOrigin,
+}
 
 // look looks at one key, which is hilo's or left alone; its TTL, below 0 where it has none; and the values of fields, or why
 // there are none.
@@ -86,12 +88,20 @@ func (w *ward) look(key string, ttl time.Duration, values []any, err error) {
 	if folded != key {
 		w.unread.addf("%s, read is %s", key, folded)
 	}
+	counts := 1 // Value
+	if strings.HasPrefix(key, w.keys.HiLoPrefix()) {
+		counts = 0 // Max
+	}
 	for i, field := range fields {
-		switch text, ok := values[i].(string); {
-		case !ok:
-		case field != fieldOrigin && !isDecimal(text):
+		switch text, there := values[i].(string); {
+		case !there:
+		case field != fieldOrigin && field != fieldLease && !isDecimal(text):
 			w.corrupt.addf("%s has %s %.40q", key, field, text)
-		case field == fieldOrigin && text != "":
+		case text == "":
+		case values[counts] == nil && key != w.keys.Server():
+			w.corrupt.addf("%s has no %s, yet numbers were given out", key, fields[counts])
+			return
+		case field == fieldOrigin:
 			w.origins.addf("%s", key)
 		}
 	}
@@ -107,7 +117,7 @@ func isDecimal(text string) bool {
 func (p *patient) judge(w *ward) {
 	var both sample
 	for name := range w.identities {
-		if w.counters[name] && p.adds.Adds.IsZero() {
+		if w.counters[name] && p.adds.Bare() {
 			both.addf("%s", name)
 		}
 	}
@@ -123,8 +133,8 @@ func (p *patient) judge(w *ward) {
 			w.expiring, "ttl", "key", "going to expire", "A counter that is gone gives its numbers again.",
 			"PERSIST each, and find out who sets a TTL: hilo never does.",
 		}, {
-			w.corrupt, "state", "value", "of no use", "Nothing is given from a counter whose state is not a plain decimal in a hash.",
-			"Put it right with redis-cli; a counter not below the greatest number in use.",
+			w.corrupt, "state", "value", "of no use", "Nothing is given from a counter whose state is not plain decimals in a hash.",
+			"Put it right with redis-cli, or where only the number is missing with hilo seed; not below the greatest number in use.",
 		}, {
 			w.unread, "spelling", "key", "never read",
 			"An earlier version, or a hand, spelt the name otherwise; what was given from it can be given again.",
@@ -159,7 +169,7 @@ func (p *patient) visit(ctx context.Context) {
 	more, err := p.lookAtAll(ctx, w)
 	if err != nil {
 		remedy := "Try again when it answers, or with a longer --timeout."
-		if redis.IsPermissionError(err) {
+		if target.Forbidden(err) {
 			remedy = "Let this user do it: ACL SETUSER … +scan +pttl +hmget."
 		}
 		p.Add(checkKeys, finding.Unknown, "the keys of the namespace could not be looked at: %s", target.Cause(err, p.Timeout)).

@@ -17,7 +17,6 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
-	"github.com/hilo-id/hilo/prefix"
 )
 
 // node is one Redis process, as it describes itself.
@@ -39,7 +38,7 @@ type replica struct {
 // wanted is what the user's workers are going to ask for.
 type wanted struct {
 	target.Servers
-	adds prefix.Server // what the server has now
+	adds finding.Adds // what the server has now
 }
 
 // admit asks a server for its prefix, as every worker does, and for all that it says of itself. An error means that

@@ -8,12 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
 const (
@@ -57,7 +56,7 @@ func checkCounting(ctx context.Context, c counting, s *finding.Sheet) (guarded b
 			return true
 		case err != nil:
 			remedy := "See to what it says, and try again."
-			if redis.HasErrorPrefix(err, "NOPERM") {
+			if target.Forbidden(err) {
 				remedy = "Grant this user +evalsha +eval +hmget +hset +hdel +exists +time on the keys of the namespace."
 			}
 			s.Add(checkScripts, finding.Fault, "a range could not be taken: %s", exit.Plain(err)).

@@ -26,7 +26,6 @@ type rows struct {
 // readRows reads the counters of a seed file, CSV or JSON lines, whichever it looks like.
 func readRows(file, separator string, content []byte) ([]plan.Row, error) {
 	r := rows{separator: separator, bad: plan.Bad{File: file, Code: exit.Usage}}
-	content = bytes.TrimPrefix(content, []byte("\ufeff")) // as spreadsheets write it
 	switch text := bytes.TrimSpace(content); {
 	case len(text) == 0:
 	case text[0] == '{':

@@ -31,8 +31,8 @@ func (s *state) table(now time.Time) term.Table {
 		if role == "primary" && l.replicas != "" && l.replicas != "0" {
 			role += " +" + l.replicas
 		}
-		t.Add(term.Printable(server.name), cmp.Or(role, unknown), term.Printable(cmp.Or(l.Version, unknown)),
-			term.Printable(cmp.Or(adds, unknown)), term.Printable(server.health(now)))
+		t.Add(server.name, cmp.Or(role, unknown), cmp.Or(l.Version, unknown),
+			cmp.Or(adds, unknown), server.health(now))
 	}
 	return t
 }
@@ -76,12 +76,12 @@ func tableOf(counters []*counter, several bool, unit string, least int) term.Tab
 		t.Head, t.Drop = slices.Insert(t.Head, 1, "SERVER"), []int{4, 8, 7}
 	}
 	for _, c := range counters {
-		cells := []any{term.Printable(c.Name), c.Max, term.Right(c.rateText()), term.Right(briefly(c.Ranges)), c.Epoch}
+		cells := []any{c.Name, c.Max, term.Right(c.rateText()), term.Right(briefly(c.Ranges)), c.Epoch}
 		for _, h := range c.headroom {
 			cells = append(cells, term.Right(inUnit(h, unit)))
 		}
 		if several {
-			cells = slices.Insert(cells, 1, any(term.Printable(c.server.name)))
+			cells = slices.Insert(cells, 1, any(c.server.name))
 		}
 		t.Add(cells...)
 	}

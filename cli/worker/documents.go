@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -68,7 +69,8 @@ func (s *job) attempt(ctx context.Context, batch []document) (open []document) {
 		s.storing.end("")
 	case ctx.Err() == nil:
 		s.storeErrors.Add(1)
-		s.storing.add("", errors.New(s.Documents.Sentence(err, s.Timeout)), true)
+		said := strings.ReplaceAll(s.Documents.Sentence(err, s.Timeout), base.Dashed(base.FlagRedis), base.Dashed(base.FlagDocuments))
+		s.storing.add("", errors.New(said), true)
 	}
 	return open
 }

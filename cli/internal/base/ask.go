@@ -2,6 +2,7 @@ package base
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func Slurp(ctx context.Context, g *Session, file string) (content []byte, name s
 	if err != nil && ctx.Err() == nil {
 		err = exit.Usagef("%q cannot be read: %s", file, reason(err))
 	}
-	return content, name, err
+	return bytes.TrimPrefix(content, []byte("\ufeff")), name, err // as spreadsheets and editors write it
 }
 
 // Confirm asks a question whose answer is no unless it is yes. Its error is that ctx ended first.

@@ -68,7 +68,7 @@ var rules = []struct {
 	{err: allocator.ErrNotDurable, code: Refused, remedy: "what was not confirmed is a gap: " +
 		"see to the server with hilo doctor, or ask for less with --replicas and --fsync"},
 	{err: allocator.ErrPrefixMissing, code: Refused, remedy: "give each server one of its own with hilo prefix set", said: true},
-	{err: allocator.ErrPrefixConflict, code: Refused, remedy: "compare the servers with hilo prefix check", said: true},
+	{err: allocator.ErrPrefixConflict, code: Refused, remedy: "compare the servers with hilo prefix check, and hilo doctor", said: true},
 	{err: allocator.ErrIdentitiesElsewhere, code: Refused, remedy: "ask the one that is their home, or make one so with hilo prefix set --identities"},
 	{err: allocator.ErrUnguarded, code: Refused}, // it says what to do
 	{err: allocator.ErrChanged, code: Refused, remedy: "look what stands with hilo inspect or hilo identity list, and seed again if need be"},

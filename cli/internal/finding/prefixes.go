@@ -17,6 +17,9 @@ type Adds struct {
 	Err  error // why that is not known; ErrCorrupt: what stands there is of no use
 }
 
+// Bare is that it is known to add nothing.
+func (a Adds) Bare() bool { return a.Err == nil && a.Adds.IsZero() }
+
 const (
 	checkPrefix = "prefix"
 	checkHome   = "identities"
@@ -70,7 +73,7 @@ func (s *Sheet) compareHomes(servers []Adds) {
 	used, known := false, true
 	var homes []string
 	for _, one := range servers {
-		used, known = used || one.Uses, known && one.Err == nil && (!alone || !one.Adds.IsZero())
+		used, known = used || one.Uses, known && one.Err == nil && (!alone || !one.Bare())
 		if one.Err == nil && one.Adds.Identities {
 			homes = append(homes, one.Name)
 		}

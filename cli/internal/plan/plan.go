@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -62,6 +63,9 @@ func Merge(rows []Row) []Row {
 	var merged []Row
 	for _, r := range rows {
 		key := [2]string{string(r.Kind), prefix.Fold(r.Name)}
+		if r.Kind == allocator.KindServerSide { // there is one, whatever the line calls it
+			key[1] = ""
+		}
 		place, found := places[key]
 		if !found {
 			places[key] = len(merged)
@@ -263,7 +267,7 @@ func JsonLines(content []byte) func(yield func(int, []byte) bool) {
 	}
 }
 
-// Unmarshal reads one JSON object with the fields of into, and no others.
+// Unmarshal reads one JSON object with the fields of into, each at most once, and no others.
 func Unmarshal(text []byte, into any) error {
 	if !utf8.Valid(text) {
 		return errors.New("is not valid UTF-8")
@@ -271,13 +275,29 @@ func Unmarshal(text []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(into)
-	if err == nil && decoder.More() {
-		return errors.New("holds more than one JSON object")
-	}
-	if err != nil {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return fmt.Errorf("is no JSON object of this kind: %s cannot hold a %s", wrong.Field, wrong.Value)
+	} else if ok {
+		return fmt.Errorf("is no JSON object of this kind, each on one line: it is a %s", wrong.Value)
+	} else if err != nil {
 		return fmt.Errorf("is no JSON object of this kind: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
-	return nil
+	if _, err := decoder.Token(); err != io.EOF { //nolint:errorlint // as json gives it
+		return errors.New("holds more than one JSON object")
+	}
+	seen := make(map[string]bool) // Decode takes the last of two, and any letter case
+	decoder = json.NewDecoder(bytes.NewReader(text))
+	for i := 0; ; i++ { // a brace, then a name and its value in turn
+		token, err := decoder.Token()
+		if err != nil {
+			return nil //nolint:nilerr // it is the end
+		}
+		name, _ := token.(string)
+		if name = strings.ToLower(name); i%2 == 1 && seen[name] {
+			return fmt.Errorf("holds %q twice", name)
+		}
+		seen[name] = seen[name] || i%2 == 1
+	}
 }
 
 // Validate judges the name. What the server has to say about it comes later.

@@ -76,7 +76,7 @@ func sums(all []allocator.Stats) map[string]allocator.CollectionStats {
 func (r Report) Table() term.Table {
 	t := term.Table{Head: []string{"COLLECTION", "RANGES", "RESERVED", "ISSUED", "RETURNED", "BURNT", "HELD", "WAITS"}}
 	row := func(name string, n Tallies) {
-		t.Add(term.Printable(name), n.Ranges, n.Reserved, n.Issued, n.Returned, n.Burnt, n.Held, n.Waits)
+		t.Add(name, n.Ranges, n.Reserved, n.Issued, n.Returned, n.Burnt, n.Held, n.Waits)
 	}
 	const rows = 20
 	for _, c := range r.Collections[:min(rows, len(r.Collections))] {

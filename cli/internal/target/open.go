@@ -109,16 +109,26 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = "wants a login", "give user and password, as in --redis redis://USER:PASSWORD@HOST"
 	case redis.IsAuthError(err), redis.HasErrorPrefix(err, "AUTH"), redis.HasErrorPrefix(err, "invalid password"):
 		what, remedy = "refuses the login ("+said+")", "check user and password in --redis"
-	case redis.IsPermissionError(err):
+	case Forbidden(err):
 		what, remedy = "does not let this user do it ("+said+")", "grant it, or name another user in --redis"
 	case redis.IsLoadingError(err):
 		what, remedy = "is still loading its data ("+said+")", "try again in a moment"
 	case redis.IsReadOnlyError(err):
 		what, remedy = "is a replica and takes no writes ("+said+")", "name its primary with --redis"
+	case redis.HasErrorPrefix(err, "MOVED") && !t.IsCluster():
+		what, remedy = "is one of a cluster, of which another has this ("+said+")", "name the cluster, as in --redis redis+cluster://HOST"
+	case strings.HasSuffix(said, "cluster support disabled"):
+		what, remedy = "is none of a cluster", "name it as in --redis redis://HOST"
 	default:
 		what, remedy = "does not serve this ("+said+")", "see to the server, or name another with --redis"
 	}
 	return "Redis at " + t.Addr + " " + what, remedy
+}
+
+// Forbidden reports whether the user lacks a right, be it within a script, for which each version of Redis has words of its own.
+func Forbidden(err error) bool {
+	return redis.IsPermissionError(err) || err != nil &&
+		(strings.Contains(err.Error(), "ACL failure in script") || strings.Contains(err.Error(), "can't run this command or subcommand"))
 }
 
 // Cause is the innermost reason, as the operating system words it.

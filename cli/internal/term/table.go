@@ -30,14 +30,14 @@ const (
 	leastCut  = 10 // no column is cut to less
 )
 
-// Add adds a row of texts and numbers.
+// Add adds a row of texts and numbers, Printable.
 func (t *Table) Add(cells ...any) {
 	if t.right == nil {
 		t.right = make(map[int]bool)
 	}
 	row := make([]string, len(cells))
 	for i, cell := range cells {
-		row[i] = fmt.Sprint(cell)
+		row[i] = Printable(fmt.Sprint(cell))
 		if _, isText := cell.(string); !isText {
 			t.right[i] = true
 		}
