@@ -19,6 +19,8 @@ type Admin struct {
 	client    redis.UniversalClient
 	keys      prefix.Keys
 	separator string
+	// server is the key of the server's prefix, for scripts.
+	server string
 	// filter is the glob that names have to match for Counters and Identities to give them.
 	filter string
 	// filling says that SetServerPrefix comes last, after ForPrefix.
@@ -48,7 +50,8 @@ func NewAdmin(client redis.UniversalClient, namespace string) (*Admin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
-	return &Admin{client: client, keys: prefix.NewKeys(opts.Namespace), separator: opts.Separator, filter: "*"}, nil
+	keys := prefix.NewKeys(opts.Namespace)
+	return &Admin{client: client, keys: keys, separator: opts.Separator, server: keys.Server(), filter: "*"}, nil
 }
 
 // WithSeparator is m for allocators with another separator than "/", which decides what may stand in a name. Errors:
@@ -225,7 +228,7 @@ type storage struct {
 }
 
 func (m *Admin) storage(k Kind) storage {
-	s := storage{kind: k, server: m.keys.Server()}
+	s := storage{kind: k, server: m.server}
 	switch k {
 	case KindHiLo:
 		s.field, s.key, s.other, s.prefix = scripts.FieldMax, m.keys.HiLo, m.keys.Identity, m.keys.HiLoPrefix()

@@ -104,18 +104,22 @@ func (m *Admin) ForPrefix(ctx context.Context, s prefix.Server) (*Admin, error) 
 // noteBare has every counter know how far it was given without prefix and tag. A range notes that itself; this is for
 // counters of an earlier version, and those that were set by hand.
 func (m *Admin) noteBare(ctx context.Context) error {
+	bare := m.WithFilter("*")
 	now, err := m.ServerPrefix(ctx)
+	if errors.Is(err, ErrCorrupt) { // nothing is given while it is so; what was given before may be bare
+		bare.server, err = m.server+"?", nil // there is none
+	}
 	if err != nil || !now.IsZero() {
 		return err
 	}
 	var states []State
-	for counter, err := range m.WithFilter("*").Counters(ctx) {
+	for counter, err := range bare.Counters(ctx) {
 		if err != nil {
 			return err
 		}
 		states = append(states, State{Kind: KindHiLo, Counter: Counter{Name: counter.Name}}) // an import that raises nothing notes it
 	}
-	for _, result := range m.Import(ctx, states) {
+	for _, result := range bare.Import(ctx, states) {
 		if result.Err != nil && !errors.Is(result.Err, ErrMixed) { // a name that is both gives nothing
 			return result.Err
 		}

@@ -104,6 +104,20 @@ func TestAdminReadsACounterAsStrictlyAsTheScripts(t *testing.T) {
 				}
 			}
 		}
+		for _, field := range append([]string{"Lease", "Origin"}, bookkeeping...) {
+			if field == "Lowered" {
+				continue
+			}
+			client.Del(t.Context(), "{Raven}/HiLo/orders")
+			client.HSet(t.Context(), "{Raven}/HiLo/orders", field, 5)
+			_, err1 := m.Counter(t.Context(), "orders")
+			_, err2 := mustNew(t, client, Options{}).Next(t.Context(), "orders")
+			for i, err := range []error{err1, err2} {
+				if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "has no Max, yet numbers were given out") {
+					t.Errorf("%s alone, %d: %v", field, i+1, err)
+				}
+			}
+		}
 	})
 }
 

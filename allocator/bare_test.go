@@ -182,6 +182,26 @@ func TestAnIdentityGoesOnAboveWhatWasGivenBareAndIsLost(t *testing.T) {
 	})
 }
 
+// A counter that was set by hand may be of numbers that were given bare, also where the prefix cannot be read any more.
+func TestAPrefixThatCannotBeReadIsReplacedAndWhatWasBareIsNoted(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		client.HSet(t.Context(), "{Raven}/HiLo/companies", "Max", 5000)
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North1")
+		if _, err := mustNew(t, client, Options{}).Next(t.Context(), "companies"); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("with a prefix that ends in a digit: %v", err)
+		}
+		setHome(t, s, "North/")
+		if n := mustNewIdentity(t, s, "companies"); n != 5001 {
+			t.Errorf("identity %d, want 5001: companies/1 may have been given bare", n)
+		}
+		if left := client.Keys(t.Context(), "*").Val(); len(left) != 3 {
+			t.Errorf("there are %q", left)
+		}
+	})
+}
+
 // One client is given numbers of a name by both kinds, since the server lost the key of the first.
 func TestANameIsOfOneKindAlsoWhereItsKeyIsLost(t *testing.T) {
 	t.Parallel()

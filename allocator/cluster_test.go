@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -15,7 +17,8 @@ func TestAClusterServesWhatOneServerDoes(t *testing.T) {
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			client := redistest.StartCluster(t, b, 3, 0).Client(t)
+			cluster := redistest.StartCluster(t, b, 3, 0)
+			client := cluster.Client(t)
 			m, err := NewAdmin(client, "")
 			if err != nil {
 				t.Fatal(err)
@@ -44,6 +47,17 @@ func TestAClusterServesWhatOneServerDoes(t *testing.T) {
 			}
 			if counters != 3 {
 				t.Errorf("%d counters", counters)
+			}
+			// A node that does not hold the namespace scans too, and finds nothing.
+			for _, node := range cluster.Nodes {
+				found, refused := 0, false
+				for _, err := range mustAdmin(t, node, "").Counters(t.Context()) {
+					refused = redis.HasErrorPrefix(err, "MOVED")
+					found++
+				}
+				if found != counters && !refused {
+					t.Errorf("a node shows %d counters", found)
+				}
 			}
 			// The confirmation is asked of the key's own node, where no replica is.
 			durable := mustNew(t, client, Options{RefillTimeout: time.Minute, Durability: Durability{Replicas: 1, Timeout: 20 * time.Millisecond}})

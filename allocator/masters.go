@@ -73,8 +73,17 @@ func (a *Allocator) accept(ctx context.Context, s *server, got scripts.Range) (*
 
 // askOthers asks the servers beside s what they say of themselves. A range does not tell whether its server is the home
 // of identities, so s is asked too, side by side with them, and waited for where another one says that it is the home.
+//
+// What those said last that were found away a moment ago still stands here, and they are asked when they are back. But
+// where s changed its word, which is seldom, all are asked: one that is back may have changed its own too, and have been
+// compared with the earlier one of s by others.
 func (a *Allocator) askOthers(ctx context.Context, s *server, changed bool) {
-	others := a.reachable(s, changed)
+	var others []*server
+	for _, other := range a.servers {
+		if other != s && (changed || !other.isLeft(a.now())) {
+			others = append(others, other)
+		}
+	}
 	if len(others) == 0 {
 		return
 	}
@@ -92,19 +101,6 @@ func (a *Allocator) askOthers(ctx context.Context, s *server, changed bool) {
 	if !closing && slices.ContainsFunc(others, func(other *server) bool { return other.word().home }) {
 		<-own
 	}
-}
-
-// reachable is the servers beside s that were not found away a moment ago: what those said last still stands here, and
-// they are asked when they are back. Where s changed its word, which is seldom, it is all of them: one that is back may
-// have changed its own too, and have been compared with the earlier one of s by others.
-func (a *Allocator) reachable(s *server, changed bool) []*server {
-	var others []*server
-	for _, other := range a.servers {
-		if other != s && (changed || !other.isLeft(a.now())) {
-			others = append(others, other)
-		}
-	}
-	return others
 }
 
 // hear takes note of what a server says that it adds.

@@ -197,6 +197,9 @@ func TestRedisThatDoesNotServe(t *testing.T) {
 		{"while it loads", "LOADING Redis is loading the dataset in memory", "still loading its data (LOADING"},
 		{"as a replica", "READONLY You can't write against a read only replica.", "is a replica and takes no writes (READONLY"},
 		{"this user", "NOPERM this user has no permissions", "does not let this user do it (NOPERM"},
+		{"this user in a script", "ERR ACL failure in script: User ann has no permissions", "does not let this user do it (ERR ACL failure"},
+		{"this user in a script of 7.0", "ERR The user executing the script can't run this command or subcommand script: f", "does not let this user do it (ERR The user"},
+		{"but another of the cluster does", "MOVED 11720 127.0.0.1:1", "is one of a cluster, of which another has this (MOVED 11720 127.0.0.1:1); name the cluster, as in --redis redis+cluster://"},
 		{"for want of memory", "OOM command not allowed when used memory > 'maxmemory'.", "does not serve this (OOM"},
 	}
 	for _, test := range tests {

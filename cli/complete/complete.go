@@ -120,6 +120,8 @@ func candidates(root *cli.Command, before []string, typed string) []string {
 		return described(append(c.VisibleFlags(), base.GlobalFlags()...))
 	case c.Name == "completion":
 		return shells
+	case c.Name == "import":
+		return []string{files}
 	}
 	var commands []string
 	for _, c := range c.Commands {

@@ -148,17 +148,27 @@ func TestDoctorOfBadKeys(t *testing.T) {
 		do(t, s, "HSET", "{Raven}/ServerSide", "Value", "1e3")
 		do(t, s, "SET", "{Raven}/Identities/none", "1")
 		do(t, s, "HSET", "{Raven}/Identities/orders", "Value", "1")
+		do(t, s, "HSET", "{Raven}/HiLo/nomax", "Ranges", "3")
+		do(t, s, "HSET", "{Raven}/Identities/lease", "Lease", "x")
 		do(t, s, "SET", "{Raven}/Else", "1") // nobody's business
 		do(t, s, "EXPIRE", "{Raven}/Else", 1000)
 		got := examine(t, exit.Fault, "--redis", s.URL())
 		got.must(t, "ttl", "", finding.Fault, "1 key going to expire: {Raven}/HiLo/orders in 16m40s")
-		got.must(t, "state", "", finding.Fault, "3 values of no use: ")
+		got.must(t, "state", "", finding.Fault, "5 values of no use: ")
 		got.must(t, "state", "", finding.Fault, `{Raven}/HiLo/bad has Max "007"`)
 		got.must(t, "state", "", finding.Fault, `{Raven}/ServerSide has Value "1e3"`)
 		got.must(t, "state", "", finding.Fault, "{Raven}/Identities/none is not a hash")
+		got.must(t, "state", "", finding.Fault, "{Raven}/HiLo/nomax has no Max, yet numbers were given out")
+		got.must(t, "state", "", finding.Fault, "{Raven}/Identities/lease has no Value, yet numbers were given out")
 		got.must(t, "mixed", "", finding.Fault, "1 name both a collection and an identity: orders")
 		do(t, s, "HSET", "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North1")
-		examine(t, exit.Fault, "--redis", s.URL()).must(t, "prefix", "", finding.Fault, `"North1" ends in a digit`)
+		got = examine(t, exit.Fault, "--redis", s.URL())
+		got.must(t, "prefix", "", finding.Fault, `"North1" ends in a digit`)
+		for _, f := range got.Findings {
+			if f.Check == "mixed" {
+				t.Errorf("with a prefix that cannot be read: %+v", f)
+			}
+		}
 	})
 }
 

@@ -28,7 +28,7 @@ func readRows(file, separator string, content []byte) ([]plan.Row, error) {
 	r := rows{separator: separator, bad: plan.Bad{File: file, Code: exit.Usage}}
 	switch text := bytes.TrimSpace(content); {
 	case len(text) == 0:
-	case text[0] == '{':
+	case text[0] == '{' || text[0] == '[':
 		r.json(content)
 	default:
 		r.csv(content)

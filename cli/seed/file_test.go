@@ -29,7 +29,7 @@ func TestASeedFileIsReadAsItIsMeant(t *testing.T) {
 		want          []plan.Row
 	}{
 		{"CSV", "collection,max\norders,4000\n", []plan.Row{hiloRow(2, "orders", 4000)}},
-		{"CSV of a spreadsheet", "\ufeffMax,Collection\r\n\"4000\", orders \r\n", []plan.Row{hiloRow(2, "orders", 4000)}},
+		{"CSV of a spreadsheet", "Max,Collection\r\n\"4000\", orders \r\n", []plan.Row{hiloRow(2, "orders", 4000)}},
 		{"CSV with kinds", "collection,max,kind\norders,0,hilo\ncompanies|,17,identity\n", []plan.Row{hiloRow(2, "orders", 0), identity}},
 		{"CSV without a last line's end", "collection,max\n\norders,9223372036854775807", []plan.Row{hiloRow(3, "orders", 1<<63-1)}},
 		{"JSON lines", "{\"collection\":\"orders\",\"max\":4000}\n\n {\"max\":\"17\",\"kind\":\"identity\",\"collection\":\"companies\"}", []plan.Row{hiloRow(1, "orders", 4000), identity}},
@@ -44,6 +44,15 @@ func TestASeedFileIsReadAsItIsMeant(t *testing.T) {
 				t.Errorf("%+v, %v, want %+v", got, err, test.want)
 			}
 		})
+	}
+}
+
+func TestAFileMayBeginAsSpreadsheetsWriteIt(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{"collection,max\norders,5\n", `{"collection":"orders","max":5}`} {
+		if r := clitest.HiloIn(t, "\ufeff"+content, "seed", "--file", "-", "--redis", "embedded:"); r.Code != exit.Done || r.Stderr != "" {
+			t.Errorf("%q: %+v", content, r)
+		}
 	}
 }
 
@@ -71,6 +80,10 @@ func TestASeedFileThatCannotBeIsRefusedWithItsLine(t *testing.T) {
 		{"JSON without max", `{"collection":"x"}`, `line 1: max is ""`},
 		{"JSON with a fraction", `{"collection":"x","max":1.0}`, `line 1: max is "1.0"`},
 		{"JSON with null", `{"collection":"x","max":null}`, `line 1: max is "null"`},
+		{"a field twice", `{"collection":"x","max":5,"MAX":1}`, `line 1: holds "max" twice`},
+		{"a field of another type", `{"collection":["x"],"max":1}`, "line 1: is no JSON object of this kind: collection is of a wrong type, array"},
+		{"a list", `[{"collection":"x","max":1}]`, "line 1: is no JSON object on a line of its own, but of type array"},
+		{"a brace too many", `{"collection":"x","max":1}}`, "line 1: holds more than one JSON object"},
 		{"two objects on a line", `{"collection":"x","max":1}{"collection":"y","max":1}`, "line 1: holds more than one JSON object"},
 		{"bytes that are no text", "{\"collection\":\"\xff\",\"max\":1}", "line 1: is not valid UTF-8"},
 		{"all bad rows", "collection,max\na,x\nb/,1\nc,y\n", `line 2: max is "x": must be 0 to 9223372036854775807, in digits only; line 3: collection`},

@@ -18,6 +18,7 @@ type file struct {
 	server    prefix.Server
 	prefixed  bool // it says what the server was
 	rows      []plan.Row
+	broken    bool           // a line is no good
 	seen      map[string]int // lines of counters, by kind and folded name
 	whole     bool           // with its end, and as many counters as that says
 }
@@ -37,6 +38,7 @@ func readExport(name, separator string, content []byte) (file, error) {
 		}
 		if err != nil {
 			bad.Add(line, err)
+			f.broken = true
 			if f.namespace == "" {
 				break // it is no export, and all other lines would be wrong too
 			}
@@ -70,7 +72,7 @@ func (f *file) add(line int, l record) error {
 		return f.server.Validate()
 	case l.Kind == lineEnd && !f.prefixed:
 		return errors.New("the line with the server's prefix is missing")
-	case l.Kind == lineEnd && (l.Counters == nil || *l.Counters != len(f.rows)):
+	case l.Kind == lineEnd && !f.broken && (l.Counters == nil || *l.Counters != len(f.rows)):
 		return fmt.Errorf("the end says another number of counters than there are, %d", len(f.rows))
 	case l.Kind == lineEnd:
 		f.whole = true

@@ -133,6 +133,8 @@ func TestImportRefusesBeforeItWrites(t *testing.T) {
 		{"a counter twice", swap(`"people"`, `"ORDERS"`), "", exit.Usage, "line 5: hilo orders stands on line 4 already"},
 		{"a bad name", swap(`"people"`, `"a/b"`), "", exit.Usage, `line 5: collection "a/b" holds the separator`},
 		{"a bad prefix", swap("NorthServer/", "North1"), "", exit.Usage, `line 2: server prefix "North1" ends in a digit`},
+		{"a field twice", swap(`"max":50`, `"max":50,"Max":1`), "", exit.Usage, "nothing was written: line 4: holds \"max\" twice\n"},
+		{"a brace too many", swap(`"max":50`, `"max":50}`), "", exit.Usage, "line 4: holds more than one JSON object"},
 		{"a fraction", swap(`"max":50`, `"max":50.5`), "", exit.Usage, "line 4: is no JSON object of this kind"},
 		{"below zero", swap(`"max":50`, `"max":-50`), "", exit.Usage, "line 4: max, ranges, epoch and bare must be 0 or more"},
 		{"bare below zero", swap(`"max":50`, `"max":50,"bare":-1`), "", exit.Usage, "line 4: max, ranges, epoch and bare must be 0 or more"},

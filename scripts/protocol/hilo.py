@@ -303,7 +303,7 @@ def print_ids(ids, name, count):
             printing = False
             if ids.stopped:
                 raise KeyboardInterrupt("told to end")
-    except (KeyboardInterrupt, BrokenPipeError) as error:
+    except (KeyboardInterrupt, OSError) as error:
         code, problem, printing = 1, error, False
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
     except Error as error:
@@ -342,7 +342,7 @@ def main():
         return print_ids(ids, options.collection, options.count)
     except (InvalidName, ValueError) as error:
         parser.error(str(error))
-    except REDIS_ERRORS as error:
+    except (*REDIS_ERRORS, IndexError) as error:  # the latter: a cluster whose nodes have no slots
         print("hilo.py:", error, file=sys.stderr)
         return Unavailable.code
 

@@ -38,7 +38,7 @@ func ComparePrefixes(servers []Adds) []Finding {
 		case errors.Is(one.Err, allocator.ErrCorrupt):
 			s.Add(checkPrefix, Fault, "%s", exit.Plain(one.Err)).
 				Because("No identifier, or no identity, is given while it is like this.").
-				Remedy("Take it away with hilo prefix clear, or where it is no hash with redis-cli DEL, and set it again with hilo prefix set.")
+				Remedy("Set it again, whole: hilo prefix set PREFIX --tag TAG --identities, or --identities=false; where it is no hash, DEL it with redis-cli first.")
 		case one.Err != nil:
 		case one.Adds.IsZero() && len(servers) > 1:
 			s.Add(checkPrefix, Fault, "it has neither prefix nor tag").

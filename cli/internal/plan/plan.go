@@ -276,9 +276,9 @@ func Unmarshal(text []byte, into any) error {
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(into)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return fmt.Errorf("is no JSON object of this kind: %s cannot hold a %s", wrong.Field, wrong.Value)
+		return fmt.Errorf("is no JSON object of this kind: %s is of a wrong type, %s", wrong.Field, wrong.Value)
 	} else if ok {
-		return fmt.Errorf("is no JSON object of this kind, each on one line: it is a %s", wrong.Value)
+		return fmt.Errorf("is no JSON object on a line of its own, but of type %s", wrong.Value)
 	} else if err != nil {
 		return fmt.Errorf("is no JSON object of this kind: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}

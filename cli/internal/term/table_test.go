@@ -53,3 +53,12 @@ func TestATableWithoutAHeadIsLabelsAndTexts(t *testing.T) {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }
+
+func TestATableShowsNoCommandToATerminal(t *testing.T) {
+	t.Parallel()
+	table := Table{Head: []string{"COLLECTION", "MAX"}}
+	table.Add("\x1b[31mred\a\n", 5)
+	if got, want := table.Lines(0, 0, 1)[1], "?[31mred??    5"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
