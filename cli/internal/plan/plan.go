@@ -282,7 +282,7 @@ func Unmarshal(text []byte, into any) error {
 	} else if err != nil {
 		return fmt.Errorf("is no JSON object of this kind: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
-	if _, err := decoder.Token(); err != io.EOF { //nolint:errorlint // as json gives it
+	if _, err := decoder.Token(); err != io.EOF {
 		return errors.New("holds more than one JSON object")
 	}
 	seen := make(map[string]bool) // Decode takes the last of two, and any letter case
