@@ -211,7 +211,7 @@ func (w word) clash(other word, homes bool) error {
 	case w.origin != "" && w.origin == other.origin && w.namespace == other.namespace:
 		return fmt.Errorf("%w: %s and %s are one: same replication id, same namespace %q", ErrPrefixConflict, w.name, other.name, w.namespace)
 	case w.SameAs(other.Server):
-		return fmt.Errorf("%w: %s and %s both have prefix %q and tag %q", ErrPrefixConflict, w.name, other.name, w.ServerPrefix, w.NodeTag)
+		return fmt.Errorf("%w: %s and %s both have prefix %q and tag %q, letter case aside", ErrPrefixConflict, w.name, other.name, w.ServerPrefix, w.NodeTag)
 	case homes && w.home && other.home:
 		return twoHomes(w, other)
 	}
