@@ -293,7 +293,7 @@ func Unmarshal(text []byte, into any) error {
 			return nil //nolint:nilerr // it is the end
 		}
 		name, _ := token.(string)
-		if name = strings.ToLower(name); i%2 == 1 && seen[name] {
+		if name = prefix.Fold(name); i%2 == 1 && seen[name] {
 			return fmt.Errorf("holds %q twice", name)
 		}
 		seen[name] = seen[name] || i%2 == 1
