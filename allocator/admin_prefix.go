@@ -18,7 +18,7 @@ const (
 )
 
 // ServerPrefix gives what the server says of itself: what it adds to each identifier, and whether it is the home of
-// identities; zero where it says nothing. Errors: ErrCorrupt, ErrUnavailable.
+// identities; zero where it says nothing. Errors: ErrCorrupt, with what stands there, ErrUnavailable.
 func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 	key := m.keys.Server()
 	values, err := m.client.HMGet(ctx, key, fieldPrefix, fieldTag, fieldHome).Result()
@@ -28,15 +28,14 @@ func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 	if err != nil {
 		return prefix.Server{}, adminError(ctx, key, err)
 	}
-	var s prefix.Server
+	s := prefix.Server{Identities: values[2] != nil}
 	s.ServerPrefix, _ = values[0].(string)
 	s.NodeTag, _ = values[1].(string)
 	if home, there := values[2].(string); there && home != homeHere {
-		return prefix.Server{}, fmt.Errorf("allocator: %w: key %s field %s holds %q: must be %s, or absent", ErrCorrupt, key, fieldHome, home, homeHere)
+		return s, fmt.Errorf("allocator: %w: key %s field %s holds %q: must be %s, or absent", ErrCorrupt, key, fieldHome, home, homeHere)
 	}
-	s.Identities = values[2] != nil
 	if err := s.Validate(); err != nil {
-		return prefix.Server{}, fmt.Errorf("allocator: %w: key %s: %w", ErrCorrupt, key, err)
+		return s, fmt.Errorf("allocator: %w: key %s: %w", ErrCorrupt, key, err)
 	}
 	return s, nil
 }
@@ -106,8 +105,11 @@ func (m *Admin) ForPrefix(ctx context.Context, s prefix.Server) (*Admin, error) 
 func (m *Admin) noteBare(ctx context.Context) error {
 	bare := m.WithFilter("*")
 	now, err := m.ServerPrefix(ctx)
-	if errors.Is(err, ErrCorrupt) { // nothing is given while it is so; what was given before may be bare
-		bare.server, err = m.server+"?", nil // there is none
+	if errors.Is(err, ErrCorrupt) && now != (prefix.Server{}) { // it is a hash
+		if now.Validate() != nil { // nothing is given while it is so; what was given before may be bare
+			now, bare.server = prefix.Server{}, m.server+"?" // there is none
+		}
+		err = nil
 	}
 	if err != nil || !now.IsZero() {
 		return err

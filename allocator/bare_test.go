@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -199,6 +200,33 @@ func TestAPrefixThatCannotBeReadIsReplacedAndWhatWasBareIsNoted(t *testing.T) {
 		if left := client.Keys(t.Context(), "*").Val(); len(left) != 3 {
 			t.Errorf("there are %q", left)
 		}
+	})
+}
+
+// Of a key that cannot be read as a whole, prefix and tag may be good, and what was given not bare.
+func TestWhatWasNotBareIsNotNotedForAPrefixThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client, m := s.Client(t), mustAdmin(t, s, "")
+		setHome(t, s, "N/")
+		if _, err := m.Seed(t.Context(), "orders", 5_000_000, false); err != nil {
+			t.Fatal(err)
+		}
+		before := client.HGetAll(t.Context(), "{Raven}/HiLo/orders").Val()
+		wantsUnchanged := func() {
+			t.Helper()
+			if after := client.HGetAll(t.Context(), "{Raven}/HiLo/orders").Val(); !maps.Equal(after, before) {
+				t.Errorf("%v became %v", before, after)
+			}
+		}
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Identities", "yes")
+		setHome(t, s, "N/")
+		wantsUnchanged()
+		client.Set(t.Context(), "{Raven}/ServerPrefixForHilo", "N/", 0)
+		if err := m.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: "N/"}); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("where it is no hash: %v", err)
+		}
+		wantsUnchanged()
 	})
 }
 

@@ -135,13 +135,5 @@ func (a *Allocator) knownHome() (*server, error) {
 }
 
 func twoHomes(w, other word) error {
-	return fmt.Errorf("%w: %s and %s both say that they are the home of identities; one of them has to be", ErrPrefixConflict, w.lastSeen(), other.lastSeen())
-}
-
-// lastSeen names a server, and says that its word may be an old one.
-func (w word) lastSeen() string {
-	if w.down == nil || clashes(w.down) {
-		return w.name
-	}
-	return w.name + ", which is away,"
+	return fmt.Errorf("%w: %s and %s both say that they are the home of identities; one of them has to be", ErrPrefixConflict, w.name, other.name)
 }

@@ -173,3 +173,32 @@ func TestWarmKeepsItsRangesWhileAnotherMasterHangs(t *testing.T) {
 		}
 	})
 }
+
+// What the first range of many shows, that the server clashes, is not asked again for each: a third master hangs.
+func TestWarmAsksOnceWhetherAServerClashes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opts, err := Options{}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []*server
+		fakes := map[string]*fakeServer{}
+		for _, name := range []string{"north", "south", "east"} {
+			fakes[name] = &fakeServer{adds: name + "/", origin: name}
+			all = append(all, &server{name: name, backend: fakes[name], namespace: "Raven", longest: longestBackoffOfMany})
+		}
+		a := newAllocator(opts, all...)
+		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		if _, err := a.Next(t.Context(), "orders"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait() // all were asked
+		fakes["east"].set(func() { fakes["east"].hangs = true })
+		fakes["north"].set(func() { fakes["north"].adds = "south/" })
+		start := time.Now()
+		if err := a.Warm(t.Context(), manyNames(300)...); err != nil || time.Since(start) > 3*opts.RefillTimeout {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
