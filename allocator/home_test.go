@@ -214,7 +214,7 @@ type slowToSay struct {
 
 func (s *slowToSay) describe(ctx context.Context, key string) (scripts.Description, error) {
 	said, err := s.fakeServer.describe(ctx, key)
-	time.Sleep(s.trip)
+	<-time.After(s.trip)
 	return said, err
 }
 
@@ -232,7 +232,7 @@ func TestAnOlderAnswerHidesNoNewHome(t *testing.T) {
 		var older sync.WaitGroup
 		older.Go(func() { a.askAll(t.Context(), a.servers) })
 		synctest.Wait()
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 		north.home, north.trip, south.home, south.trip = true, 0, false, 0
 		a.askAll(t.Context(), a.servers)
 		older.Wait()
