@@ -117,7 +117,7 @@ func (c *Collection) settle(s *server, sent inquiry, began time.Duration, got sc
 	}
 	var from *source
 	if err == nil {
-		from, err = a.accept(sent.ctx, s, got)
+		from, err = a.accept(sent.ctx, s, began, got)
 		if identity, ok := a.lines.Load(lineKey{s, s.keys.Identity(c.name)}); ok && err == nil {
 			err = s.onlyKind(s.keys.HiLo(c.name), got, &identity.(*line).told)
 		}

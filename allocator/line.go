@@ -238,7 +238,7 @@ func (l *line) send(w *asker, count int64) (got scripts.Range, from *source, err
 		s.jumped(l.keys.Counter, got)
 	}
 	if err == nil && l.serverSide() {
-		from, err = a.accept(uncalled, s, got)
+		from, err = a.accept(uncalled, s, began, got)
 	} else if c, ok := a.byName.find(prefix.Fold(w.name)); ok && err == nil {
 		err = s.onlyKind(l.keys.Counter, got, &c.counter.told[s.index])
 	}

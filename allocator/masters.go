@@ -19,11 +19,14 @@ type source struct {
 	prefix.Server
 }
 
-// check is one asking of all other servers what they add. done is closed when err is set.
+// check is one asking of all other servers what they add, that began then. done is closed when err is set; failed says
+// that it is an error, and is guarded by the server's mu.
 type check struct {
-	of   *source
-	done chan struct{}
-	err  error
+	of     *source
+	began  time.Duration
+	done   chan struct{}
+	err    error
+	failed bool
 }
 
 // accept is the source of a range, or an error when identifiers made of it could be another server's too.
@@ -31,8 +34,8 @@ type check struct {
 // No two masters give the same text, because of each two that add the same one learns of it before it gives: a server's
 // word, from a range that it gave, stands written here before the others are asked, and so it does in the other
 // allocator. Of two that change their word at the same time, the one that is asked about last has changed before. What
-// is accepted is asked about again when it changes.
-func (a *Allocator) accept(ctx context.Context, s *server, got scripts.Range) (*source, error) {
+// is accepted is asked about again when it changes; what is not, for a request that was sent after it was asked about.
+func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, got scripts.Range) (*source, error) {
 	says, err := s.hear(a.now(), prefix.Server{ServerPrefix: got.Prefix, NodeTag: got.Tag}, got.Origin)
 	if err != nil {
 		return nil, err
@@ -42,12 +45,12 @@ func (a *Allocator) accept(ctx context.Context, s *server, got scripts.Range) (*
 		s.mu.Unlock()
 		return says, nil
 	}
-	if c := s.check; c != nil && c.of == says { // begun after the server said so
+	if c := s.check; c != nil && c.of == says && (!c.failed || sent <= c.began) { // begun after the server said so
 		s.mu.Unlock()
 		<-c.done
 		return says, c.err
 	}
-	c := &check{of: says, done: make(chan struct{})}
+	c := &check{of: says, began: a.now(), done: make(chan struct{})}
 	s.check = c
 	changed := s.accepted != nil
 	s.mu.Unlock()
@@ -57,10 +60,8 @@ func (a *Allocator) accept(ctx context.Context, s *server, got scripts.Range) (*
 		c.err = a.judge(says)
 	}
 	s.mu.Lock()
-	if c.err == nil {
+	if c.failed = c.err != nil; !c.failed {
 		s.accepted = says
-	} else if s.check == c {
-		s.check = nil // the next range has them asked again
 	}
 	s.mu.Unlock()
 	close(c.done)

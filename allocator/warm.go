@@ -115,12 +115,8 @@ func (a *Allocator) refillTogether(s *server, some []*Collection) {
 	defer cancel()
 	began := a.now()
 	got, errs := s.backend.nextAll(ctx, keys, requests)
-	var clash error // what one finds is so for all
 	for i, c := range claimed {
-		made, err := c.settle(s, sent[i], began, got[i], cmp.Or(clash, errs[i]))
-		if clashes(err) {
-			clash = err
-		}
+		made, err := c.settle(s, sent[i], began, got[i], errs[i])
 		c.counter.asking.Unlock()
 		c.settled(made, err)
 	}
