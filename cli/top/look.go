@@ -109,12 +109,14 @@ func (l *looker) read(ctx context.Context, found *look) error {
 		}
 	}
 	adds, err := l.admin.ServerPrefix(ctx)
-	if errors.Is(err, allocator.ErrCorrupt) {
+	switch {
+	case errors.Is(err, allocator.ErrCorrupt):
 		found.Corrupt++
-	} else if err != nil {
+	case err != nil:
 		return err
+	default:
+		found.Prefix, found.Tag, found.Identities = adds.ServerPrefix, adds.NodeTag, adds.Identities
 	}
-	found.Prefix, found.Tag, found.Identities = adds.ServerPrefix, adds.NodeTag, adds.Identities
 	for counter, err := range l.admin.Counters(ctx) {
 		switch {
 		case errors.Is(err, allocator.ErrCorrupt):
