@@ -28,10 +28,10 @@ func (d *distant) describe(ctx context.Context, key string) (scripts.Description
 }
 
 // The first identifier waits until all masters are known. Those are asked side by side, so that it costs one round trip
-// more, however many they are; one that refuses connections costs nothing, one that hangs RefillTimeout, once.
+// more, however many they are and refuse connections; one that hangs costs RefillTimeout, once.
 func TestTheFirstIdentifierIsDelayedLittle(t *testing.T) {
 	t.Parallel()
-	const trip = 20 * time.Millisecond
+	const trip = 10 * time.Millisecond // several of them are over before the first back-off
 	hang := func(d *distant) { d.hangs = true }
 	refuse := func(d *distant) { d.refuses = errHung }
 	tests := []struct {
@@ -44,10 +44,10 @@ func TestTheFirstIdentifierIsDelayedLittle(t *testing.T) {
 		{"one alone", 1, 0, nil, trip},
 		{"two up", 2, 0, nil, 2 * trip},
 		{"five up", 5, 0, nil, 2 * trip},
-		{"the preferred one refuses", 2, 0, refuse, trip},
+		{"the preferred one refuses", 2, 0, refuse, 2 * trip},
 		{"the preferred one of three refuses", 3, 0, refuse, 2 * trip},
-		{"the other one refuses", 2, 1, refuse, trip},
-		{"the preferred one hangs", 2, 0, hang, defaultRefillTimeout + trip},
+		{"the other one refuses", 2, 1, refuse, 2 * trip},
+		{"the preferred one hangs", 2, 0, hang, defaultRefillTimeout + 2*trip},
 		{"the other one hangs", 2, 1, hang, trip + defaultRefillTimeout},
 		{"the last of three hangs", 3, 2, hang, trip + defaultRefillTimeout},
 	}

@@ -5,12 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -202,42 +198,6 @@ func TestOnlyASearchThatMayGoesOnWhileTheHomeIsAway(t *testing.T) {
 		south.Client(t).HSet(t.Context(), "{Raven}/Identities/companies", "Value", stands["Value"])
 		if n := mustIdentity(t, mustNew(t, south.Client(t), Options{})); n != found[0] {
 			t.Errorf("the home, back, gives %d: the search may go on everywhere without harm", n)
-		}
-	})
-}
-
-// slowToSay is a fake server whose answer takes as long as trip says when it is asked, and is of that moment.
-type slowToSay struct {
-	fakeServer
-	trip time.Duration
-}
-
-func (s *slowToSay) describe(ctx context.Context, key string) (scripts.Description, error) {
-	said, err := s.fakeServer.describe(ctx, key)
-	<-time.After(s.trip)
-	return said, err
-}
-
-// A stand-by's question that was asked before the home moved may be answered after the one that found the new home.
-func TestAnOlderAnswerHidesNoNewHome(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		opts, err := Options{}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		north := &slowToSay{fakeServer: fakeServer{adds: "N/", origin: "n"}, trip: time.Second}
-		south := &slowToSay{fakeServer: fakeServer{adds: "S/", origin: "s", home: true}, trip: time.Second}
-		a := newAllocator(opts, &server{name: "north", backend: north}, &server{name: "south", backend: south})
-		var older sync.WaitGroup
-		older.Go(func() { a.askAll(t.Context(), a.servers) })
-		synctest.Wait()
-		<-time.After(time.Millisecond)
-		north.home, north.trip, south.home, south.trip = true, 0, false, 0
-		a.askAll(t.Context(), a.servers)
-		older.Wait()
-		if home, err := a.knownHome(); err != nil || home.name != "north" {
-			t.Errorf("the home is %v, %v", home, err)
 		}
 	})
 }

@@ -33,10 +33,12 @@ type check struct {
 //
 // No two masters give the same text, because of each two that add the same one learns of it before it gives: a server's
 // word, from a range that it gave, stands written here before the others are asked, and so it does in the other
-// allocator. Of two that change their word at the same time, the one that is asked about last has changed before. What
-// is accepted is asked about again when it changes; what is not, for a request that was sent after it was asked about.
+// allocator. Of two that change their word at the same time, the one that is asked about last has changed before. The
+// server itself has to say it again: a range that comes late may be of what was set wrong, given elsewhere for that, and
+// set right since. What is accepted is asked about again when it changes; what is not, for a request that was sent after
+// it was asked about.
 func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, got scripts.Range) (*source, error) {
-	says, err := s.hear(a.now(), prefix.Server{ServerPrefix: got.Prefix, NodeTag: got.Tag}, got.Origin)
+	says, err := s.hear(sent, a.now(), prefix.Server{ServerPrefix: got.Prefix, NodeTag: got.Tag}, got.Origin)
 	if err != nil {
 		return nil, err
 	}
@@ -55,67 +57,56 @@ func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, g
 	changed := s.accepted != nil
 	s.mu.Unlock()
 
-	a.askOthers(ctx, s, changed)
+	several := len(a.servers) > 1
+	if several {
+		a.askAll(ctx, a.toAsk(s, changed))
+	}
 	if c.err = ctx.Err(); c.err == nil {
 		c.err = a.judge(says)
 	}
 	s.mu.Lock()
+	if c.err == nil && several && (s.says != says || s.saidAsked < c.began) {
+		c.err = fmt.Errorf("%w: key %s: the server has not said again what it said with a range, which is discarded", ErrUnavailable, s.keys.Server())
+	}
 	if c.failed = c.err != nil; !c.failed {
 		s.accepted = says
 	}
 	s.mu.Unlock()
 	close(c.done)
-	if c.err == nil && len(a.servers) > 1 {
+	if c.err == nil && several {
 		a.served.Store(true)
 		a.standBy()
 	}
 	return says, c.err
 }
 
-// askOthers asks the servers beside s what they say of themselves. A range does not tell whether its server is the home
-// of identities, so s is asked too, side by side with them, and waited for where another one says that it is the home.
-//
-// What those said last that were found away a moment ago still stands here, and they are asked when they are back. But
-// where s changed its word, which is seldom, all are asked: one that is back may have changed its own too, and have been
-// compared with the earlier one of s by others.
-func (a *Allocator) askOthers(ctx context.Context, s *server, changed bool) {
-	var others []*server
-	for _, other := range a.servers {
-		if other != s && (changed || !other.isLeft(a.now())) {
-			others = append(others, other)
-		}
-	}
-	if len(others) == 0 {
-		return
-	}
-	own := make(chan struct{})
-	a.mu.Lock()
-	closing := a.closing
-	if !closing {
-		a.asking.Go(func() {
-			defer close(own)
-			a.askAll(ctx, []*server{s})
-		})
-	}
-	a.mu.Unlock()
-	a.askAll(ctx, others)
-	if !closing && slices.ContainsFunc(others, func(other *server) bool { return other.word().home }) {
-		<-own
-	}
+// toAsk are the servers to ask about a new word of s: all, since one that was found away and is back may have changed its
+// own, and have been compared by others with what s said before. Only at the start, one that never said anything and was
+// found away a moment ago is asked when it is back, so that the first identifier does not wait for it twice.
+func (a *Allocator) toAsk(s *server, changed bool) []*server {
+	now := a.now()
+	return slices.DeleteFunc(slices.Clone(a.servers), func(other *server) bool {
+		return other != s && !changed && other.isLeft(now) && other.word().source == nil
+	})
 }
 
-// hear takes note of what a server says that it adds.
-func (s *server) hear(now time.Duration, says prefix.Server, origin string) (*source, error) {
-	if err := says.Validate(); err != nil {
+// hear takes note of what a server says that it adds, in an answer to what it was asked then. One that was asked for
+// earlier than what was heard last may be of before a change: where it differs it is not noted.
+func (s *server) hear(asked, now time.Duration, adds prefix.Server, origin string) (*source, error) {
+	if err := adds.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: key %s: %w", ErrCorrupt, s.keys.Server(), err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.origin, s.answered = origin, max(now, 1)
-	if s.says == nil || s.says.Server != says {
-		s.says = &source{server: s, Server: says}
+	s.answered = max(now, 1)
+	says := s.says
+	if says == nil || says.Server != adds {
+		says = &source{server: s, Server: adds}
 	}
-	return s.says, nil
+	if asked >= s.saidAsked {
+		s.says, s.origin, s.saidAsked = says, origin, asked
+	}
+	return says, nil
 }
 
 // askAll asks servers what they say of themselves, side by side, for RefillTimeout at most.
@@ -130,8 +121,9 @@ func (a *Allocator) askAll(caller context.Context, servers []*server) {
 			if caller.Err() != nil { // that says nothing about the server
 				return
 			}
+			now := a.now()
 			if err == nil {
-				_, err = s.hear(a.now(), prefix.Server{ServerPrefix: said.Prefix, NodeTag: said.Tag}, said.Origin)
+				_, err = s.hear(asked, now, prefix.Server{ServerPrefix: said.Prefix, NodeTag: said.Tag}, said.Origin)
 			}
 			s.mu.Lock()
 			if err == nil && asked >= s.homeAsked {
@@ -140,10 +132,10 @@ func (a *Allocator) askAll(caller context.Context, servers []*server) {
 			was := s.down
 			s.mu.Unlock()
 			switch {
-			case err != nil && was == nil:
-				s.put(a.now(), away{err})
+			case err != nil && !s.isLeft(now):
+				s.put(now, away{err})
 			case err == nil && isAway(was): // what else it is down for, an attempt shows
-				s.put(a.now(), nil)
+				s.put(now, nil)
 			}
 		})
 	}
@@ -292,7 +284,7 @@ func (a *Allocator) judgeAll(heard map[*server]*source, since time.Duration) {
 			s.put(a.now(), err)
 		}
 		s.mu.Lock()
-		if err == nil && s.says == heard[s] && s.answered >= since {
+		if err == nil && s.says == heard[s] && s.saidAsked >= since {
 			s.accepted = s.says
 		}
 		s.mu.Unlock()

@@ -290,6 +290,7 @@ func TestOneMasterUpIsEnoughHoweverLongItWasAway(t *testing.T) {
 			}
 			<-time.After(100 * time.Millisecond)
 		}
+		<-time.After(a.opts.RefillTimeout) // an attempt that was under way is over
 		north.set(func() { north.hangs = false })
 		south.set(func() { south.hangs = true })
 		for range 1000 {

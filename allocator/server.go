@@ -40,14 +40,13 @@ type server struct {
 	down    error
 	// answered is when it last answered, 0 where it never did.
 	answered time.Duration
-	// says is what it adds to identifiers, by its latest word, nil where it said nothing yet. With that word came origin,
-	// its replication id, "" where that is not known.
-	says   *source
-	origin string
-	// home is that it is the home of identities, by the answer to the question that was asked last, at homeAsked: one that
-	// was asked earlier and is answered later may be of before the home moved.
-	home      bool
-	homeAsked time.Duration
+	// says is what it adds to identifiers, nil where it said nothing yet, and home that it is the home of identities, each
+	// by the answer to what was asked last, at saidAsked and homeAsked: one that was asked earlier and is answered later may
+	// be of before a change. With says came origin, its replication id, "" where that is not known.
+	says                 *source
+	origin               string
+	home                 bool
+	saidAsked, homeAsked time.Duration
 	// accepted is the word after which all other servers were asked, and none was found to add the same. check is the
 	// latest asking of the others.
 	accepted *source

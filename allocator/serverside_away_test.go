@@ -61,6 +61,7 @@ func TestAMasterThatHangsIsLeftForServerSideIdsToo(t *testing.T) {
 			}
 		}
 		resolve("orders/N/0000000000000000001", 0)
+		synctest.Wait() // south is known
 		north.set(func() { north.hangs = true })
 		resolve("orders/S/0000000000000000001", a.opts.RefillTimeout)
 		resolve("orders/S/0000000000000000002", 0)

@@ -1,0 +1,220 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// late is a fake server whose answers are of the moment it is asked, and take as long as trip says then.
+type late struct {
+	fakeServer
+	trip time.Duration
+}
+
+func (l *late) set(trip time.Duration, adds string) {
+	l.fakeServer.set(func() { l.trip, l.adds = trip, adds })
+}
+
+func (l *late) wait() {
+	l.mu.Lock()
+	trip := l.trip
+	l.mu.Unlock()
+	<-time.After(trip)
+}
+
+func (l *late) describe(ctx context.Context, key string) (scripts.Description, error) {
+	said, err := l.fakeServer.describe(ctx, key)
+	l.wait()
+	return said, err
+}
+
+func (l *late) next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+	got, err := l.fakeServer.next(ctx, keys, r)
+	l.wait()
+	return got, err
+}
+
+// lateMasters are two for a bubble, and an allocator that holds next to nothing ahead.
+func lateMasters(t *testing.T) (a *Allocator, north, south *late) {
+	t.Helper()
+	opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	north, south = &late{fakeServer: fakeServer{adds: "N/", origin: "n"}}, &late{fakeServer: fakeServer{adds: "S/", origin: "s"}}
+	a = newAllocator(opts,
+		&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
+		&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	return a, north, south
+}
+
+// nextOf takes identifiers until one is of that server, or none is given.
+func nextOf(t *testing.T, a *Allocator, adds string) error {
+	t.Helper()
+	for range 1000 {
+		id, err := a.Next(t.Context(), "orders")
+		if err != nil || strings.HasPrefix(id, "orders/"+adds) {
+			return err
+		}
+	}
+	t.Fatalf("no identifier of %s: %+v", adds, a.Stats().Servers)
+	return nil
+}
+
+// A stand-by's question that was asked before the home moved may be answered after the one that found the new home.
+func TestAnOlderAnswerHidesNoNewHome(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := lateMasters(t)
+		north.trip, south.trip, south.home = time.Second, time.Second, true
+		var older sync.WaitGroup
+		older.Go(func() { a.askAll(t.Context(), a.servers) })
+		synctest.Wait()
+		<-time.After(time.Millisecond)
+		north.home, north.trip, south.home, south.trip = true, 0, false, 0
+		a.askAll(t.Context(), a.servers)
+		older.Wait()
+		if home, err := a.knownHome(); err != nil || home.name != "north" {
+			t.Errorf("the home is %v, %v", home, err)
+		}
+	})
+}
+
+// Nor does it hide the new prefix of a master that hangs when the other one is given the same.
+func TestAnOlderAnswerHidesNoNewPrefix(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := lateMasters(t)
+		if err := nextOf(t, a, "N/"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait() // south is known
+		north.set(time.Second, "N/")
+		var older sync.WaitGroup
+		older.Go(func() { a.askAll(t.Context(), a.servers) })
+		synctest.Wait()
+		<-time.After(time.Millisecond)
+		north.set(0, "X/")
+		if err := nextOf(t, a, "X/"); err != nil {
+			t.Error(err)
+		}
+		older.Wait()
+		north.fakeServer.set(func() { north.hangs = true })
+		south.set(0, "X/")
+		var err error
+		for range 100 { // what is in hand, and then nothing
+			var id string
+			if id, err = a.Next(t.Context(), "orders"); strings.HasPrefix(id, "orders/X/") && len(id) == len("orders/X/1") {
+				t.Fatalf("%s is south's, and may be north's too", id)
+			}
+		}
+		if !errors.Is(err, ErrPrefixConflict) {
+			t.Error(err)
+		}
+	})
+}
+
+// The same where the range itself is the older answer: a program hears of the new prefix meanwhile.
+func TestARangeWithAnOlderPrefixIsDiscarded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, _ := lateMasters(t)
+		if err := nextOf(t, a, "N/"); err != nil {
+			t.Error(err)
+		}
+		north.set(time.Second, "N/")
+		var older sync.WaitGroup
+		older.Go(func() {
+			if id, err := a.Next(t.Context(), "users"); err != nil || id != "users/S/1" {
+				t.Errorf("%s, %v", id, err)
+			}
+		})
+		synctest.Wait()
+		<-time.After(time.Millisecond)
+		north.set(0, "W/")
+		a.askAll(t.Context(), a.servers)
+		older.Wait()
+	})
+}
+
+// A master is given the other's prefix by mistake, and gives a range that comes late: when both were set right since.
+func TestALateRangeOfAClashIsDiscarded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := lateMasters(t)
+		if err := nextOf(t, a, "N/"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait() // south is known
+		north.fakeServer.set(func() { north.refuses = errHung })
+		south.set(time.Second, "N/")
+		var older sync.WaitGroup
+		older.Go(func() {
+			if id, err := a.Next(t.Context(), "users"); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("%s, %v: it is north's", id, err)
+			}
+		})
+		synctest.Wait()
+		<-time.After(time.Millisecond)
+		south.set(0, "S/")
+		north.fakeServer.set(func() { north.refuses, north.adds = nil, "W/" })
+		older.Wait()
+		if err := nextOf(t, a, "W/"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A master is away at the start, and says its prefix for the first time when the other one was given the same, hangs,
+// and is left for it.
+func TestAMasterThatIsLeftIsAskedBeforeAnotherIsAccepted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := lateMasters(t)
+		south.hangs = true
+		if err := nextOf(t, a, "N/"); err != nil {
+			t.Error(err)
+		}
+		<-time.After(time.Second)
+		south.fakeServer.set(func() { south.hangs, south.adds = false, "X/" })
+		north.fakeServer.set(func() { north.hangs = true })
+		time.AfterFunc(a.opts.RefillTimeout+time.Millisecond, func() {
+			north.fakeServer.set(func() { north.hangs, north.adds = false, "X/" })
+		})
+		south.set(10*time.Millisecond, "X/")
+		if id, err := a.Next(t.Context(), "users"); !errors.Is(err, ErrPrefixConflict) {
+			t.Errorf("%s, %v: it may be north's too", id, err)
+		}
+	})
+}
+
+// A client may not heed the ctx of a caller, whom that does not keep. Nobody has said then that there is no home.
+func TestACallerLeavesWhileTheHomeIsLookedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := lateMasters(t)
+		north.trip, south.trip = time.Second, time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		_, err := a.NextIdentity(ctx, "companies")
+		if took := time.Since(start); took != time.Millisecond {
+			t.Errorf("the caller had to stay for %v", took)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrIdentitiesElsewhere) {
+			t.Error(err)
+		}
+		<-time.After(time.Second)
+		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrIdentitiesElsewhere) {
+			t.Error(err)
+		}
+	})
+}
