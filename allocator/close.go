@@ -47,6 +47,25 @@ func (a *Allocator) Close(ctx context.Context) error {
 	return a.result
 }
 
+// aside does what is not to hold up a caller who leaves, and what Close waits for. Once it is closing it does nothing.
+func (a *Allocator) aside(ctx context.Context, do func()) {
+	done := make(chan struct{})
+	a.mu.Lock()
+	if a.closing {
+		close(done)
+	} else {
+		a.asking.Go(func() {
+			defer close(done)
+			do()
+		})
+	}
+	a.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
 // endLines waits for requests for identities that are under way, and cancels them when ctx ends first.
 func (a *Allocator) endLines(ctx context.Context) {
 	ended := make(chan struct{})

@@ -97,8 +97,11 @@ func (a *Allocator) home(ctx context.Context) (*server, error) {
 	if s != nil && a.served.Load() {
 		return s, nil
 	}
-	a.askAll(ctx, a.servers)
+	a.aside(ctx, func() { a.askAll(ctx, a.servers) })
 	if ctx.Err() != nil {
+		if errors.Is(err, ErrIdentitiesElsewhere) { // so far, and nobody has answered
+			err = nil
+		}
 		return nil, ended(ctx, "identities", err)
 	}
 	if !a.served.Load() {

@@ -65,21 +65,7 @@ func (a *Allocator) warmTogether(ctx context.Context, some []*Collection) {
 	if i < 0 {
 		return
 	}
-	done := make(chan struct{})
-	a.mu.Lock()
-	if a.closing {
-		a.mu.Unlock()
-		return
-	}
-	a.asking.Go(func() { //nolint:contextcheck // a caller who leaves harms nobody
-		defer close(done)
-		a.refillTogether(a.servers[i], some)
-	})
-	a.mu.Unlock()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
+	a.aside(ctx, func() { a.refillTogether(a.servers[i], some) }) //nolint:contextcheck // a caller who leaves harms nobody
 }
 
 // refillTogether is refill of many collections at one server. Those that another server may help with are left to
