@@ -19,7 +19,7 @@ type source struct {
 	prefix.Server
 }
 
-// check is one asking of all other servers what they add, that began then. done is closed when err is set; failed says
+// check is one asking of the servers what they add, that began then. done is closed when err is set; failed says
 // that it is an error, and is guarded by the server's mu.
 type check struct {
 	of     *source
