@@ -27,8 +27,8 @@ func (d *distant) describe(ctx context.Context, key string) (scripts.Description
 	return d.fakeServer.describe(ctx, key)
 }
 
-// The first identifier waits until all masters are known. Those are asked side by side, so that it costs one round trip
-// more, however many they are and refuse connections; one that hangs costs RefillTimeout, once.
+// The first identifier waits until all masters are known. The others are asked side by side, and then its own again, so
+// that it costs two round trips more, however many they are; one that hangs costs RefillTimeout, once.
 func TestTheFirstIdentifierIsDelayedLittle(t *testing.T) {
 	t.Parallel()
 	const trip = 10 * time.Millisecond // several of them are over before the first back-off
@@ -42,14 +42,14 @@ func TestTheFirstIdentifierIsDelayedLittle(t *testing.T) {
 		first   time.Duration
 	}{
 		{"one alone", 1, 0, nil, trip},
-		{"two up", 2, 0, nil, 2 * trip},
-		{"five up", 5, 0, nil, 2 * trip},
-		{"the preferred one refuses", 2, 0, refuse, 2 * trip},
-		{"the preferred one of three refuses", 3, 0, refuse, 2 * trip},
+		{"two up", 2, 0, nil, 3 * trip},
+		{"five up", 5, 0, nil, 3 * trip},
+		{"the preferred one refuses", 2, 0, refuse, trip},
+		{"the preferred one of three refuses", 3, 0, refuse, 3 * trip},
 		{"the other one refuses", 2, 1, refuse, 2 * trip},
-		{"the preferred one hangs", 2, 0, hang, defaultRefillTimeout + 2*trip},
-		{"the other one hangs", 2, 1, hang, trip + defaultRefillTimeout},
-		{"the last of three hangs", 3, 2, hang, trip + defaultRefillTimeout},
+		{"the preferred one hangs", 2, 0, hang, defaultRefillTimeout + trip},
+		{"the other one hangs", 2, 1, hang, 2*trip + defaultRefillTimeout},
+		{"the last of three hangs", 3, 2, hang, 2*trip + defaultRefillTimeout},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

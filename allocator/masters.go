@@ -34,8 +34,8 @@ type check struct {
 // No two masters give the same text, because of each two that add the same one learns of it before it gives: a server's
 // word, from a range that it gave, stands written here before the others are asked, and so it does in the other
 // allocator. Of two that change their word at the same time, the one that is asked about last has changed before. The
-// server itself has to say it again: a range that comes late may be of what was set wrong, given elsewhere for that, and
-// set right since. What is accepted is asked about again when it changes; what is not, for a request that was sent after
+// server itself has to say it again when the others have answered: they may have been set right since the range was
+// given, and so may it, while the range was late. What is accepted is asked about again when it changes; what is not, for a request that was sent after
 // it was asked about.
 func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, got scripts.Range) (*source, error) {
 	says, err := s.hear(sent, a.now(), prefix.Server{ServerPrefix: got.Prefix, NodeTag: got.Tag}, got.Origin)
@@ -58,14 +58,17 @@ func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, g
 	s.mu.Unlock()
 
 	several := len(a.servers) > 1
-	if several {
-		a.askAll(ctx, a.toAsk(s, changed))
+	var again time.Duration
+	if others := a.toAsk(s, changed); len(others) > 0 {
+		a.askAll(ctx, others)
+		again = a.now()
+		a.askAll(ctx, []*server{s})
 	}
 	if c.err = ctx.Err(); c.err == nil {
 		c.err = a.judge(says)
 	}
 	s.mu.Lock()
-	if c.err == nil && several && (s.says != says || s.saidAsked < c.began) {
+	if c.err == nil && several && (s.says != says || s.saidAsked < again) {
 		c.err = fmt.Errorf("%w: key %s: the server has not said again what it said with a range, which is discarded", ErrUnavailable, s.keys.Server())
 	}
 	if c.failed = c.err != nil; !c.failed {
@@ -80,13 +83,14 @@ func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, g
 	return says, c.err
 }
 
-// toAsk are the servers to ask about a new word of s: all, since one that was found away and is back may have changed its
-// own, and have been compared by others with what s said before. Only at the start, one that never said anything and was
-// found away a moment ago is asked when it is back, so that the first identifier does not wait for it twice.
+// toAsk are the servers to ask about a new word of s: all others, since one that was found away and is back may have
+// changed its own, and have been compared by others with what s said before. Only at the start, one that never said
+// anything and was found away a moment ago is asked when it is back, so that the first identifier does not wait for it
+// twice.
 func (a *Allocator) toAsk(s *server, changed bool) []*server {
 	now := a.now()
 	return slices.DeleteFunc(slices.Clone(a.servers), func(other *server) bool {
-		return other != s && !changed && other.isLeft(now) && other.word().source == nil
+		return other == s || !changed && other.isLeft(now) && other.word().source == nil
 	})
 }
 

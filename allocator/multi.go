@@ -28,9 +28,10 @@ type Server struct {
 // held from it stay valid.
 //
 // It does no I/O. With the first range, and whenever a server's prefix changes, all servers that can be reached are
-// asked what they say of themselves, side by side, which delays that range by Options.RefillTimeout at most. So it is
-// known before the first identifier that two of them have the same prefix and tag, are one (two databases of one too),
-// or are both the home of identities (ErrPrefixConflict), or that one has neither prefix nor tag (ErrPrefixMissing).
+// asked what they say of themselves, the others side by side and then the one itself. That delays the range by two round
+// trips, and by Options.RefillTimeout where one hangs. So it is known before the first identifier that two of them have
+// the same prefix and tag, are one (two databases of one too), or are both the home of identities (ErrPrefixConflict), or
+// that one has neither prefix nor tag (ErrPrefixMissing).
 // After the first identifier a server that is found so is left like one that fails: it was emptied, or set wrong, and no
 // identifier is made with what it adds; the others serve on. All servers are asked every 10 s, so that
 // Stats and the log say that one is away, or set wrong, before it is needed.

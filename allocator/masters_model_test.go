@@ -1,0 +1,234 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// model is what happened to masters so far, and which of them gave each identifier.
+type model struct {
+	start   time.Time
+	masters []*modelMaster
+
+	mu       sync.Mutex
+	prefixes int
+	given    map[string]int
+	history  []string
+}
+
+// modelMaster counts from 1 for each key, whatever its prefix was, so that two with one prefix give the same identifiers.
+type modelMaster struct {
+	name    string
+	mu      sync.Mutex
+	adds    string
+	changed time.Time
+	hangs   bool
+	max     map[string]int64
+}
+
+func newModel(masters int) *model {
+	m := &model{start: time.Now(), given: make(map[string]int)}
+	for i := range masters {
+		m.masters = append(m.masters, &modelMaster{name: fmt.Sprint(i), max: make(map[string]int64)})
+		m.set(m.masters[i], m.fresh())
+	}
+	return m
+}
+
+// fresh is a prefix that nobody ever had.
+func (m *model) fresh() string {
+	m.prefixes++
+	return fmt.Sprintf("P%d/", m.prefixes)
+}
+
+func (m *model) notef(format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.history = append(m.history, fmt.Sprintf("%8v ", time.Since(m.start).Round(time.Millisecond))+fmt.Sprintf(format, args...))
+}
+
+func (m *model) set(of *modelMaster, adds string) {
+	of.mu.Lock()
+	of.adds, of.changed = adds, time.Now()
+	of.mu.Unlock()
+	m.notef("%s has %s", of.name, adds)
+}
+
+// operate is an operator who makes mistakes for some minutes. What is not promised does not happen: that a prefix goes
+// over to another master, the one that had it first being set right; and that one which clashes was never heard of,
+// because it hung when its prefix had just changed.
+func (m *model) operate() {
+	for range 8 {
+		<-time.After(rand.N(40 * time.Second))
+		i := rand.IntN(len(m.masters))
+		wrong, other := m.masters[i], m.masters[(i+1+rand.IntN(len(m.masters)-1))%len(m.masters)]
+		hang := rand.IntN(2) == 0 && time.Since(other.changed) > 40*time.Second
+		if !hang && rand.IntN(3) == 0 { // both are given the same
+			m.set(other, m.fresh())
+			<-time.After(rand.N(50 * time.Millisecond))
+		}
+		if hang {
+			m.hang(other, true)
+			<-time.After(rand.N(5 * time.Second))
+		}
+		m.set(wrong, other.adds)
+		<-time.After(rand.N([]time.Duration{time.Second, 30 * time.Second}[rand.IntN(2)]))
+		m.set(wrong, m.fresh())
+		<-time.After(rand.N(time.Second))
+		if hang {
+			m.hang(other, false)
+		}
+		if rand.IntN(2) == 0 {
+			m.set(other, m.fresh())
+		}
+	}
+}
+
+func (m *model) hang(which *modelMaster, hangs bool) {
+	which.mu.Lock()
+	which.hangs = hangs
+	which.mu.Unlock()
+	m.notef("%s hangs: %v", which.name, hangs)
+}
+
+// modelLink is a server as one allocator reaches it: each way of a request takes its time, so that they overtake one
+// another.
+type modelLink struct{ to *modelMaster }
+
+func (modelLink) travel(ctx context.Context) error {
+	longest := 10 * time.Millisecond
+	if rand.IntN(8) == 0 {
+		longest = defaultRefillTimeout/2 - 10*time.Millisecond
+	}
+	select {
+	case <-time.After(rand.N(longest)):
+		return nil
+	case <-ctx.Done():
+		return errHung
+	}
+}
+
+func (l modelLink) ask(ctx context.Context, do func()) error {
+	if err := l.travel(ctx); err != nil {
+		return err
+	}
+	l.to.mu.Lock()
+	if l.to.hangs {
+		l.to.mu.Unlock()
+		<-ctx.Done()
+		return errHung
+	}
+	do()
+	l.to.mu.Unlock()
+	return l.travel(ctx)
+}
+
+func (l modelLink) give(ctx context.Context, key string, n int64) (got scripts.Range, err error) {
+	err = l.ask(ctx, func() {
+		l.to.max[key] += n
+		got = scripts.Range{Low: l.to.max[key] - n + 1, High: l.to.max[key], Seconds: 60, Prefix: l.to.adds, Origin: l.to.name}
+	})
+	if err != nil {
+		return scripts.Range{}, err
+	}
+	return got, nil
+}
+
+func (l modelLink) next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+	return l.give(ctx, keys.Counter, r.Capacity)
+}
+
+func (l modelLink) nextAll(ctx context.Context, keys []scripts.Keys, requests []scripts.NextRequest) ([]scripts.Range, []error) {
+	got, errs := make([]scripts.Range, len(keys)), make([]error, len(keys))
+	for i := range keys {
+		got[i], errs[i] = l.next(ctx, keys[i], requests[i])
+	}
+	return got, errs
+}
+
+func (l modelLink) identity(ctx context.Context, keys scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
+	return l.give(ctx, keys.Counter, r.Count)
+}
+
+func (l modelLink) describe(ctx context.Context, _ string) (said scripts.Description, err error) {
+	err = l.ask(ctx, func() { said = scripts.Description{Prefix: l.to.adds, Origin: l.to.name} })
+	return said, err
+}
+
+func (modelLink) giveBack(_ context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+	return make([]scripts.Returned, len(requests))
+}
+
+// worker takes identifiers until ctx ends.
+func (m *model) worker(t *testing.T, ctx context.Context, who string, take func() (string, error)) {
+	t.Helper()
+	for ctx.Err() == nil {
+		id, err := take()
+		if err == nil {
+			m.mu.Lock()
+			m.given[id]++
+			if m.given[id] == 2 {
+				t.Errorf("%s gives %s, which was given before:\n%s", who, id, strings.Join(m.history, "\n"))
+			}
+			m.mu.Unlock()
+		}
+		<-time.After(rand.N(300 * time.Millisecond))
+	}
+}
+
+// Two allocators of a fleet take from masters whose prefixes an operator mixes up and sets right, while answers overtake
+// one another: no identifier is given twice. Without any one of these it is, within some tens of sequences: the order of what a
+// server says (hear), the question to the server itself, after the others (accept), those to servers that are left (toAsk).
+func TestNoIdentifierIsOfTwoMasters(t *testing.T) {
+	t.Parallel()
+	const sequences = 40
+	ids := 0
+	for i := range sequences {
+		synctest.Test(t, func(t *testing.T) {
+			m := newModel(2 + i%2)
+			opts, err := Options{Runway: time.Nanosecond, MinCapacity: 1, MaxCapacity: 4}.withDefaults()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var workers sync.WaitGroup
+			for allocator := range 2 {
+				var servers []*server
+				for i := range m.masters {
+					master := m.masters[(allocator+i)%len(m.masters)]
+					servers = append(servers, &server{name: master.name, backend: modelLink{master}, namespace: "Raven", longest: longestBackoffOfMany})
+				}
+				a := newAllocator(opts, servers...)
+				t.Cleanup(func() { _ = a.Close(context.Background()) })
+				for _, name := range []string{"orders", "users", "orders/"} {
+					workers.Go(func() {
+						m.worker(t, ctx, fmt.Sprint("allocator ", allocator), func() (string, error) {
+							if strings.HasSuffix(name, "/") {
+								return a.Resolve(ctx, name)
+							}
+							return a.Next(ctx, name)
+						})
+					})
+				}
+			}
+			m.operate()
+			cancel()
+			workers.Wait()
+			ids += len(m.given)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	if ids < 1000*sequences {
+		t.Errorf("%d identifiers in %d sequences", ids, sequences)
+	}
+}
