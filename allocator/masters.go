@@ -35,8 +35,8 @@ type check struct {
 // word, from a range that it gave, stands written here before the others are asked, and so it does in the other
 // allocator. Of two that change their word at the same time, the one that is asked about last has changed before. The
 // server itself has to say it again when the others have answered: they may have been set right since the range was
-// given, and so may it, while the range was late. What is accepted is asked about again when it changes; what is not, for a request that was sent after
-// it was asked about.
+// given, and so may it, while the range was late. What is accepted is asked about again when it changes; what is not, for
+// a request that was sent after it was asked about.
 func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, got scripts.Range) (*source, error) {
 	says, err := s.hear(sent, a.now(), prefix.Server{ServerPrefix: got.Prefix, NodeTag: got.Tag}, got.Origin)
 	if err != nil {

@@ -1,4 +1,4 @@
-package take
+package take_test
 
 import (
 	"bytes"

@@ -1,16 +1,19 @@
-package base
+package base_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/urfave/cli/v3"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
-func TestNearest(t *testing.T) {
+func TestWhatIsUnknownHasTheNearestNameBesideIt(t *testing.T) {
 	t.Parallel()
-	var known []cli.Flag
+	program := &cli.Command{Name: "hilo"}
 	for _, name := range []string{"next", "seed", "list", "inspect", "prefix", "dev", "h", "log-level"} {
-		known = append(known, &cli.StringFlag{Name: name})
+		program.Commands = append(program.Commands, &cli.Command{Name: name})
 	}
 	tests := []struct{ name, word, want string }{
 		{"a letter missing", "nxt", "next"},
@@ -27,8 +30,12 @@ func TestNearest(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if got := nearest(test.word, known); got != test.want {
-				t.Errorf("%q, want %q", got, test.want)
+			want := "; see hilo --help"
+			if test.want != "" {
+				want = `; did you mean "` + test.want + `"?`
+			}
+			if _, err := base.Read(program, []string{"hilo", test.word}); err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
 			}
 		})
 	}

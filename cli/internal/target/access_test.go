@@ -1,178 +1,33 @@
-package target_test
+package target
 
-import (
-	"crypto/tls"
-	"crypto/x509"
-	"net"
-	"strings"
-	"testing"
+import "testing"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/alicebob/miniredis/v2/server"
-
-	"github.com/hilo-id/hilo/cli/internal/clitest"
-	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/scripts/redistest"
-)
-
-// startTLS starts a server that shows a certificate for 127.0.0.1, and URLs of every kind that lead to it.
-func startTLS(t *testing.T, config *tls.Config) (urls map[string]string) {
-	t.Helper()
-	m := miniredis.NewMiniRedis()
-	if err := m.StartTLS(config); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.Close)
-	sentinel, err := server.NewServerTLS("127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(sentinel.Close)
-	if err := sentinel.Register("SENTINEL", func(c *server.Peer, _ string, args []string) {
-		if args[0] == "get-master-addr-by-name" {
-			c.WriteStrings([]string{m.Host(), m.Port()})
-			return
-		}
-		c.WriteLen(0)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return map[string]string{
-		"one server": "rediss://" + m.Addr(),
-		"sentinels":  "rediss+sentinel://" + sentinel.Addr().String() + "/m?max_retries=-1",
-		"a cluster":  "rediss+cluster://" + m.Addr(),
-	}
-}
-
-func TestTheAuthorityIsThatOfTheFlag(t *testing.T) {
+func TestThePasswordGoesToWhoeverLacksOne(t *testing.T) {
 	t.Parallel()
-	right, wrong := newAuthority(t), newAuthority(t)
-	urls := startTLS(t, &tls.Config{Certificates: []tls.Certificate{right.issue("127.0.0.1")}})
-	for kind, url := range urls {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			clitest.Must(t, "next", "orders", "--redis", url, "--tls-ca", right.file)
-			if r := clitest.HiloWith(t, map[string]string{"HILO_TLS_CA": right.file}, "list", "--redis", url); r.Code != exit.Done {
-				t.Errorf("by the environment: %+v", r)
-			}
-			const sentence = "shows a certificate that is not trusted"
-			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "next", "orders", "--redis", url, "--tls-ca", wrong.file), sentence, "--tls-ca FILE")
-			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "list", "--redis", url), sentence)
-		})
-	}
-}
-
-func TestACertificateForOtherNamesIsRefused(t *testing.T) {
-	t.Parallel()
-	a := newAuthority(t)
-	urls := startTLS(t, &tls.Config{Certificates: []tls.Certificate{a.issue("redis.example.com")}})
-	for kind, url := range urls {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "list", "--redis", url, "--tls-ca", a.file), "a certificate for other names")
-		})
-	}
-}
-
-func TestAServerCanAskForACertificate(t *testing.T) {
-	t.Parallel()
-	a := newAuthority(t)
-	clients := x509.NewCertPool()
-	clients.AddCert(a.signer)
-	urls := startTLS(t, &tls.Config{
-		Certificates: []tls.Certificate{a.issue("127.0.0.1")},
-		ClientAuth:   tls.RequireAndVerifyClientCert,
-		ClientCAs:    clients,
-	})
-	cert, key := a.files(a.issue("worker"))
-	for kind, url := range urls {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			list := []string{"list", "--redis", url, "--tls-ca", a.file}
-			clitest.Must(t, append(list, "--tls-cert", cert, "--tls-key", key)...)
-			if r := clitest.HiloWith(t, map[string]string{"HILO_TLS_CERT": cert, "HILO_TLS_KEY": key}, list...); r.Code != exit.Done {
-				t.Errorf("by the environment: %+v", r)
-			}
-			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, list...), "refuses the connection", "--tls-cert FILE")
-		})
-	}
-}
-
-// What a server has against a client's certificate comes after the handshake of TLS 1.3, and may be lost with the connection.
-func TestAServerThatHangsUpMayWantACertificate(t *testing.T) {
-	t.Parallel()
-	a := newAuthority(t)
-	config := &tls.Config{Certificates: []tls.Certificate{a.issue("127.0.0.1")}}
-	addr := redistest.Listen(t, func(client net.Conn) {
-		_ = tls.Server(client, config).Handshake()
-		_ = client.(*net.TCPConn).SetLinger(0) // Close resets it
-		_ = client.Close()
-	})
-	r := clitest.Hilo(t, "list", "--redis", "rediss://"+addr, "--tls-ca", a.file)
-	clitest.MustFail(t, exit.Unavailable, r, "refuses the connection", "--tls-cert FILE")
-}
-
-func TestThePasswordOfAFile(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		if s.Mini() != nil {
-			s.RequireLogin("ann", clitest.Password)
-		} else if err := client.ACLSetUser(t.Context(), "ann", "on", ">"+clitest.Password, "~*", "+@all").Err(); err != nil {
-			t.Fatal(err)
-		}
-		at := func(user string) string { return strings.Replace(s.URL(), "//", "//"+user+"@", 1) }
-		for _, text := range []string{clitest.Password, clitest.Password + "\n", clitest.Password + "\r\n"} {
-			clitest.Must(t, "list", "--redis", at("ann"), "--password-file", clitest.WriteFile(t, text))
-		}
-		file := clitest.WriteFile(t, clitest.Password)
-		if r := clitest.HiloWith(t, map[string]string{"HILO_PASSWORD_FILE": file}, "list", "--redis", at("ann:")); r.Code != exit.Done {
-			t.Errorf("by the environment: %+v", r)
-		}
-		clitest.Must(t, "list", "--redis", at("ann:S3cr3t%2Fof%40Ann"), "--password-file", clitest.WriteFile(t, "another")) // the URL's own wins
-
-		refused := []clitest.Result{
-			clitest.Hilo(t, "list", "--redis", at("ann:another"), "--password-file", file),
-			clitest.Hilo(t, "list", "--redis", at("ann"), "--password-file", clitest.WriteFile(t, clitest.Password+"\n\n")),
-			clitest.Hilo(t, "list", "--redis", at("bob"), "--password-file", file, "--log-level", "debug"),
-		}
-		for _, r := range refused {
-			clitest.MustFail(t, exit.Unavailable, r, "refuses the login")
-			clitest.CheckNoPassword(t, "list", r)
-		}
-	})
-}
-
-func TestMistakesInTheAccessFlags(t *testing.T) {
-	t.Parallel()
-	a := newAuthority(t)
-	cert, key := a.files(a.issue("worker"))
-	_, other := a.files(a.issue("worker"))
-	nothing, empty, words := t.TempDir()+"/none", clitest.WriteFile(t, ""), clitest.WriteFile(t, "words")
-	tests := []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"an authority that is not there", []string{"--tls-ca", nothing}, "none\": cannot be read (no such file or directory)"},
-		{"an authority that is a folder", []string{"--tls-ca", t.TempDir()}, "is a directory"},
-		{"an authority that is none", []string{"--tls-ca", words}, "holds no certificate; must be PEM"},
-		{"an authority and no TLS", []string{"--tls-ca", a.file}, "--tls-ca is for TLS, and no server of --redis is asked for it"},
-		{"a certificate without a key", []string{"--tls-cert", cert}, "add --tls-key FILE"},
-		{"a key without a certificate", []string{"--tls-key", key}, "add --tls-cert FILE"},
-		{"a certificate that is not there", []string{"--tls-cert", nothing, "--tls-key", key}, "no such file or directory"},
-		{"a certificate that is none", []string{"--tls-cert", words, "--tls-key", key}, "are no certificate and its key"},
-		{"a key of another certificate", []string{"--tls-cert", cert, "--tls-key", other}, "does not match"},
-		{"a password that is not there", []string{"--password-file", nothing}, "--password-file names a file that cannot be read (no such file or directory)"},
-		{"a password that is none", []string{"--password-file", empty}, "a file without a password in it"},
-		{"a password in place of its file", []string{"--password-file", clitest.Password}, "cannot be read"},
+	const given = "given"
+	tests := []struct{ name, url, server, sentinel string }{
+		{"a server", "redis://h", given, ""},
+		{"a server with a user", "redis://ann@h", given, ""},
+		{"a server with a password", "redis://ann:own@h", "own", ""},
+		{"a socket", "unix://ann@/run/redis.sock", given, ""},
+		{"a cluster", "redis+cluster://ann@h1,h2", given, ""},
+		{"a cluster with a password", "redis+cluster://:own@h1,h2", "own", ""},
+		{"sentinels", "redis+sentinel://ann@h/m", given, ""},
+		{"sentinels with a user", "redis+sentinel://ann@h/m?sentinel_username=watch", given, given},
+		{"sentinels with a password", "redis+sentinel://ann:own@h/m?sentinel_username=watch&sentinel_password=theirs", "own", "theirs"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			r := clitest.Hilo(t, append([]string{"list", "--redis", "redis://127.0.0.1:1"}, test.args...)...)
-			clitest.MustFail(t, exit.Usage, r, test.want)
-			clitest.CheckNoPassword(t, test.name, r)
+			got, err := Parse(test.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			Access{Password: given}.Give(&got)
+			server, sentinel := got.options.Password, got.options.SentinelPassword
+			if server != test.server || sentinel != test.sentinel {
+				t.Errorf("server %q, sentinel %q", server, sentinel)
+			}
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package target_test
+package cli
 
 import (
 	"crypto/ecdsa"
