@@ -104,10 +104,9 @@ func startPrometheus(t *testing.T, program string, targets []string) prometheusS
 	}
 	t.Cleanup(func() { cancel(); _ = command.Wait() })
 	output.Await(t, "Server is ready to receive web requests")
-	address := regexp.MustCompile(`msg="Listening on" address=(127\.0\.0\.1:[0-9]+)`).FindStringSubmatch(output.String())
-	if address == nil {
-		t.Fatalf("it does not say where it listens: %s", output.String())
-	}
+	listening := regexp.MustCompile(`msg="Listening on" address=(127\.0\.0\.1:[0-9]+)`)
+	clitest.AwaitTrue(t, "it says where it listens", func() bool { return listening.MatchString(output.String()) }) // after it is ready or before
+	address := listening.FindStringSubmatch(output.String())
 	return prometheusServer{"http://" + address[1]}
 }
 
