@@ -27,10 +27,10 @@ type state struct {
 }
 
 type server struct {
-	name     string
-	last     look      // the latest; of one that found it down, what it said of itself is from before
-	since    time.Time // it is up, or down
-	counters map[string]*counter
+	name      string
+	last      look // the latest; of one that found it down, what it said of itself is from before
+	downSince time.Time
+	counters  map[string]*counter
 }
 
 // counter is a counter of one server and how it went.
@@ -73,23 +73,19 @@ func (s *state) down() (n int) {
 func (s *state) take(l look) {
 	server := s.servers[l.server]
 	before := server.last
-	isDown, wasDown := l.down != "", before.down != ""
-	switch {
-	case isDown && !wasDown:
-		s.eventf(l.at, true, "%s is down: %s", server.name, l.brief)
-	case wasDown && !isDown:
-		s.eventf(l.at, false, "%s is back after %s", server.name, shortly(l.at.Sub(server.since)))
-	}
-	if isDown != wasDown || before.at.IsZero() {
-		server.since = l.at
-	}
-	switch {
-	case isDown:
+	if l.down != "" {
+		if before.down == "" {
+			s.eventf(l.at, true, "%s is down: %s", server.name, l.brief)
+			server.downSince = l.at
+		}
 		l.about, l.replicas = before.about, before.replicas
-	case before.Role != "" && l.Role != "" && before.Role != l.Role:
-		s.eventf(l.at, l.Role == "replica", "%s was a %s and is a %s", server.name, before.Role, l.Role)
-	}
-	if !isDown {
+	} else {
+		if before.down != "" {
+			s.eventf(l.at, false, "%s is back after %s", server.name, shortly(l.at.Sub(server.downSince)))
+		}
+		if before.Role != "" && l.Role != "" && before.Role != l.Role {
+			s.eventf(l.at, l.Role == "replica", "%s was a %s and is a %s", server.name, before.Role, l.Role)
+		}
 		s.takeCounters(server, l)
 	}
 	l.counters = nil

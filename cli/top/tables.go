@@ -44,7 +44,7 @@ func (s *server) health(now time.Time) string {
 	l := s.last
 	switch {
 	case l.down != "":
-		return "down for " + shortly(now.Sub(s.since)) + ": " + l.brief
+		return "down for " + shortly(now.Sub(s.downSince)) + ": " + l.brief
 	case l.at.IsZero():
 		return "being asked"
 	case now.Sub(l.at.Add(l.pause)) > overdue:
