@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"sync"
@@ -21,12 +22,8 @@ type Live struct {
 	shown time.Time
 }
 
-const (
-	// eraseLine erases the line and goes to its beginning.
-	eraseLine = "\x1b[2K\r"
-	// lineWidth is what fits on a terminal whose width is not known.
-	lineWidth = 79
-)
+// eraseLine erases the line and goes to its beginning.
+const eraseLine = "\x1b[2K\r"
 
 // NewLive is one on w. Where that is no terminal, a line is written so often at most.
 func NewLive(w io.Writer, every time.Duration) *Live {
@@ -40,11 +37,7 @@ func NewLive(w io.Writer, every time.Duration) *Live {
 func (s *Live) Show(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	most := lineWidth
-	if width := Columns(s.w); width > 0 {
-		most = width - 1 // with one more some terminals wrap
-	}
-	line = ansi.Truncate(line, most, "")
+	line = ansi.Truncate(line, cmp.Or(Columns(s.w), usualWidth)-1, "") // with one more some terminals wrap
 	switch {
 	case s.terminal:
 		fmt.Fprint(s.w, eraseLine+line)

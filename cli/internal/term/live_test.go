@@ -19,7 +19,7 @@ func TestAScreenWritesOverItsLineOnATerminal(t *testing.T) {
 	s.End()
 	s.End()
 	fmt.Fprintln(s, "after the end")
-	want := eraseLine + "1%" + eraseLine + "something happened\n" + "1%" + eraseLine + strings.Repeat("é", lineWidth) + eraseLine + "after the end\n"
+	want := eraseLine + "1%" + eraseLine + "something happened\n" + "1%" + eraseLine + strings.Repeat("é", usualWidth-1) + eraseLine + "after the end\n"
 	if got := out.String(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// helpWidth is how wide help is, but on a terminal that is narrower.
-const helpWidth = 80
+// usualWidth is how wide a terminal is taken to be where that is not known, and help on one that is wider.
+const usualWidth = 80
 
 // lineWriter changes lines as they are written, each when it is whole.
 type lineWriter struct {
@@ -99,8 +99,8 @@ func Paragraphs(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Width is how wide text for a person is: not more than helpWidth, however wide the terminal is.
-func Width(w io.Writer) int { return min(cmp.Or(Columns(w), helpWidth), helpWidth) }
+// Width is how wide text for a person is: not more than usualWidth, however wide the terminal is.
+func Width(w io.Writer) int { return min(cmp.Or(Columns(w), usualWidth), usualWidth) }
 
 // Indent is before what continues a line of the log, or of a result.
 const Indent = 3
