@@ -128,7 +128,7 @@ func (t top) printText(state *state, counters []*counter, now time.Time) error {
 		return err
 	}
 	fmt.Fprintln(t.Stdout)
-	if err := t.WriteTable(tableOf(counters, len(state.servers) > 1, units[0], 0)); err != nil {
+	if err := t.WriteTable(tableOf(counters, len(state.servers) > 1, headroom.Headroom.TimeLeft, 0)); err != nil {
 		return err
 	}
 	for _, e := range state.events {

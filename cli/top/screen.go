@@ -21,7 +21,7 @@ type screen struct {
 
 	reverse bool
 	typing  bool // the filter
-	unit    string
+	unit    int  // of units
 	paused  bool
 	waiting map[int]look // the newest of each server, while paused
 	help    bool
@@ -32,7 +32,7 @@ type screen struct {
 }
 
 func newScreen(t top) *screen {
-	return &screen{top: t, state: newState(t.targets), unit: units[0], waiting: make(map[int]look)}
+	return &screen{top: t, state: newState(t.targets), waiting: make(map[int]look)}
 }
 
 // tick moves the clock, so that what is down for a while says so.
@@ -86,7 +86,7 @@ func (s *screen) View() tea.View {
 func (s *screen) arrange() {
 	const least = 8 // columns, of each headroom
 	s.rows = s.state.sorted(s.Sort, s.Filter, s.reverse)
-	s.table = tableOf(s.rows, len(s.state.servers) > 1, s.unit, least)
+	s.table = tableOf(s.rows, len(s.state.servers) > 1, units[s.unit].show, least)
 	s.all = 0
 	for _, server := range s.state.servers {
 		s.all += len(server.counters)
@@ -112,11 +112,11 @@ func (s *screen) key(name, text string) (quit bool) {
 	case "?", "h":
 		s.help = true
 	case "s":
-		s.Sort = following(sorts, s.Sort)
+		s.Sort = sorts[(slices.Index(sorts, s.Sort)+1)%len(sorts)]
 	case "r":
 		s.reverse = !s.reverse
 	case "b":
-		s.unit = following(units, s.unit)
+		s.unit = (s.unit + 1) % len(units)
 	case "/":
 		s.typing = true
 	case "esc":
@@ -139,11 +139,6 @@ func (s *screen) key(name, text string) (quit bool) {
 	s.arrange()
 	s.scroll = max(0, min(s.scroll, len(s.rows)-s.room()))
 	return false
-}
-
-// following is the word after another, the first after the last.
-func following(words []string, word string) string {
-	return words[(slices.Index(words, word)+1)%len(words)]
 }
 
 func (s *screen) typeFilter(name, text string) {
@@ -297,7 +292,7 @@ func (s *screen) below() []string {
 	if s.reverse {
 		by += " reversed"
 	}
-	keys := fmt.Sprintf("s sort: %s  r reverse  / filter  b headroom: %s  p pause  ? help  q quit", by, s.unit)
+	keys := fmt.Sprintf("s sort: %s  r reverse  / filter  b headroom: %s  p pause  ? help  q quit", by, units[s.unit].name)
 	if len(keys) > s.width {
 		keys = "s sort  / filter  p pause  ? help  q quit"
 	}

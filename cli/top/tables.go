@@ -62,12 +62,20 @@ func shortly(d time.Duration) string {
 	return max(0, d).Round(time.Second).String()
 }
 
-// units are what headroom is shown as.
-var units = []string{"time", "numbers", "used"}
+// units are what headroom is shown as, in few letters.
+var units = []struct {
+	name string
+	show func(headroom.Headroom) string
+}{
+	{"time", headroom.Headroom.TimeLeft},
+	{"numbers", func(h headroom.Headroom) string { return briefly(h.Left) }},
+	{"used", func(h headroom.Headroom) string { return fmt.Sprintf("%.2f%%", h.Used) }},
+}
 
-// tableOf is a table of counters, of several servers or of one. The columns of headroom are so wide at least, for a screen
-// on which they are to stand still. The nearest bound is the most urgent: where there is no room, it is the last to go.
-func tableOf(counters []*counter, several bool, unit string, least int) term.Table {
+// tableOf is a table of counters, of several servers or of one. show writes a headroom; the columns of those are so wide at
+// least, for a screen on which they are to stand still. The nearest bound is the most urgent: where there is no room, it is
+// the last to go.
+func tableOf(counters []*counter, several bool, show func(headroom.Headroom) string, least int) term.Table {
 	t := term.Table{Head: []string{"COLLECTION", "MAX", "RATE/s", "RANGES", "EPOCH"}, Drop: []int{3, 7, 6}}
 	for _, bound := range headroom.Bounds {
 		t.Head = append(t.Head, fmt.Sprintf("%*s", least, bound.Name))
@@ -78,7 +86,7 @@ func tableOf(counters []*counter, several bool, unit string, least int) term.Tab
 	for _, c := range counters {
 		cells := []any{c.Name, c.Max, term.Right(c.rateText()), term.Right(briefly(c.Ranges)), c.Epoch}
 		for _, h := range c.headroom {
-			cells = append(cells, term.Right(inUnit(h, unit)))
+			cells = append(cells, term.Right(show(h)))
 		}
 		if several {
 			cells = slices.Insert(cells, 1, any(c.server.name))
@@ -93,17 +101,6 @@ func (c *counter) rateText() string {
 		return term.Brief(c.rate)
 	}
 	return unknown
-}
-
-// inUnit is the headroom in few letters.
-func inUnit(h headroom.Headroom, unit string) string {
-	switch unit {
-	case "numbers":
-		return briefly(h.Left)
-	case "used":
-		return strconv.FormatFloat(h.Used, 'f', 2, 64) + "%"
-	}
-	return h.TimeLeft()
 }
 
 // briefly is brief of a number of things.
