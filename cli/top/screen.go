@@ -264,7 +264,7 @@ func (s *screen) none() string {
 		return fmt.Sprintf("No collection has %q in its name. Esc shows all.", s.Filter)
 	}
 	for _, server := range s.state.servers {
-		if server.last.down == "" && !server.last.at.IsZero() {
+		if server.counters != nil { // it answered, also if it is down now
 			return "No counter in this namespace yet: hilo next orders makes one."
 		}
 	}

@@ -167,6 +167,25 @@ func TestTopStandsStillWhilePaused(t *testing.T) {
 	}
 }
 
+// TestTopSaysWhyItShowsNoCounter: a server that answered did so also when it is down later.
+func TestTopSaysWhyItShowsNoCounter(t *testing.T) {
+	t.Parallel()
+	s := newScreen(top{Session: &base.Session{Namespace: "Raven"}, targets: []target.Target{{Name: "north"}}, Sort: "name"})
+	s.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	for _, step := range []struct {
+		look look
+		want string
+	}{
+		{look{at: topClock, down: "no Redis answers", brief: "connection refused"}, "No server has answered yet."},
+		{at(1), "No counter in this namespace yet"},
+		{look{at: topClock.Add(2 * time.Second), down: "no Redis answers", brief: "connection refused"}, "No counter in this namespace yet"},
+	} {
+		if s.Update(step.look); !s.shows(step.want) {
+			t.Errorf("%q is not in\n%s", step.want, ansi.Strip(s.view()))
+		}
+	}
+}
+
 // TestTopHighlightsAJump for a minute, and the same row without one is not.
 func TestTopHighlightsAJump(t *testing.T) {
 	t.Parallel()
