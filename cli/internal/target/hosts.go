@@ -51,7 +51,6 @@ func parseHosts(authority, tail, port string, refused ...string) (h hosts, err e
 		}
 	}
 	h.path = strings.Trim(path, "/")
-	h.query["addr"] = h.addrs[1:]
 	return h, nil
 }
 
@@ -66,23 +65,19 @@ func parseSentinel(scheme, authority, tail string) (Target, error) {
 	if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(master) {
 		return Target{}, errors.New("names no master: redis+sentinel://host:26379,host:26379/mymaster/0")
 	}
-	if h.user != nil && (h.query.Has("username") || h.query.Has("password")) {
-		return Target{}, errors.New("has a user and password twice, before the host and as options: leave one out")
+	if h.user != nil {
+		if h.query.Has("username") || h.query.Has("password") {
+			return Target{}, errors.New("has a user and password twice, before the host and as options: leave one out")
+		}
+		password, _ := h.user.Password()
+		h.query.Set("username", h.user.Username())
+		h.query.Set("password", password)
 	}
 	sentinels := url.UserPassword(h.query.Get("sentinel_username"), h.query.Get("sentinel_password"))
 	h.query.Del("sentinel_username")
 	h.query.Del("sentinel_password")
 	h.query.Set("master_name", master)
-	rewritten := url.URL{Scheme: scheme, User: sentinels, Host: h.addrs[0], Path: "/" + db, RawQuery: h.query.Encode()}
-	o, err := redis.ParseFailoverURL(rewritten.String())
-	if err != nil {
-		return Target{}, reworded(err)
-	}
-	if h.user != nil {
-		o.Username = h.user.Username()
-		o.Password, _ = h.user.Password()
-	}
-	return h.target(master+" by way of the sentinels ", universal(o))
+	return parseAs(redis.ParseFailoverURL, h, url.URL{Scheme: scheme, User: sentinels, Path: "/" + db}, master+" by way of the sentinels ")
 }
 
 // parseCluster refuses replicas: counters are read where they are written.
@@ -94,20 +89,19 @@ func parseCluster(scheme, authority, tail string) (Target, error) {
 	if h.path != "" && h.path != "0" {
 		return Target{}, errors.New("names a database: a cluster has only database 0")
 	}
-	rewritten := url.URL{Scheme: scheme, User: h.user, Host: h.addrs[0], RawQuery: h.query.Encode()}
-	o, err := redis.ParseClusterURL(rewritten.String())
+	return parseAs(redis.ParseClusterURL, h, url.URL{Scheme: scheme, User: h.user}, "the cluster ")
+}
+
+// parseAs has go-redis parse a URL that it knows, of the first host, for what the hosts lead to. Each server's certificate
+// is compared with the address that it is dialed at: go-redis would compare those of all nodes, of sentinels and of their
+// master with the first host of the URL.
+func parseAs[Options any](parse func(string) (*Options, error), h hosts, known url.URL, what string) (Target, error) {
+	known.Host, known.RawQuery = h.addrs[0], h.query.Encode()
+	parsed, err := parse(known.String())
 	if err != nil {
 		return Target{}, reworded(err)
 	}
-	cluster := universal(o)
-	cluster.IsClusterMode = true
-	return h.target("the cluster ", cluster)
-}
-
-// target is what the hosts lead to. Each server's certificate is compared with the address that it is dialed at: go-redis
-// would compare those of all nodes, of sentinels and of their master with the first host of the URL.
-func (h hosts) target(what string, o *redis.UniversalOptions) (Target, error) {
-	o.Addrs = h.addrs
+	o := universal(parsed, h.addrs...)
 	if o.TLSConfig != nil {
 		o.TLSConfig.ServerName = ""
 	}

@@ -109,13 +109,15 @@ func parseSingle(raw string) (Target, error) {
 // universal are the options that go-redis has for a client of any kind, made of those that it reads from a URL, which
 // differ from kind to kind but have the same names.
 func universal(parsed any, addrs ...string) *redis.UniversalOptions {
-	o := &redis.UniversalOptions{Addrs: addrs}
+	o := &redis.UniversalOptions{}
 	to := reflect.ValueOf(o).Elem()
 	for field, value := range reflect.ValueOf(parsed).Elem().Fields() {
 		if same := to.FieldByName(field.Name); same.CanSet() {
 			same.Set(value)
 		}
 	}
+	o.Addrs = addrs
+	_, o.IsClusterMode = parsed.(*redis.ClusterOptions)
 	return o
 }
 
