@@ -103,7 +103,7 @@ func New(env Env) *cli.Command {
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if c.Bool("version") {
-				return versionAction(env)(ctx, c)
+				return newVersionCommand(env).Action(ctx, c)
 			}
 			return base.ShowGroup(ctx, c)
 		},

@@ -28,19 +28,15 @@ func newVersionCommand(env base.Env) *cli.Command {
 		UsageText: "hilo version",
 		Description: base.Describe("Shows the module's version, the revision it was built from, and the Go that built it.",
 			[]string{"hilo version --output json"}),
-		Action: versionAction(env),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			r.Arguments()
+			return version{r.Serverless()}
+		}),
 	}
 }
 
 // version shows what the binary knows of itself.
 type version struct{ *base.Session }
-
-func versionAction(env base.Env) cli.ActionFunc {
-	return base.Action(env, func(r *base.Reader) base.Runner {
-		r.Arguments()
-		return version{r.Serverless()}
-	})
-}
 
 func (v version) Run(context.Context) error {
 	b := build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
