@@ -22,8 +22,6 @@ type Line struct {
 	root                           *cli.Command
 	help                           bool // is asked for
 	global, path, local, arguments []string
-
-	dueTo *[]string // where the value of Due goes
 }
 
 // Flag is any flag of urfave/cli: all of them tell what they take.
@@ -72,12 +70,13 @@ func (l *Line) Sorted() []string {
 func (l *Line) Take(word string) error {
 	switch {
 	case l.Due != nil: // whatever it looks like
-		flag := l.Due
+		name := l.Due.Names()[0]
 		l.Due = nil
-		if hasLogin(word) && !takesURL(flag.Names()[0]) {
-			return misplacedURL()
+		if hasLogin(word) && !takesURL(name) {
+			return errMisplacedURL
 		}
-		*l.dueTo = append(*l.dueTo, word)
+		_, list := l.find(name)
+		*list = append(*list, word)
 		return nil
 	case l.FlagsEnded || len(word) < 2 || word[0] != '-':
 		return l.word(word)
@@ -91,7 +90,7 @@ func (l *Line) Take(word string) error {
 // word takes a word that is no flag: the name of a command as long as one is expected, else an argument.
 func (l *Line) word(word string) error {
 	if hasLogin(word) {
-		return misplacedURL()
+		return errMisplacedURL
 	}
 	commands := l.Command.Commands
 	if len(commands) == 0 {
@@ -112,7 +111,7 @@ func (l *Line) word(word string) error {
 func (l *Line) flag(word string) error {
 	name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
 	if hasLogin(word) && !takesURL(name) {
-		return misplacedURL()
+		return errMisplacedURL
 	}
 	flag, list := l.find(name)
 	if flag == nil {
@@ -127,7 +126,7 @@ func (l *Line) flag(word string) error {
 	}
 	*list = append(*list, word)
 	if flag.TakesValue() && !hasValue {
-		l.Due, l.dueTo = flag, list
+		l.Due = flag
 	}
 	return nil
 }
@@ -162,9 +161,7 @@ func hasLogin(word string) bool {
 	return ok && (strings.Contains(behind, "@") || strings.Contains(behind, "password="))
 }
 
-func misplacedURL() error {
-	return exit.Usagef("a URL stands where none belongs: the server is named with --redis URL")
-}
+var errMisplacedURL = exit.Usagef("a URL stands where none belongs: the server is named with --redis URL")
 
 // named is a flag or a command.
 type named interface{ Names() []string }
