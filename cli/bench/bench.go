@@ -168,7 +168,7 @@ func (b *bench) readNames(r *base.Reader) {
 // Run shows what was measured, be it all or not, and says with an error how much came before it.
 func (b bench) Run(ctx context.Context) error {
 	var given int64
-	err := target.Servers{Targets: []target.Target{b.target}}.Use(ctx, b.Timeout, func(o target.Opened) (err error) {
+	err := b.target.Alone().Use(ctx, b.Timeout, func(o target.Opened) (err error) {
 		client := o.Clients[0]
 		var scratch []string // keys that go at the end
 		if b.Compare {

@@ -99,9 +99,9 @@ func TestTheEmbeddedServerIsGoneAfterwards(t *testing.T) {
 	t.Parallel()
 	embedded := target.Target{Embedded: true}
 	var addr string
-	err := embedded.Use(t.Context(), 0, func(client redis.UniversalClient) error {
-		addr = client.(*redis.Client).Options().Addr
-		return client.Ping(t.Context()).Err()
+	err := embedded.Alone().Use(t.Context(), 0, func(o target.Opened) error {
+		addr = o.Clients[0].(*redis.Client).Options().Addr
+		return o.Clients[0].Ping(t.Context()).Err()
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func (t *trial) each(ctx context.Context, do func(*master) error) error {
 }
 
 func (m *master) explain(ctx context.Context, err error) error {
-	return m.target.Explain(ctx, err, m.timeout)
+	return target.Opened{Servers: m.target.Alone(), Timeout: m.timeout}.Explain(ctx, err)
 }
 
 // prepare makes sure that all servers answer and let the keys of the proof be removed, before anything is written, and

@@ -18,7 +18,8 @@ func Administer(ctx context.Context, g *Session, t target.Target, do func(*alloc
 
 // AdministerWith is Administer for what needs the client too.
 func AdministerWith(ctx context.Context, g *Session, t target.Target, do func(redis.UniversalClient, *allocator.Admin) error) error {
-	return t.Use(ctx, g.Timeout, func(client redis.UniversalClient) error {
+	return t.Alone().Use(ctx, g.Timeout, func(o target.Opened) error {
+		client := o.Clients[0]
 		client.AddHook(StepLimit(g.Timeout))
 		// go-redis heeds a deadline while it reads, but no cancellation.
 		defer context.AfterFunc(ctx, func() { _ = client.Close() })()

@@ -59,15 +59,8 @@ func (t Target) client(timeout time.Duration) redis.UniversalClient {
 	return redis.NewUniversalClient(&o)
 }
 
-// Use opens the target for as long as do runs, and makes a sentence of an error that is the server's.
-func (t Target) Use(ctx context.Context, timeout time.Duration, do func(redis.UniversalClient) error) error {
-	return Servers{Targets: []Target{t}}.Use(ctx, timeout, func(o Opened) error { return do(o.Clients[0]) })
-}
-
-// Explain is err with its exit code and, where the server is to blame, with the sentence about it.
-func (t Target) Explain(ctx context.Context, err error, timeout time.Duration) error {
-	return Opened{Servers: Servers{Targets: []Target{t}}, Timeout: timeout}.Explain(ctx, err)
-}
+// Alone is the target as servers of which there is one.
+func (t Target) Alone() Servers { return Servers{Targets: []Target{t}} }
 
 // Sentence says what was tried, what came back, and what to do.
 func (t Target) Sentence(err error, timeout time.Duration) string {
