@@ -41,13 +41,19 @@ func ServerFlags(own ...cli.Flag) []cli.Flag {
 
 // Servers are those of a command that allocates, which has ServerFlags.
 func (r *Reader) Servers() target.Servers {
-	s := target.Servers{Targets: r.Targets()}
+	const mostReplicas = 1000
+	targets := r.Targets()
 	if name, source := r.Text(flagPrefer); name != "" && r.Err == nil {
-		r.prefer(s.Targets, name, source)
+		r.prefer(targets, name, source)
 	}
-	s.Durability = r.durability()
-	s.RequireSeeded, s.RequirePrefix = r.Switch(flagRequireSeeded), r.Switch(flagRequirePrefix)
-	return s
+	durability, err := allocator.Durability{
+		Replicas: int(r.Number(flagReplicas, 0, mostReplicas)), Fsync: r.Switch(flagFsync), Timeout: r.Period(flagDurableTimeout, time.Millisecond),
+	}.WithDefaults()
+	r.Fail(err)
+	return target.Servers{
+		Targets: targets, Durability: durability,
+		RequireSeeded: r.Switch(flagRequireSeeded), RequirePrefix: r.Switch(flagRequirePrefix),
+	}
 }
 
 // prefer puts the server of a name first. Of several each has one.
@@ -65,14 +71,4 @@ func (r *Reader) prefer(targets []target.Target, name, source string) {
 		r.Failf("%s is %q, and no server has a name: give it one, as in --redis %[2]s=redis://…", source, name)
 	}
 	r.Failf("%s is %q: must be one of the servers that --redis names: %s", source, name, strings.Join(names, ", "))
-}
-
-// durability is what a range needs before it is used.
-func (r *Reader) durability() allocator.Durability {
-	const mostReplicas = 1000
-	d, err := allocator.Durability{
-		Replicas: int(r.Number(flagReplicas, 0, mostReplicas)), Fsync: r.Switch(flagFsync), Timeout: r.Period(flagDurableTimeout, time.Millisecond),
-	}.WithDefaults()
-	r.Fail(err)
-	return d
 }
