@@ -190,11 +190,13 @@ func (r *Reader) NamedCollections(separator string) []string {
 	if len(names) > MostCollections {
 		r.Failf("%s takes at most %d collections, and %d are named", r.FullName(), MostCollections, len(names))
 	}
-	for i, name := range names {
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
 		r.Valid(name, separator, source)
-		if slices.Contains(names[:i], name) {
+		if known[name] {
 			r.Failf("collection %q is named twice: name it once", name)
 		}
+		known[name] = true
 	}
 	return names
 }

@@ -149,7 +149,7 @@ func Brief(err error, timeout time.Duration) string {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number.Error()
 	}
-	if errors.Is(err, context.DeadlineExceeded) || os.IsTimeout(err) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Sprintf("no answer within %s", timeout)
 	}
 	return Cause(err, timeout)
