@@ -29,13 +29,6 @@ type hand struct {
 	done    bool // it said its last word
 }
 
-// heard is what came from a worker: a word, or how it ended.
-type heard struct {
-	from *hand
-	word
-	err error // nil: it goes on
-}
-
 // launch starts one more worker, for its part of what nobody was told to take.
 func (t *trial) launch(ctx context.Context) error {
 	t.newest++
@@ -57,10 +50,11 @@ func (t *trial) launch(ctx context.Context) error {
 		for from := json.NewDecoder(out); err == nil; {
 			var said word
 			if err = from.Decode(&said); err == nil {
-				t.reports <- heard{from: h, word: said}
+				t.reports <- func() { t.hear(h, said) }
 			}
 		}
-		t.reports <- heard{from: h, err: cmp.Or(wait(), errors.New("it said nothing"))}
+		err = cmp.Or(wait(), errors.New("it said nothing"))
+		t.reports <- func() { t.ended(ctx, h, err) }
 	}()
 	return nil
 }

@@ -21,9 +21,9 @@ type trial struct {
 	masters []*master
 	ledger  proof.Ledger
 
-	hands   []*hand // that live
-	reports chan heard
-	newest  int // number of a worker
+	hands   []*hand     // that live
+	reports chan func() // enters what was heard from a worker
+	newest  int         // number of a worker
 	killed  int
 	lost    int   // workers that ended without a last word and were not killed by the proof
 	useless int   // of them in a row that had reported nothing
@@ -49,7 +49,7 @@ const (
 
 // run returns when all workers have ended.
 func (t *trial) run(ctx context.Context) {
-	t.reports, t.left = make(chan heard), t.IDs
+	t.reports, t.left = make(chan func()), t.IDs
 	interrupted := ctx.Done()
 	ctx, t.tellAll = context.WithCancel(context.WithoutCancel(ctx))
 	for range t.Workers {
@@ -62,8 +62,8 @@ func (t *trial) run(ctx context.Context) {
 	defer ticker.Stop()
 	for len(t.hands) > 0 {
 		select {
-		case r := <-t.reports:
-			t.hear(ctx, r)
+		case report := <-t.reports:
+			report()
 		case <-ticker.C:
 			t.look()
 		case <-interrupted:
@@ -73,21 +73,19 @@ func (t *trial) run(ctx context.Context) {
 	}
 }
 
-// hear takes a report.
-func (t *trial) hear(ctx context.Context, r heard) {
-	switch h := r.from; {
-	case r.err != nil:
-		t.ended(ctx, h, r.err)
-	case r.Bye != nil:
+// hear takes a worker's word.
+func (t *trial) hear(h *hand, said word) {
+	switch {
+	case said.Bye != nil:
 		h.done = true
-		t.sums.Add(*r.Bye)
-		if r.Why != nil {
-			t.end(&exit.Error{Code: r.Why.Code, Text: fmt.Sprintf("worker %d: %s", h.number, r.Why.Text)})
+		t.sums.Add(*said.Bye)
+		if said.Why != nil {
+			t.end(&exit.Error{Code: said.Why.Code, Text: fmt.Sprintf("worker %d: %s", h.number, said.Why.Text)})
 		}
-	case r.Why != nil:
-		t.complaint = r.Why
-	case r.Runs != nil:
-		t.enter(h, r.Runs)
+	case said.Why != nil:
+		t.complaint = said.Why
+	case said.Runs != nil:
+		t.enter(h, said.Runs)
 	default:
 		t.begin(h)
 	}
