@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,11 +34,12 @@ type master struct {
 	timeout time.Duration
 	screen  *term.Live
 	keys    []string // all that the proof writes, the prefix first
+	away    atomic.Bool
 
-	mu      sync.Mutex // guards what follows
-	process string     // run_id of the server, "": unknown
+	// These are its watcher's until that has ended.
+	process string // run_id of the server, "": unknown
 	outages []outage
-	since   time.Time // when the last of them began; zero: it is over
+	since   time.Time // when the last of them began
 }
 
 // mastersOf are the servers of the proof, whose steps have --timeout each.
@@ -196,12 +198,36 @@ func (t *trial) watch(ctx context.Context) (stop func()) {
 	return func() { cancel(); watching.Wait() }
 }
 
-// look asks once.
+// look asks once, and notes and says what is new.
 func (m *master) look(ctx context.Context) {
-	began := time.Now()
+	at := time.Now()
 	process, err := m.ask(ctx)
-	if ctx.Err() == nil {
-		m.note(began, process, err)
+	if ctx.Err() != nil {
+		return
+	}
+	changed := process != "" && m.process != "" && process != m.process
+	m.process = cmp.Or(process, m.process)
+	wasAway := m.away.Swap(err != nil)
+	switch {
+	case err != nil && !wasAway:
+		m.since = at
+		why := target.Brief(err, watchTimeout)
+		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: why})
+		m.screen.Eventf(at, "%s went away: %s", m.Name, why)
+	case err == nil && wasAway:
+		now, last := time.Now(), &m.outages[len(m.outages)-1]
+		last.To, last.Seconds, last.Changed = now.Format(outageTime), now.Sub(m.since).Seconds(), changed
+		what := ": the same process"
+		if changed {
+			what = ": restarted or promoted"
+		} else if process == "" { // it does not tell whether it is the same
+			what = ""
+		}
+		m.screen.Eventf(now, "%s is back after %.1f s%s", m.Name, last.Seconds, what)
+	case err == nil && changed: // between two looks
+		clock := at.Format(outageTime)
+		m.outages = append(m.outages, outage{Server: m.Name, From: clock, To: clock, Changed: true, Reason: "another process answers"})
+		m.screen.Eventf(at, "%s is another process now: restarted or promoted", m.Name)
 	}
 }
 
@@ -226,41 +252,4 @@ func (m *master) ask(ctx context.Context) (string, error) {
 		return "", nil // it answers, and does not permit this or has just gone away: the next look tells
 	}
 	return target.ParseInfo(info)["run_id"], nil
-}
-
-func (m *master) note(at time.Time, process string, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	changed := process != "" && m.process != "" && process != m.process
-	m.process = cmp.Or(process, m.process)
-	away := !m.since.IsZero()
-	switch {
-	case err != nil && !away:
-		m.since = at
-		why := target.Brief(err, watchTimeout)
-		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: why})
-		m.screen.Eventf(at, "%s went away: %s", m.Name, why)
-	case err == nil && away:
-		now, last := time.Now(), &m.outages[len(m.outages)-1]
-		last.To, last.Seconds, last.Changed = now.Format(outageTime), now.Sub(m.since).Seconds(), changed
-		m.since = time.Time{}
-		what := ": the same process"
-		if changed {
-			what = ": restarted or promoted"
-		} else if process == "" { // it does not tell whether it is the same
-			what = ""
-		}
-		m.screen.Eventf(now, "%s is back after %.1f s%s", m.Name, last.Seconds, what)
-	case err == nil && changed: // between two looks
-		clock := at.Format(outageTime)
-		m.outages = append(m.outages, outage{Server: m.Name, From: clock, To: clock, Changed: true, Reason: "another process answers"})
-		m.screen.Eventf(at, "%s is another process now: restarted or promoted", m.Name)
-	}
-}
-
-// found is what was seen, and whether the server is away.
-func (m *master) found() (all []outage, away bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.outages), !m.since.IsZero()
 }

@@ -104,8 +104,7 @@ func (t *trial) found(counters map[prefix.ID]allocator.Counter) report {
 		Repeated:    []repeated{},
 	}
 	for _, m := range t.masters {
-		seen, _ := m.found()
-		p.Servers, p.Outages = append(p.Servers, m.server), append(p.Outages, seen...)
+		p.Servers, p.Outages = append(p.Servers, m.server), append(p.Outages, m.outages...)
 	}
 	for _, s := range t.ledger.Series {
 		folded := s.ID

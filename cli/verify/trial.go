@@ -182,7 +182,7 @@ func (t *trial) progress(now time.Time) string {
 		100*done, ids, float64(ids)/max(elapsed, 1e-9), t.ledger.Duplicates, remaining)
 	var gone []string
 	for _, m := range t.masters {
-		if _, away := m.found(); away {
+		if m.away.Load() {
 			gone = append(gone, m.Name)
 		}
 	}
