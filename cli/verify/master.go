@@ -14,10 +14,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/proof"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
-	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -27,14 +27,11 @@ const identityName = "identity"
 
 // master is a server of the proof. While the proof runs it is watched: looked at now and then, whether it answers.
 type master struct {
-	server  // as the result shows it
-	target  target.Target
-	client  redis.UniversalClient
-	admin   *allocator.Admin // in the namespace of the proof
-	timeout time.Duration
-	screen  *term.Live
-	keys    []string // all that the proof writes, the prefix first
-	away    atomic.Bool
+	server // as the result shows it
+	target target.Target
+	client redis.UniversalClient
+	admin  *allocator.Admin // in the namespace of the proof
+	away   atomic.Bool
 
 	// These are its watcher's until that has ended.
 	process string // run_id of the server, "": unknown
@@ -42,49 +39,42 @@ type master struct {
 	since   time.Time // when the last of them began
 }
 
-// mastersOf are the servers of the proof, whose steps have --timeout each.
-func (v verify) mastersOf(o target.Opened) []*master {
+// newTrial is a proof on servers, whose steps have --timeout each.
+func newTrial(v verify, o target.Opened) *trial {
 	keys := prefix.NewKeys(v.Namespace)
-	all := []string{keys.Server()}
+	t := &trial{verify: v, keys: []string{keys.Server()}}
 	if len(o.Targets) > 1 {
-		all = append(all, keys.Identity(identityName))
+		t.keys = append(t.keys, keys.Identity(identityName))
 	}
 	for _, name := range v.Collections {
-		all = append(all, keys.HiLo(name))
+		t.keys = append(t.keys, keys.HiLo(name))
 	}
-	var masters []*master
-	for i, t := range o.Targets {
+	for i, at := range o.Targets {
 		o.Clients[i].AddHook(base.StepLimit(v.Timeout))
-		m := &master{target: t, client: o.Clients[i], timeout: v.Timeout, screen: v.screen, keys: all}
-		m.Name = t.Label()
-		var err error
-		if m.admin, err = allocator.NewAdmin(m.client, v.Namespace); err != nil {
+		admin, err := allocator.NewAdmin(o.Clients[i], v.Namespace)
+		if err != nil {
 			panic("bug: " + err.Error()) // the user's namespace is valid, and is how this one begins
 		}
-		masters = append(masters, m)
+		t.masters = append(t.masters, &master{server: server{Name: at.Label()}, target: at, client: o.Clients[i], admin: admin})
 	}
-	return masters
+	return t
 }
 
 // each does something at one server after the other. Its error says which server is to blame.
 func (t *trial) each(ctx context.Context, do func(*master) error) error {
 	for _, m := range t.masters {
-		if err := m.explain(ctx, do(m)); err != nil {
+		if err := (target.Opened{Servers: m.target.Alone(), Timeout: t.Timeout}).Explain(ctx, do(m)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *master) explain(ctx context.Context, err error) error {
-	return target.Opened{Servers: m.target.Alone(), Timeout: m.timeout}.Explain(ctx, err)
-}
-
 // prepare makes sure that all servers answer and let the keys of the proof be removed, before anything is written, and
 // finds the prefixes that they are to have: those that they have in the user's namespace.
 func (t *trial) prepare(ctx context.Context) error {
 	err := t.each(ctx, func(m *master) error {
-		if err := m.client.Del(ctx, m.keys...).Err(); err != nil {
+		if err := m.client.Del(ctx, t.keys...).Err(); err != nil {
 			return exit.OfRedis(err)
 		}
 		yours, err := allocator.NewAdmin(m.client, t.Base)
@@ -134,20 +124,18 @@ func (t *trial) settle(ctx context.Context) error {
 	})
 }
 
-// count reads what the server says of its counters, and adds each to those by what all identifiers of it have in common. It
-// ends early where the server is away.
-func (m *master) count(ctx context.Context, collections []string, counters map[prefix.ID]allocator.Counter) {
-	for _, name := range collections {
-		counter, err := m.admin.Counter(ctx, name)
-		if err == nil {
-			counters[prefix.ID{Collection: prefix.Fold(name), ServerPrefix: m.Prefix, NodeTag: m.Tag}] = counter
-		} else if exit.Code(m.explain(ctx, err)) == exit.Unavailable {
-			return
+// counter is what its server says of the counter of a series: zero where that cannot be read, or the server is away.
+func (t *trial) counter(ctx context.Context, s *proof.Series) (c allocator.Counter) {
+	for _, m := range t.masters {
+		switch {
+		case m.away.Load(): // to ask for each of many would take long
+		case s.Collection == identityName && m.Identities:
+			c, _ = m.admin.Identity(ctx, identityName)
+		case s.ServerPrefix == m.Prefix && s.NodeTag == m.Tag:
+			c, _ = m.admin.Counter(ctx, s.Collection)
 		}
 	}
-	if counter, err := m.admin.Identity(ctx, identityName); err == nil && m.Identities {
-		counters[prefix.ID{Collection: identityName}] = counter
-	}
+	return c
 }
 
 // clean removes the keys, and says where it could not.
@@ -155,11 +143,11 @@ func (t *trial) clean(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var left []error
 	for _, m := range t.masters {
-		if err := m.client.Del(ctx, m.keys...).Err(); err != nil {
-			m.Left = len(m.keys)
-			what, _ := m.target.Diagnose(exit.OfRedis(err), m.timeout)
+		if err := m.client.Del(ctx, t.keys...).Err(); err != nil {
+			m.Left = len(t.keys)
+			what, _ := m.target.Diagnose(exit.OfRedis(err), t.Timeout)
 			left = append(left, fmt.Errorf("the keys of the proof are still on %s (%s): remove them with redis-cli DEL %s",
-				m.Name, what, quotedKeys(m.keys)))
+				m.Name, what, quotedKeys(t.keys)))
 		}
 	}
 	return errors.Join(left...)
@@ -188,20 +176,20 @@ func (t *trial) watch(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	for _, m := range t.masters {
-		m.look(ctx)
+		t.lookAt(ctx, m)
 		watching.Go(func() {
 			for base.Sleep(ctx, watchEvery); ctx.Err() == nil; base.Sleep(ctx, watchEvery) {
-				m.look(ctx)
+				t.lookAt(ctx, m)
 			}
 		})
 	}
 	return func() { cancel(); watching.Wait() }
 }
 
-// look asks once, and notes and says what is new.
-func (m *master) look(ctx context.Context) {
+// lookAt asks a server once, and notes and says what is new.
+func (t *trial) lookAt(ctx context.Context, m *master) {
 	at := time.Now()
-	process, err := m.ask(ctx)
+	process, err := t.ask(ctx, m)
 	if ctx.Err() != nil {
 		return
 	}
@@ -213,7 +201,7 @@ func (m *master) look(ctx context.Context) {
 		m.since = at
 		why := target.Brief(err, watchTimeout)
 		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: why})
-		m.screen.Eventf(at, "%s went away: %s", m.Name, why)
+		t.screen.Eventf(at, "%s went away: %s", m.Name, why)
 	case err == nil && wasAway:
 		now, last := time.Now(), &m.outages[len(m.outages)-1]
 		last.To, last.Seconds, last.Changed = now.Format(outageTime), now.Sub(m.since).Seconds(), changed
@@ -223,26 +211,26 @@ func (m *master) look(ctx context.Context) {
 		} else if process == "" { // it does not tell whether it is the same
 			what = ""
 		}
-		m.screen.Eventf(now, "%s is back after %.1f s%s", m.Name, last.Seconds, what)
+		t.screen.Eventf(now, "%s is back after %.1f s%s", m.Name, last.Seconds, what)
 	case err == nil && changed: // between two looks
 		clock := at.Format(outageTime)
 		m.outages = append(m.outages, outage{Server: m.Name, From: clock, To: clock, Changed: true, Reason: "another process answers"})
-		m.screen.Eventf(at, "%s is another process now: restarted or promoted", m.Name)
+		t.screen.Eventf(at, "%s is another process now: restarted or promoted", m.Name)
 	}
 }
 
 // ask gives the server's run_id, if it tells that.
-func (m *master) ask(ctx context.Context) (string, error) {
+func (t *trial) ask(ctx context.Context, m *master) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
-	there, err := m.client.Exists(ctx, m.keys[0]).Result() // on a cluster the namespace's own primary is asked
+	there, err := m.client.Exists(ctx, t.keys[0]).Result() // on a cluster the namespace's own primary is asked
 	if err != nil {
 		return "", err
 	}
 	// One that lost everything, as a server without persistence does, gets its prefix back. Without it none of several
 	// servers may give a thing, and the proof would be over.
 	if there == 0 && !m.adds().IsZero() && m.admin.SetServerPrefix(ctx, m.adds()) == nil {
-		m.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.Name)
+		t.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.Name)
 	}
 	if m.target.IsCluster() { // any node may answer
 		return "", nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/term"
-	"github.com/hilo-id/hilo/prefix"
 )
 
 // report is what was found.
@@ -84,7 +83,7 @@ type repeated struct {
 }
 
 // found puts together what the ledger, the workers and the counters of the servers say.
-func (t *trial) found(counters map[prefix.ID]allocator.Counter) report {
+func (t *trial) found(counters []allocator.Counter) report {
 	p := report{
 		Namespace:   t.Namespace,
 		Proven:      t.err == nil && t.ledger.Duplicates == 0,
@@ -106,10 +105,8 @@ func (t *trial) found(counters map[prefix.ID]allocator.Counter) report {
 	for _, m := range t.masters {
 		p.Servers, p.Outages = append(p.Servers, m.server), append(p.Outages, m.outages...)
 	}
-	for _, s := range t.ledger.Series {
-		folded := s.ID
-		folded.Collection = prefix.Fold(s.Collection)
-		c := counters[folded]
+	for i, s := range t.ledger.Series {
+		c := counters[i]
 		shown := seriesReport{
 			Collection: s.Collection, Prefix: s.ServerPrefix, Tag: s.NodeTag,
 			IDs: s.IDs, Duplicates: s.Duplicates, Greatest: s.Numbers.Greatest, Gaps: s.Numbers.Gaps(), Missing: s.Numbers.Missing(),

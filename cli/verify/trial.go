@@ -19,6 +19,7 @@ import (
 type trial struct {
 	verify
 	masters []*master
+	keys    []string // all that is written, the prefix first
 	ledger  proof.Ledger
 
 	hands   []*hand     // that live

@@ -20,7 +20,6 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
-	"github.com/hilo-id/hilo/prefix"
 )
 
 // verify proves on servers of the user's that no identifier is given twice.
@@ -156,7 +155,7 @@ func listedURLs(targets []target.Target) string {
 }
 
 func (v verify) prove(ctx context.Context, o target.Opened) error {
-	t := &trial{verify: v, masters: v.mastersOf(o)}
+	t := newTrial(v, o)
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
@@ -171,9 +170,9 @@ func (v verify) prove(ctx context.Context, o target.Opened) error {
 		}
 	}
 	t.run(ctx)
-	counters := make(map[prefix.ID]allocator.Counter) // but for those that cannot be read
-	for _, m := range t.masters {
-		m.count(context.WithoutCancel(ctx), v.Collections, counters)
+	var counters []allocator.Counter // as the series
+	for _, s := range t.ledger.Series {
+		counters = append(counters, t.counter(context.WithoutCancel(ctx), s))
 	}
 	stop()
 	left := t.clean(ctx)
