@@ -27,11 +27,14 @@ const identityName = "identity"
 
 // master is a server of the proof. While the proof runs it is watched: looked at now and then, whether it answers.
 type master struct {
-	server // as the result shows it
-	target target.Target
-	client redis.UniversalClient
-	admin  *allocator.Admin // in the namespace of the proof
-	away   atomic.Bool
+	name      string
+	target    target.Target
+	client    redis.UniversalClient
+	admin     *allocator.Admin // in the namespace of the proof
+	adds      prefix.Server    // there
+	temporary bool             // prefix: it has none of its own
+	left      int              // keys that could not be removed
+	away      atomic.Bool
 
 	// These are its watcher's until that has ended.
 	process string // run_id of the server, "": unknown
@@ -55,7 +58,7 @@ func newTrial(v verify, o target.Opened) *trial {
 		if err != nil {
 			panic("bug: " + err.Error()) // the user's namespace is valid, and is how this one begins
 		}
-		t.masters = append(t.masters, &master{server: server{Name: at.Label()}, target: at, client: o.Clients[i], admin: admin})
+		t.masters = append(t.masters, &master{name: at.Label(), target: at, client: o.Clients[i], admin: admin})
 	}
 	return t
 }
@@ -81,30 +84,24 @@ func (t *trial) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		has, err := yours.ServerPrefix(ctx)
-		m.Prefix, m.Tag, m.Identities = has.ServerPrefix, has.NodeTag, has.Identities
-		if has.IsZero() && len(t.masters) > 1 {
+		m.adds, err = yours.ServerPrefix(ctx)
+		if m.adds.IsZero() && len(t.masters) > 1 {
 			const most = 48 // letters of a name, which is letters, digits and _ . - only
-			m.Prefix, m.Temporary = "verify-"+m.Name[:min(most, len(m.Name))]+"/", true
+			m.adds.ServerPrefix, m.temporary = "verify-"+m.name[:min(most, len(m.name))]+"/", true
 		}
 		return err
 	})
-	if len(t.masters) > 1 && !slices.ContainsFunc(t.masters, func(m *master) bool { return m.Identities }) {
-		t.masters[0].Identities = true
+	if len(t.masters) > 1 && !slices.ContainsFunc(t.masters, func(m *master) bool { return m.adds.Identities }) {
+		t.masters[0].adds.Identities = true
 	}
 	return err
-}
-
-// adds is what the prefix key of the proof's namespace is to say.
-func (m *master) adds() prefix.Server {
-	return prefix.Server{ServerPrefix: m.Prefix, NodeTag: m.Tag, Identities: m.Identities}
 }
 
 // settle writes what has to be there before the first identifier is taken.
 func (t *trial) settle(ctx context.Context) error {
 	return t.each(ctx, func(m *master) error {
-		if !m.adds().IsZero() {
-			if err := m.admin.SetServerPrefix(ctx, m.adds()); err != nil {
+		if !m.adds.IsZero() {
+			if err := m.admin.SetServerPrefix(ctx, m.adds); err != nil {
 				return err
 			}
 		}
@@ -116,7 +113,7 @@ func (t *trial) settle(ctx context.Context) error {
 				return err
 			}
 		}
-		if !m.Identities || len(t.masters) == 1 {
+		if !m.adds.Identities || len(t.masters) == 1 {
 			return nil
 		}
 		_, err := m.admin.SeedIdentity(ctx, identityName, 0, false)
@@ -129,9 +126,9 @@ func (t *trial) counter(ctx context.Context, s *proof.Series) (c allocator.Count
 	for _, m := range t.masters {
 		switch {
 		case m.away.Load(): // to ask for each of many would take long
-		case s.Collection == identityName && m.Identities:
+		case s.Collection == identityName && m.adds.Identities:
 			c, _ = m.admin.Identity(ctx, identityName)
-		case s.ServerPrefix == m.Prefix && s.NodeTag == m.Tag:
+		case s.ServerPrefix == m.adds.ServerPrefix && s.NodeTag == m.adds.NodeTag:
 			c, _ = m.admin.Counter(ctx, s.Collection)
 		}
 	}
@@ -144,10 +141,10 @@ func (t *trial) clean(ctx context.Context) error {
 	var left []error
 	for _, m := range t.masters {
 		if err := m.client.Del(ctx, t.keys...).Err(); err != nil {
-			m.Left = len(t.keys)
+			m.left = len(t.keys)
 			what, _ := m.target.Diagnose(exit.OfRedis(err), t.Timeout)
 			left = append(left, fmt.Errorf("the keys of the proof are still on %s (%s): remove them with redis-cli DEL %s",
-				m.Name, what, quotedKeys(t.keys)))
+				m.name, what, quotedKeys(t.keys)))
 		}
 	}
 	return errors.Join(left...)
@@ -200,8 +197,8 @@ func (t *trial) lookAt(ctx context.Context, m *master) {
 	case err != nil && !wasAway:
 		m.since = at
 		why := target.Brief(err, watchTimeout)
-		m.outages = append(m.outages, outage{Server: m.Name, From: at.Format(outageTime), Reason: why})
-		t.screen.Eventf(at, "%s went away: %s", m.Name, why)
+		m.outages = append(m.outages, outage{Server: m.name, From: at.Format(outageTime), Reason: why})
+		t.screen.Eventf(at, "%s went away: %s", m.name, why)
 	case err == nil && wasAway:
 		now, last := time.Now(), &m.outages[len(m.outages)-1]
 		last.To, last.Seconds, last.Changed = now.Format(outageTime), now.Sub(m.since).Seconds(), changed
@@ -211,11 +208,11 @@ func (t *trial) lookAt(ctx context.Context, m *master) {
 		} else if process == "" { // it does not tell whether it is the same
 			what = ""
 		}
-		t.screen.Eventf(now, "%s is back after %.1f s%s", m.Name, last.Seconds, what)
+		t.screen.Eventf(now, "%s is back after %.1f s%s", m.name, last.Seconds, what)
 	case err == nil && changed: // between two looks
 		clock := at.Format(outageTime)
-		m.outages = append(m.outages, outage{Server: m.Name, From: clock, To: clock, Changed: true, Reason: "another process answers"})
-		t.screen.Eventf(at, "%s is another process now: restarted or promoted", m.Name)
+		m.outages = append(m.outages, outage{Server: m.name, From: clock, To: clock, Changed: true, Reason: "another process answers"})
+		t.screen.Eventf(at, "%s is another process now: restarted or promoted", m.name)
 	}
 }
 
@@ -229,8 +226,8 @@ func (t *trial) ask(ctx context.Context, m *master) (string, error) {
 	}
 	// One that lost everything, as a server without persistence does, gets its prefix back. Without it none of several
 	// servers may give a thing, and the proof would be over.
-	if there == 0 && !m.adds().IsZero() && m.admin.SetServerPrefix(ctx, m.adds()) == nil {
-		t.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.Name)
+	if there == 0 && !m.adds.IsZero() && m.admin.SetServerPrefix(ctx, m.adds) == nil {
+		t.screen.Eventf(time.Now(), "%s lost its prefix with what else it had; it has it again", m.name)
 	}
 	if m.target.IsCluster() { // any node may answer
 		return "", nil

@@ -103,7 +103,8 @@ func (t *trial) found(counters []allocator.Counter) report {
 		Repeated:    []repeated{},
 	}
 	for _, m := range t.masters {
-		p.Servers, p.Outages = append(p.Servers, m.server), append(p.Outages, m.outages...)
+		p.Servers = append(p.Servers, server{m.name, m.adds.ServerPrefix, m.adds.NodeTag, m.adds.Identities, m.temporary, m.left})
+		p.Outages = append(p.Outages, m.outages...)
 	}
 	for i, s := range t.ledger.Series {
 		c := counters[i]

@@ -184,7 +184,7 @@ func (t *trial) progress(now time.Time) string {
 	var gone []string
 	for _, m := range t.masters {
 		if m.away.Load() {
-			gone = append(gone, m.Name)
+			gone = append(gone, m.name)
 		}
 	}
 	if gone != nil {

@@ -165,8 +165,8 @@ func (v verify) prove(ctx context.Context, o target.Opened) error {
 	stop := t.watch(ctx)
 	fmt.Fprintf(v.screen, "namespace %s, removed at the end\n", v.Namespace)
 	for _, m := range t.masters {
-		if m.Temporary {
-			fmt.Fprintf(v.screen, "%s has no prefix; in this namespace it has %s\n", m.Name, m.Prefix)
+		if m.temporary {
+			fmt.Fprintf(v.screen, "%s has no prefix; in this namespace it has %s\n", m.name, m.adds.ServerPrefix)
 		}
 	}
 	t.run(ctx)
