@@ -43,9 +43,6 @@ func (t *trial) launch(ctx context.Context) error {
 	}
 	t.left -= h.share
 	t.hands = append(t.hands, h)
-	if !t.Goroutines { // now: one that is told to end before it knows what it is could not say a last word
-		err = json.NewEncoder(h.in).Encode(assignment{t.settings, t.Collections})
-	}
 	go func() {
 		for from := json.NewDecoder(out); err == nil; {
 			var said word
@@ -79,6 +76,8 @@ func (t *trial) process(ctx context.Context, h *hand, log io.Writer) (out io.Rea
 		return nil, nil, fmt.Errorf("a worker process does not start (%w); try --goroutines", err)
 	}
 	h.kill = func() { _ = command.Process.Kill() }
+	// Now: one that is told to end before it knows what it is could not say a last word. If it is gone, its end is reported.
+	_ = json.NewEncoder(h.in).Encode(assignment{t.settings, t.Collections})
 	return out, command.Wait, nil
 }
 
@@ -109,7 +108,6 @@ func (t *trial) begin(h *hand) {
 		}
 		t.began = time.Now()
 		t.progressed, starting = t.began, t.hands
-		t.planKill()
 	}
 	for _, h := range starting { // if it is gone, its end is reported
 		_ = json.NewEncoder(h.in).Encode(share{IDs: h.share, Rate: float64(t.Rate) / float64(t.Workers)})
@@ -142,17 +140,13 @@ func (t *trial) ended(ctx context.Context, h *hand, err error) {
 	}
 }
 
+// killOne kills a worker, and has the next one killed 50 to 450 ms from now.
 func (t *trial) killOne() {
-	t.planKill()
+	t.nextKill = time.Now().Add(50*time.Millisecond + rand.N(400*time.Millisecond))
 	h := t.hands[rand.IntN(len(t.hands))]
 	if h.ready && !h.killed && !h.done {
 		h.killed = true
 		t.killed++
 		h.kill()
 	}
-}
-
-// planKill has the next worker killed 50 to 450 ms from now.
-func (t *trial) planKill() {
-	t.nextKill = time.Now().Add(50*time.Millisecond + rand.N(400*time.Millisecond))
 }
