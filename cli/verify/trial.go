@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -200,11 +201,5 @@ func (t *trial) verdict(left error) error {
 		err = &exit.Error{Code: exit.Fault, Cause: err,
 			Text: fmt.Sprintf("%s of %d had been given before", term.Plural(t.ledger.Duplicates, "id"), t.ledger.IDs)}
 	}
-	switch {
-	case left == nil:
-		return err
-	case err == nil:
-		return left
-	}
-	return &exit.Error{Code: exit.Code(err), Text: exit.Plain(err) + exit.Remedy(err) + "; " + left.Error()} // no cause, whose remedy would be said again
+	return errors.Join(err, left)
 }
