@@ -62,7 +62,7 @@ func (t *trial) process(ctx context.Context, h *hand, log io.Writer) (out io.Rea
 	if err != nil {
 		return nil, nil, fmt.Errorf("hilo cannot find itself, to start a worker (%w); try --goroutines", err)
 	}
-	command := exec.CommandContext(ctx, self, "verify", base.Dashed(flagAsWorker))
+	command := exec.CommandContext(ctx, self, "verify", base.Dashed(flagAsWorker), fmt.Sprintf("--collections=%d", len(t.Collections)))
 	command.Stderr = log
 	command.Cancel = func() error { return h.in.Close() } // it is told to end in good order, and killed where it does not
 	command.WaitDelay = t.servers.Patience(t.Timeout) + t.Timeout
@@ -77,7 +77,7 @@ func (t *trial) process(ctx context.Context, h *hand, log io.Writer) (out io.Rea
 	}
 	h.kill = func() { _ = command.Process.Kill() }
 	// Now: one that is told to end before it knows what it is could not say a last word. If it is gone, its end is reported.
-	_ = json.NewEncoder(h.in).Encode(assignment{t.settings, t.Collections})
+	_ = json.NewEncoder(h.in).Encode(t.settings)
 	return out, command.Wait, nil
 }
 

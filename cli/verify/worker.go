@@ -18,15 +18,10 @@ import (
 
 const flagAsWorker = "as-worker"
 
-// A proof and its workers send each other values as JSON over two streams. The proof sends an assignment, to a process, and
+// A proof and its workers send each other values as JSON over two streams. The proof sends its settings, to a process, and
 // a share when all are ready; the end of its stream tells the worker to end. The worker sends words, of which the first is
 // empty: it is ready. One that is killed in the middle of a word leaves half of it, which counts for nothing.
 type (
-	// assignment is what a worker process has to know. Its settings may hold passwords: it goes through nothing but a pipe.
-	assignment struct {
-		Settings    map[string]string // environment variables, in the place of flags
-		Collections []string
-	}
 	// share is what a worker is to take.
 	share struct {
 		IDs  int64
@@ -49,17 +44,17 @@ type worker struct {
 	out         *json.Encoder
 }
 
-// readWorker makes a worker process. It speaks with the proof that started it over stdin and stdout, and knows nothing of
-// flags and environment.
+// readWorker makes a worker process. It speaks with the proof that started it over stdin and stdout. The environment that it
+// knows are the settings: they may hold passwords, and go through nothing but a pipe.
 func readWorker(r *base.Reader) *worker {
 	w := &worker{in: json.NewDecoder(r.Env.Stdin), out: json.NewEncoder(r.Env.Stdout)}
-	var job assignment
-	if err := w.in.Decode(&job); err != nil {
+	var settings map[string]string
+	if err := w.in.Decode(&settings); err != nil {
 		r.Failf("%s: --%s is for processes that hilo verify starts", r.FullName(), flagAsWorker)
 		return w
 	}
-	r.Env.LookupEnv = func(name string) (string, bool) { value, ok := job.Settings[name]; return value, ok }
-	w.Session, w.servers, w.collections = r.Session(), r.Servers(), job.Collections
+	r.Env.LookupEnv = func(name string) (string, bool) { value, ok := settings[name]; return value, ok }
+	w.Session, w.servers, w.collections = r.Session(), r.Servers(), r.Collections(base.DefaultCollection, mostCollections)
 	return w
 }
 
