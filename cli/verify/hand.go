@@ -29,8 +29,11 @@ type hand struct {
 	done    bool // it said its last word
 }
 
-// launch starts one more worker, for its part of what nobody was told to take.
-func (t *trial) launch(ctx context.Context) error {
+// launch starts one more worker, for its part of what nobody was told to take, unless it is the end.
+func (t *trial) launch(ctx context.Context) {
+	if t.ending {
+		return
+	}
 	t.newest++
 	h := &hand{number: t.newest, share: t.left / int64(max(1, t.Workers-t.newest+1))}
 	start := t.process
@@ -39,7 +42,8 @@ func (t *trial) launch(ctx context.Context) error {
 	}
 	out, wait, err := start(ctx, h, term.Named(t.screen, fmt.Sprintf("worker %d", h.number)))
 	if err != nil {
-		return err
+		t.end(err)
+		return
 	}
 	t.left -= h.share
 	t.hands = append(t.hands, h)
@@ -53,7 +57,6 @@ func (t *trial) launch(ctx context.Context) error {
 		err = cmp.Or(wait(), errors.New("it said nothing"))
 		t.reports <- func() { t.ended(ctx, h, err) }
 	}()
-	return nil
 }
 
 // process starts a worker as a process of its own.
@@ -133,11 +136,7 @@ func (t *trial) ended(ctx context.Context, h *hand, err error) {
 			t.screen.Eventf(time.Now(), "worker %d is gone (%v); another takes its place", h.number, err)
 		}
 	}
-	if !t.ending {
-		if err := t.launch(ctx); err != nil {
-			t.end(err)
-		}
-	}
+	t.launch(ctx)
 }
 
 // killOne kills a worker, and has the next one killed 50 to 450 ms from now.

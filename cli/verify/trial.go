@@ -55,10 +55,7 @@ func (t *trial) run(ctx context.Context) {
 	interrupted := ctx.Done()
 	ctx, t.tellAll = context.WithCancel(context.WithoutCancel(ctx))
 	for range t.Workers {
-		if err := t.launch(ctx); err != nil {
-			t.end(err)
-			break
-		}
+		t.launch(ctx)
 	}
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
