@@ -19,14 +19,12 @@ import (
 
 // hand is a worker as the proof knows it.
 type hand struct {
-	number  int
-	in      io.WriteCloser
-	kill    func() // nil: it is no process
-	share   int64
-	counted int64 // of its share
-	ready   bool
-	killed  bool
-	done    bool // it said its last word
+	number int
+	in     io.WriteCloser
+	kill   func() // nil: it is no process
+	share  int64  // what is left of it
+	ready  bool
+	over   bool // it said its last word, or was killed
 }
 
 // launch starts one more worker, for its part of what nobody was told to take, unless it is the end.
@@ -122,9 +120,9 @@ func (t *trial) begin(h *hand) {
 func (t *trial) ended(ctx context.Context, h *hand, err error) {
 	_ = h.in.Close()
 	t.hands = slices.DeleteFunc(t.hands, func(other *hand) bool { return other == h })
-	t.left += h.share - h.counted
+	t.left += h.share
 	switch {
-	case h.done || h.killed:
+	case h.over:
 	case !h.ready && !t.ending:
 		t.end(fmt.Errorf("worker %d did not get as far as to begin (%w)", h.number, err))
 	default:
@@ -143,8 +141,8 @@ func (t *trial) ended(ctx context.Context, h *hand, err error) {
 func (t *trial) killOne() {
 	t.nextKill = time.Now().Add(50*time.Millisecond + rand.N(400*time.Millisecond))
 	h := t.hands[rand.IntN(len(t.hands))]
-	if h.ready && !h.killed && !h.done {
-		h.killed = true
+	if h.ready && !h.over {
+		h.over = true
 		t.killed++
 		h.kill()
 	}

@@ -76,7 +76,7 @@ func (t *trial) run(ctx context.Context) {
 func (t *trial) hear(h *hand, said word) {
 	switch {
 	case said.Bye != nil:
-		h.done = true
+		h.over = true
 		t.sums.Add(*said.Bye)
 		if said.Why != nil {
 			t.end(&exit.Error{Code: said.Why.Code, Text: fmt.Sprintf("worker %d: %s", h.number, said.Why.Text)})
@@ -106,7 +106,7 @@ func (t *trial) enter(h *hand, runs []fleet.Run) {
 			}
 			t.screen.Eventf(time.Now(), "GIVEN TWICE: %d of %s, to worker %d and before", again, text, h.number)
 		}
-		h.counted += r.Count
+		h.share -= r.Count
 	}
 	t.progressed, t.complaint, t.useless = time.Now(), nil, 0
 	if t.ledger.IDs >= t.IDs {
