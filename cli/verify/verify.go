@@ -7,6 +7,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
@@ -93,9 +94,8 @@ removes its keys at the end, also after an error or Ctrl-C. kill -9 leaves them.
 			if r.Bool(flagAsWorker) {
 				return readWorker(r)
 			}
-			v := verify{Session: r.Session(), servers: r.Servers()}
+			v := verify{Session: r.Session(), servers: r.Servers(), settings: r.Settings()}
 			v.read(r)
-			v.settings = r.Settings()
 			return v
 		}),
 	}
@@ -103,13 +103,11 @@ removes its keys at the end, also after an error or Ctrl-C. kill -9 leaves them.
 
 // read reads what is the command's own.
 func (v *verify) read(r *base.Reader) {
-	v.IDs = 1_000_000
+	standard := int64(1_000_000)
 	if v.Duration = r.Period("duration", 0); v.Duration > 0 {
-		v.IDs = mostIDs
+		standard = mostIDs
 	}
-	if r.IsSet("ids") {
-		v.IDs = r.Number("ids", 1, mostIDs)
-	}
+	v.IDs = cmp.Or(r.Number("ids", 1, mostIDs), standard)
 	v.Rate, v.GiveUp = r.Number("rate", 1, base.MostRate), r.Period("give-up", 0)
 	v.Workers, v.Collections = int(r.Number("workers", 1, mostWorkers)), r.Collections(base.DefaultCollection, mostCollections)
 	v.Goroutines, v.KillWorkers = r.Bool("goroutines"), r.Bool("kill-workers")
