@@ -44,8 +44,6 @@ const (
 	mostIDs         = 1_000_000_000
 	mostWorkers     = 1000
 	mostCollections = 10_000
-	// namespaceSuffix stands between the user's namespace and something random.
-	namespaceSuffix = "-verify-"
 	// progressEvery is how often a line of progress is written where there is no terminal.
 	progressEvery = 5 * time.Second
 )
@@ -119,10 +117,10 @@ func (v *verify) read(r *base.Reader) {
 	}
 }
 
-// scratch is a namespace of the proof's own, that shows where it comes from.
+// scratch is a namespace of the proof's own: the user's, what it is for, and something random.
 func scratch(namespace string) string {
 	const most = 128 // bytes of a namespace
-	suffix := namespaceSuffix + strings.ToLower(crand.Text()[:12])
+	suffix := "-verify-" + strings.ToLower(crand.Text()[:12])
 	return strings.ToValidUTF8(namespace[:min(len(namespace), most-len(suffix))], "") + suffix
 }
 
