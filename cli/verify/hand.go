@@ -118,7 +118,6 @@ func (t *trial) begin(h *hand) {
 // ended is about a worker that is no more. What it took and did not report counts for nothing, and another one is to take
 // as many.
 func (t *trial) ended(ctx context.Context, h *hand, err error) {
-	_ = h.in.Close()
 	t.hands = slices.DeleteFunc(t.hands, func(other *hand) bool { return other == h })
 	t.left += h.share
 	switch {
