@@ -121,45 +121,35 @@ func (p *patient) judge(w *ward) {
 			both.addf("%s", name)
 		}
 	}
-	if !p.unguarded {
-		w.origins = sample{}
+	before := len(p.Findings)
+	p.fault("ttl", "key", w.expiring, "going to expire").Because("A counter that is gone gives its numbers again.").
+		Remedy("PERSIST each, and find out who sets a TTL: hilo never does.")
+	p.fault("state", "value", w.corrupt, "of no use").Because("Nothing is given from a counter whose state is not plain decimals in a hash.").
+		Remedy("Put it right with redis-cli, or where only the number is missing with hilo seed; not below the greatest number in use.")
+	p.fault("spelling", "key", w.unread, "never read").
+		Because("An earlier version, or a hand, spelt the name otherwise; what was given from it can be given again.").
+		Remedy("Seed the name with the greater Max of the two, with hilo seed or hilo identity seed, and DEL the key.")
+	p.fault("name", "key", w.unnamed, "of a name that cannot be").Because("Nothing is given from it, and hilo export refuses it.").
+		Remedy("Where another --separator is in use, say so; else RENAME the key, or DEL it.")
+	if p.unguarded {
+		p.fault(checkGuard, "key", w.origins, "with an Origin, and scripts of this user may not use INFO").
+			Because("Nothing is given from them to this user, who would walk past the guard that others rely on.").
+			Remedy(grantInfo + " Where the server permits INFO to nobody, HDEL the field Origin of each.")
 	}
-	sound := true
-	for _, one := range []struct {
-		seen                        sample
-		check, thing, what, why, do string
-	}{
-		{
-			w.expiring, "ttl", "key", "going to expire", "A counter that is gone gives its numbers again.",
-			"PERSIST each, and find out who sets a TTL: hilo never does.",
-		}, {
-			w.corrupt, "state", "value", "of no use", "Nothing is given from a counter whose state is not plain decimals in a hash.",
-			"Put it right with redis-cli, or where only the number is missing with hilo seed; not below the greatest number in use.",
-		}, {
-			w.unread, "spelling", "key", "never read",
-			"An earlier version, or a hand, spelt the name otherwise; what was given from it can be given again.",
-			"Seed the name with the greater Max of the two, with hilo seed or hilo identity seed, and DEL the key.",
-		}, {
-			w.unnamed, "name", "key", "of a name that cannot be", "Nothing is given from it, and hilo export refuses it.",
-			"Where another --separator is in use, say so; else RENAME the key, or DEL it.",
-		}, {
-			w.origins, checkGuard, "key", "with an Origin, and scripts of this user may not use INFO",
-			"Nothing is given from them to this user, who would walk past the guard that others rely on.",
-			grantInfo + " Where the server permits INFO to nobody, HDEL the field Origin of each.",
-		}, {
-			both, "mixed", "name", "both a collection and an identity",
-			"Without prefix and tag both give the same texts, so neither gives any.",
-			"Set a prefix with hilo prefix set, or remove the one that is not used.",
-		},
-	} {
-		if one.seen.n > 0 {
-			sound = false
-			p.Add(one.check, finding.Fault, "%s %s: %s", term.Plural(one.seen.n, one.thing), one.what, &one.seen).Because(one.why).Remedy("%s", one.do)
-		}
-	}
-	if sound {
+	p.fault("mixed", "name", both, "both a collection and an identity").
+		Because("Without prefix and tag both give the same texts, so neither gives any.").
+		Remedy("Set a prefix with hilo prefix set, or remove the one that is not used.")
+	if len(p.Findings) == before {
 		p.Add(checkKeys, finding.OK, "%d counters and %d identities are sound, and no key expires", len(w.counters), len(w.identities))
 	}
+}
+
+// fault adds that there are things of a kind, and names some. Where there are none, what it gives is of no finding.
+func (p *patient) fault(check, thing string, seen sample, what string) *finding.Finding {
+	if seen.n == 0 {
+		return &finding.Finding{}
+	}
+	return p.Add(check, finding.Fault, "%s %s: %s", term.Plural(seen.n, thing), what, &seen)
 }
 
 // visit looks at all keys of the namespace.
