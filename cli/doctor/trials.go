@@ -96,25 +96,23 @@ func (d doctor) own(nonce string) string { return "{" + d.Namespace + "}/Doctor/
 
 // count counts on the server, at counters of its own, which it removes.
 func (p *patient) count(ctx context.Context) {
-	p.atProbe(ctx, allocator.Durability{}, func(c counting) { p.unguarded = !checkCounting(ctx, c, &p.Sheet) })
+	key := p.own(crand.Text())
+	p.unguarded = !checkCounting(ctx, p.admin.Probe(key, allocator.Durability{}), &p.Sheet)
+	p.remove(ctx, key)
 	if want := p.servers.Durability; want.Replicas > 0 || want.Fsync {
-		p.atProbe(ctx, want, func(c counting) { checkConfirmed(ctx, c, &p.Sheet) })
+		key = p.own(crand.Text())
+		checkConfirmed(ctx, p.admin.Probe(key, want), &p.Sheet)
+		p.remove(ctx, key)
 	}
 }
 
-func (p *patient) atProbe(ctx context.Context, durability allocator.Durability, check func(counting)) {
-	key := p.own(crand.Text())
-	check(p.admin.Probe(key, durability))
-	p.remove(ctx, key, "Max", "Name", "Ranges", "Lease", "Low", "Origin", "Epoch", "Minute", "Issued", "IssuedBefore", "Bare", "Written")
-}
-
 // remove removes a key of the doctor's own, by its fields where the user has no more rights than a worker needs.
-func (p *patient) remove(ctx context.Context, key string, fields ...string) {
+func (p *patient) remove(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Timeout)
 	defer cancel()
 	err := p.client.Del(ctx, key).Err()
 	if err != nil {
-		err = p.client.HDel(ctx, key, fields...).Err()
+		err = p.client.HDel(ctx, key, append([]string{"Name", fieldNonce}, fields...)...).Err()
 	}
 	if err == nil {
 		return
@@ -237,6 +235,6 @@ func (p *patient) sees(ctx context.Context, nonce string) bool {
 
 func (p *patient) clear(ctx context.Context, nonce string) []finding.Finding {
 	p.Findings = nil // what was found before is in the report
-	p.remove(ctx, p.own(nonce), fieldNonce)
+	p.remove(ctx, p.own(nonce))
 	return p.Findings
 }
