@@ -120,14 +120,15 @@ func (p *patient) examine(ctx context.Context) {
 
 // examine is an error only when no server answers.
 func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding, error) {
-	var all []finding.Finding
+	var all finding.Sheet
 	var there []*patient
+	var adds []finding.Adds
 	away := make(map[string]error)
 	for i, t := range o.Targets {
 		p := &patient{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i]}
 		if err := p.admit(ctx); err == nil {
-			there = append(there, p)
 			p.examine(ctx)
+			there, adds = append(there, p), append(adds, p.adds)
 		} else if ctx.Err() != nil {
 			return nil, ctx.Err()
 		} else {
@@ -135,13 +136,18 @@ func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding
 			what, remedy := t.Diagnose(err, o.Timeout)
 			p.Add("reach", finding.Fault, "%s", what).Because("Nothing else is known of it.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])
 		}
-		all = append(all, p.Findings...)
+		all.Findings = append(all.Findings, p.Findings...)
 	}
 	switch {
 	case len(there) > 0:
-		return append(all, examineTogether(ctx, there, len(o.Targets))...), ctx.Err()
-	case len(o.Targets) == 1: // its error is made a sentence of by use
+	case len(o.Targets) == 1: // its error is made a sentence of by Use
 		return nil, away[o.Targets[0].Name]
+	default:
+		return nil, &exit.Error{Code: exit.Unavailable, Text: o.Blame(away)}
 	}
-	return nil, &exit.Error{Code: exit.Unavailable, Text: o.Blame(away)}
+	all.Findings = append(all.Findings, finding.ComparePrefixes(adds)...)
+	if len(o.Targets) > 1 {
+		checkSharing(ctx, there, &all)
+	}
+	return all.Findings, ctx.Err()
 }

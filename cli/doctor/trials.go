@@ -124,19 +124,6 @@ func (p *patient) remove(ctx context.Context, key string) {
 		Because("It does no harm.").Remedy("DEL '%s'", key)
 }
 
-// examineTogether is all checks that take several servers, of those that answer.
-func examineTogether(ctx context.Context, there []*patient, of int) []finding.Finding {
-	var adds []finding.Adds
-	for _, p := range there {
-		adds = append(adds, p.adds)
-	}
-	s := finding.Sheet{Findings: finding.ComparePrefixes(adds)}
-	if of > 1 {
-		checkSharing(ctx, there, &s)
-	}
-	return s.Findings
-}
-
 // shares tells whether a node of each says the same of itself.
 func (p *patient) shares(other *patient, field string) bool {
 	return slices.ContainsFunc(p.nodes, func(a node) bool {
