@@ -23,7 +23,14 @@ type listed struct {
 
 // ListCommand is hilo list.
 func ListCommand(env base.Env) *cli.Command {
-	return &cli.Command{
+	return listing{
+		all:  (*allocator.Admin).Counters,
+		head: []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
+		keys: []string{"name", "max", "ranges", "epoch", "headroom", "rate"},
+		row: func(c observed) (any, []any) {
+			return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
+		},
+	}.command(env, &cli.Command{
 		Name:      "list",
 		Usage:     "show all counters of the namespace",
 		UsageText: "hilo list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
@@ -43,17 +50,7 @@ Names are sorted from a on, headroom from the least, all else from the greatest.
 				"hilo list --rate-over 1m --sort headroom", "hilo list --namespace Raven --output json",
 			},
 			"1 failed or interrupted", "3 Redis unavailable"),
-		Flags: listFlags("name, max, ranges, epoch, headroom or rate"),
-		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			return readListing(r, listing{
-				all:  (*allocator.Admin).Counters,
-				head: []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
-				row: func(c observed) (any, []any) {
-					return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
-				},
-			}, "name", "max", "ranges", "epoch")
-		}),
-	}
+	})
 }
 
 type listedIdentity struct {
@@ -66,7 +63,14 @@ type listedIdentity struct {
 
 // IdentityListCommand is hilo identity list.
 func IdentityListCommand(env base.Env) *cli.Command {
-	return &cli.Command{
+	return listing{
+		all:  (*allocator.Admin).Identities,
+		head: []string{"NAME", "VALUE", "EPOCH"},
+		keys: []string{"name", "value", "epoch", "headroom", "rate"},
+		row: func(c observed) (any, []any) {
+			return listedIdentity{c.Name, c.Max, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Epoch}
+		},
+	}.command(env, &cli.Command{
 		Name:      "list",
 		Usage:     "show all identities of the namespace",
 		UsageText: "hilo identity list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
@@ -77,15 +81,5 @@ much is used of what integers hold, or with --rate-over the rate and the time le
 hilo list --help explains.`,
 			[]string{"hilo identity list", "hilo identity list --sort value --output json"},
 			"1 failed or interrupted", "3 Redis unavailable"),
-		Flags: listFlags("name, value, epoch, headroom or rate"),
-		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			return readListing(r, listing{
-				all:  (*allocator.Admin).Identities,
-				head: []string{"NAME", "VALUE", "EPOCH"},
-				row: func(c observed) (any, []any) {
-					return listedIdentity{c.Name, c.Max, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Epoch}
-				},
-			}, "name", "value", "epoch")
-		}),
-	}
+	})
 }

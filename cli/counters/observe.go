@@ -81,33 +81,34 @@ type listing struct {
 	observer
 	all     func(*allocator.Admin, context.Context) iter.Seq2[allocator.Counter, error]
 	head    []string
+	keys    []string                               // to sort by, two or more
 	row     func(observed) (json any, cells []any) // the latter under the head
 	Filter  string
 	Sort    string
 	Reverse bool
 }
 
-func listFlags(keys string) []cli.Flag {
-	return append([]cli.Flag{
+// command is c with the flags that all lists have, and with what they do.
+func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
+	last := len(l.keys) - 1
+	c.Flags = append([]cli.Flag{
 		&cli.StringFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: "*", HideDefault: true},
-		&cli.StringFlag{Name: "sort", Usage: "by `KEY`: " + keys, Value: "name", DefaultText: "name"},
+		&cli.StringFlag{Name: "sort", Usage: "by `KEY`: " + strings.Join(l.keys[:last], ", ") + " or " + l.keys[last], Value: "name", DefaultText: "name"},
 		&cli.BoolFlag{Name: "reverse", Usage: "the other way round", HideDefault: true},
 	}, lookFlags()...)
-}
-
-// readListing reads the flags of a list. keys are those to sort by, beside headroom and rate.
-func readListing(r *base.Reader, l listing, keys ...string) listing {
-	r.Arguments()
-	l.observer, l.Filter, l.Reverse = readLook(r), r.String("filter"), r.Bool("reverse")
-	if l.Filter == "" {
-		r.Failf("--filter is empty: it takes a glob such as 'ord*'")
-	}
-	keys = append(keys, "headroom", "rate")
-	l.Sort = r.Choice("sort", strings.Join(keys, ", "), keys...)
-	if l.Sort == "rate" && l.RateOver == 0 {
-		r.Failf("--sort rate needs --rate-over, the time between two looks")
-	}
-	return l
+	c.Action = base.Action(env, func(r *base.Reader) base.Runner {
+		r.Arguments()
+		l.observer, l.Filter, l.Reverse = readLook(r), r.String("filter"), r.Bool("reverse")
+		if l.Filter == "" {
+			r.Failf("--filter is empty: it takes a glob such as 'ord*'")
+		}
+		l.Sort = r.Choice("sort", strings.Join(l.keys, ", "), l.keys...)
+		if l.Sort == "rate" && l.RateOver == 0 {
+			r.Failf("--sort rate needs --rate-over, the time between two looks")
+		}
+		return l
+	})
+	return c
 }
 
 // Run shows them, also beside corrupt ones.
