@@ -155,8 +155,8 @@ func (p *patient) fault(check, thing string, seen sample, what string) *finding.
 // visit looks at all keys of the namespace.
 func (p *patient) visit(ctx context.Context) {
 	w := &ward{keys: prefix.NewKeys(p.Namespace), separator: p.Separator, counters: make(map[string]bool), identities: make(map[string]bool)}
-	defer func() { p.adds.Uses = len(w.identities) > 0 }()
 	more, err := p.lookAtAll(ctx, w)
+	p.adds.Uses = len(w.identities) > 0
 	if err != nil {
 		remedy := "Try again when it answers, or with a longer --timeout."
 		if target.Forbidden(err) {
