@@ -66,9 +66,11 @@ var fields = []string{
 // there are none.
 func (w *ward) look(key string, ttl time.Duration, values []any, err error) {
 	folded := key // the key that is read for the name in this one
+	counts := 1   // of fields, the one without which it is corrupt: Value
 	name, ok := strings.CutPrefix(key, w.keys.HiLoPrefix())
 	if ok {
 		w.counters[name], folded = true, w.keys.HiLo(name)
+		counts = 0 // Max
 	} else if name, ok = strings.CutPrefix(key, w.keys.IdentityPrefix()); ok {
 		w.identities[name], folded = true, w.keys.Identity(name)
 	} else if key != w.keys.ServerSide() && key != w.keys.Server() {
@@ -87,10 +89,6 @@ func (w *ward) look(key string, ttl time.Duration, values []any, err error) {
 	}
 	if folded != key {
 		w.unread.addf("%s, read is %s", key, folded)
-	}
-	counts := 1 // Value
-	if strings.HasPrefix(key, w.keys.HiLoPrefix()) {
-		counts = 0 // Max
 	}
 	for i, field := range fields {
 		switch text, there := values[i].(string); {
