@@ -118,6 +118,9 @@ func (l listing) Run(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(all, l.compare)
+	if l.Reverse {
+		slices.Reverse(all)
+	}
 	rows := make([]any, len(all))
 	for i, c := range all {
 		rows[i], _ = l.row(c)
@@ -152,11 +155,7 @@ func (l listing) compare(a, b observed) int {
 	case "rate": // below all others where it is not known
 		order = cmp.Compare(perSecond(b), perSecond(a))
 	}
-	order = cmp.Or(order, strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)))
-	if l.Reverse {
-		return -order
-	}
-	return order
+	return cmp.Or(order, strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)))
 }
 
 func perSecond(s observed) float64 {
