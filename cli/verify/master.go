@@ -135,7 +135,8 @@ func (t *trial) counter(ctx context.Context, s *proof.Series) (c allocator.Count
 	return c
 }
 
-// clean removes the keys, and says where it could not.
+// clean removes the keys, and says where it could not: with a code of its own, since else an interruption would be all that
+// is said.
 func (t *trial) clean(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var left []error
@@ -147,7 +148,10 @@ func (t *trial) clean(ctx context.Context) error {
 				m.name, what, quotedKeys(t.keys)))
 		}
 	}
-	return errors.Join(left...)
+	if left == nil {
+		return nil
+	}
+	return &exit.Error{Code: exit.Failed, Text: errors.Join(left...).Error()}
 }
 
 // quotedKeys are keys as a shell takes them.

@@ -1,12 +1,16 @@
 package verify
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -263,6 +267,26 @@ func TestVerifyThatCannotCleanUpNamesTheKeys(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// TestKeysThatAreLeftAreNamedAlsoByOneThatIsInterrupted while it cleans up.
+func TestKeysThatAreLeftAreNamedAlsoByOneThatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartMini(t)
+	at, err := target.Parse(server.URL() + "?max_retries=-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = at.Alone().Use(t.Context(), time.Second, func(o target.Opened) error {
+		proof := newTrial(verify{Session: &base.Session{Namespace: "Raven-verify-1", Timeout: time.Second}}, o)
+		server.Kill()
+		interrupted, cancel := context.WithCancel(t.Context())
+		cancel()
+		return o.Explain(interrupted, proof.clean(interrupted))
+	})
+	if err == nil || !strings.Contains(err.Error(), "remove them with redis-cli DEL '{Raven-verify-1}/") {
+		t.Error(err)
+	}
 }
 
 func TestVerifyWithoutAServerBeginsNothing(t *testing.T) {
