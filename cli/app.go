@@ -11,7 +11,6 @@
 //	plan      many counters to raise
 //	finding   what checks say
 //	fleet     how programs take identifiers
-//	headroom  how far a counter is from its bounds
 //	tally     what allocators counted
 //
 // This package puts the commands together, and only this one imports them. Results go to Env.Stdout, everything else to

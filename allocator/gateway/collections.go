@@ -3,52 +3,35 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/prefix"
 )
 
 // shown is a counter as hilo list shows it.
 type shown struct {
-	Collection string     `json:"collection"`
-	Max        int64      `json:"max"`
-	Ranges     int64      `json:"ranges"`
-	Epoch      int64      `json:"epoch"`
-	Headroom   []headroom `json:"headroom"`
+	Collection string              `json:"collection"`
+	Max        int64               `json:"max"`
+	Ranges     int64               `json:"ranges"`
+	Epoch      int64               `json:"epoch"`
+	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
 // inspected is a counter as hilo inspect shows it.
 type inspected struct {
-	Collection string         `json:"collection"`
-	Kind       allocator.Kind `json:"kind"`
-	Max        int64          `json:"max"`
-	Ranges     int64          `json:"ranges"`
-	Epoch      int64          `json:"epoch"`
-	Origin     string         `json:"origin"`
-	Key        string         `json:"key"`
-	Headroom   []headroom     `json:"headroom"`
-}
-
-// headroom is how far a counter is from where somebody's integers end.
-type headroom struct {
-	Bound string  `json:"bound"`
-	Left  int64   `json:"left"`
-	Used  float64 `json:"usedPercent"`
-}
-
-func headrooms(top int64) []headroom {
-	bounds := []headroom{{Bound: "2^31-1", Left: math.MaxInt32}, {Bound: "2^53-1", Left: 1<<53 - 1}, {Bound: "2^63-1", Left: math.MaxInt64}}
-	for i := range bounds {
-		b := &bounds[i]
-		b.Used = min(100, float64(top)/float64(b.Left)*100)
-		b.Left = max(0, b.Left-top)
-	}
-	return bounds
+	Collection string              `json:"collection"`
+	Kind       allocator.Kind      `json:"kind"`
+	Max        int64               `json:"max"`
+	Ranges     int64               `json:"ranges"`
+	Epoch      int64               `json:"epoch"`
+	Origin     string              `json:"origin"`
+	Key        string              `json:"key"`
+	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
 func (g *gateway) showCollections(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +48,7 @@ func (g *gateway) showCollections(w http.ResponseWriter, r *http.Request) {
 			fail(w, err)
 			return
 		}
-		all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Epoch, headrooms(counter.Max)})
+		all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Epoch, headroom.At(counter.Max, 0)})
 	}
 	slices.SortFunc(all, func(x, y shown) int { return strings.Compare(prefix.Fold(x.Collection), prefix.Fold(y.Collection)) })
 	show(w, all)
@@ -87,7 +70,7 @@ func (g *gateway) showCollection(w http.ResponseWriter, r *http.Request) {
 	}
 	show(w, inspected{
 		counter.Name, allocator.KindHiLo, counter.Max, counter.Ranges, counter.Epoch, counter.Origin,
-		prefix.NewKeys(g.namespace(a.name)).HiLo(name), headrooms(counter.Max),
+		prefix.NewKeys(g.namespace(a.name)).HiLo(name), headroom.At(counter.Max, 0),
 	})
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/headroom"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -128,11 +128,22 @@ func (i inspect) print(s inspected) error {
 		t.Addf("rate:", "%s a second, over %s", term.Brief(*s.Rate), i.RateOver)
 	}
 	for _, h := range s.Headroom {
-		left := fmt.Sprintf("%d left, %s used", h.Left, h.Percent())
+		left := fmt.Sprintf("%d left, %s used", h.Left, percent(h))
 		if h.SecondsLeft != nil {
-			left += ", " + h.TimeLeft()
+			left += ", " + term.TimeLeft(h.Left, h.SecondsLeft)
 		}
 		t.Add("to "+h.Bound+":", left)
 	}
 	return i.WriteTable(t)
+}
+
+// percent is how much of the headroom is used: 0 or 100 only where that is exact.
+func percent(h headroom.Headroom) string {
+	switch {
+	case h.Used > 0 && h.Used < 0.01:
+		return "less than 0.01%"
+	case h.Left > 0 && h.Used > 99.99:
+		return "more than 99.99%"
+	}
+	return fmt.Sprintf("%.2f%%", h.Used)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
-	"github.com/hilo-id/hilo/cli/internal/headroom"
 )
 
 type listed struct {

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
-	"github.com/hilo-id/hilo/cli/internal/headroom"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
@@ -176,9 +177,7 @@ func (l listing) print(all []observed) error {
 	}
 	for _, c := range all {
 		_, cells := l.row(c)
-		share := headroom.Headroom.Share
 		if l.RateOver > 0 {
-			share = headroom.Headroom.TimeLeft
 			rate := "–"
 			if c.rate != nil {
 				rate = term.Brief(*c.rate)
@@ -186,9 +185,24 @@ func (l listing) print(all []observed) error {
 			cells = append(cells, term.Right(rate))
 		}
 		for _, h := range c.room {
-			cells = append(cells, term.Right(share(h)))
+			text := share(h)
+			if l.RateOver > 0 {
+				text = term.TimeLeft(h.Left, h.SecondsLeft)
+			}
+			cells = append(cells, term.Right(text))
 		}
 		t.Add(cells...)
 	}
 	return l.WriteTable(t)
+}
+
+// share is how much of the headroom is used, in few letters.
+func share(h headroom.Headroom) string {
+	switch {
+	case h.Left == 0:
+		return "past"
+	case h.Used > 0 && h.Used < 0.1:
+		return "<0.1%"
+	}
+	return strconv.FormatFloat(min(h.Used, 99.9), 'f', 1, 64) + "%"
 }

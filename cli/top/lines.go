@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/headroom"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
@@ -128,7 +128,7 @@ func (t top) printText(state *state, counters []*counter, now time.Time) error {
 		return err
 	}
 	fmt.Fprintln(t.Stdout)
-	if err := t.WriteTable(tableOf(counters, len(state.servers) > 1, headroom.Headroom.TimeLeft, 0)); err != nil {
+	if err := t.WriteTable(tableOf(counters, len(state.servers) > 1, timeLeft, 0)); err != nil {
 		return err
 	}
 	for _, e := range state.events {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/cli/internal/headroom"
+	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 

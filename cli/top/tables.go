@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hilo-id/hilo/cli/internal/headroom"
+	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
@@ -67,7 +67,7 @@ var units = []struct {
 	name string
 	show func(headroom.Headroom) string
 }{
-	{"time", headroom.Headroom.TimeLeft},
+	{"time", timeLeft},
 	{"numbers", func(h headroom.Headroom) string { return briefly(h.Left) }},
 	{"used", func(h headroom.Headroom) string { return fmt.Sprintf("%.2f%%", h.Used) }},
 }
@@ -77,8 +77,8 @@ var units = []struct {
 // the last to go.
 func tableOf(counters []*counter, several bool, show func(headroom.Headroom) string, least int) term.Table {
 	t := term.Table{Head: []string{"COLLECTION", "MAX", "RATE/s", "RANGES", "EPOCH"}, Drop: []int{3, 7, 6}}
-	for _, bound := range headroom.Bounds {
-		t.Head = append(t.Head, fmt.Sprintf("%*s", least, bound.Name))
+	for _, h := range headroom.At(0, 0) {
+		t.Head = append(t.Head, fmt.Sprintf("%*s", least, h.Bound))
 	}
 	if several {
 		t.Head, t.Drop = slices.Insert(t.Head, 1, "SERVER"), []int{4, 8, 7}
@@ -102,6 +102,8 @@ func (c *counter) rateText() string {
 	}
 	return unknown
 }
+
+func timeLeft(h headroom.Headroom) string { return term.TimeLeft(h.Left, h.SecondsLeft) }
 
 // briefly is brief of a number of things.
 func briefly(n int64) string {

@@ -44,6 +44,27 @@ func Brief(number float64) string {
 	return strconv.FormatFloat(number, 'f', decimals, 64) + unit
 }
 
+// TimeLeft is how long it takes to a bound, in few letters: "12 s", "3.4 h", "25 d", "2.9M y"; "past" one to which nothing
+// is left, and "–" where the seconds are not known.
+func TimeLeft(left int64, seconds *float64) string {
+	switch {
+	case left == 0:
+		return "past"
+	case seconds == nil:
+		return "–"
+	}
+	for _, unit := range []struct {
+		name    string
+		seconds float64
+		upTo    float64 // of the unit
+	}{{"s", 1, 90}, {"min", 60, 90}, {"h", 3600, 36}, {"d", 86400, 500}} {
+		if count := *seconds / unit.seconds; count < unit.upTo {
+			return Brief(count) + " " + unit.name
+		}
+	}
+	return Brief(*seconds/(365.25*86400)) + " y"
+}
+
 // Printable is text without what a terminal could take for a command: names are what stands in Redis.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {

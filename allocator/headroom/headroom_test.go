@@ -1,0 +1,49 @@
+package headroom
+
+import (
+	"math"
+	"testing"
+)
+
+func TestHeadroomEndsAtEachBound(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		limit int64
+		top   int64
+		bound [3]string
+		left  [3]int64
+		used  [3]float64
+	}{
+		{
+			"of a new counter", math.MaxInt64, 0,
+			[3]string{"2^31-1", "2^53-1", "2^63-1"}, [3]int64{math.MaxInt32, 1<<53 - 1, math.MaxInt64}, [3]float64{0, 0, 0},
+		},
+		{
+			"past two", math.MaxInt64, 1 << 53,
+			[3]string{"2^31-1", "2^53-1", "2^63-1"}, [3]int64{0, 0, math.MaxInt64 - 1<<53}, [3]float64{100, 100, 100.0 / 1024},
+		},
+		{
+			"to a limit", 1000, 250,
+			[3]string{"2^31-1", "2^53-1", "1000"}, [3]int64{math.MaxInt32 - 250, 1<<53 - 251, 750}, [3]float64{25000.0 / math.MaxInt32, 25000.0 / (1<<53 - 1), 25},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			for i, h := range To(test.limit, test.top, 2) {
+				if h.Bound != test.bound[i] || h.Left != test.left[i] || math.Abs(h.Used-test.used[i]) > 1e-9 {
+					t.Errorf("%+v, want %s, %d, %v", h, test.bound[i], test.left[i], test.used[i])
+				}
+				if *h.SecondsLeft != float64(h.Left)/2 {
+					t.Errorf("%s: %v s", h.Bound, *h.SecondsLeft)
+				}
+			}
+		})
+	}
+	for _, h := range At(1, 0) {
+		if h.SecondsLeft != nil {
+			t.Errorf("%+v: at no rate", h)
+		}
+	}
+}
