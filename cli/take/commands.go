@@ -39,19 +39,16 @@ interrupted, what it printed stays given.`+base.AboutServers,
 			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			i := issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
+			i := &issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
 			name := r.Collection(i.Separator)
 			i.count = r.Count("count", 1)
-			i.take = func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error {
+			i.take = func(ctx context.Context, a *allocator.Allocator, n int64) ([]string, error) {
 				collection, err := a.Collection(name)
 				if err != nil {
-					return err
+					return nil, err
 				}
 				batch, err := collection.Take(ctx, n)
-				for id := range batch.All() {
-					give(id)
-				}
-				return err
+				return batch.Strings(), err
 			}
 			return i
 		}),
@@ -76,21 +73,21 @@ the one that was made it with hilo prefix set --identities.`,
 			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			i := issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
+			i := &issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
 			name := r.Identity(i.Separator)
 			i.count = r.Count("count", 1)
 			if r.Err == nil {
 				i.Log = base.WithoutReturned(i.Log) // also of several servers: only their home is asked
 			}
-			i.take = func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error {
+			i.take = func(ctx context.Context, a *allocator.Allocator, n int64) (ids []string, err error) {
 				values, err := a.NextIdentities(ctx, name, n)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				for at := range n {
-					give(string(prefix.ID{Collection: name, Number: values.Low + at}.Append(nil, i.Separator)))
+				for number := values.Low; int64(len(ids)) < n; number++ {
+					ids = append(ids, string(prefix.ID{Collection: name, Number: number}.Append(nil, i.Separator)))
 				}
-				return nil
+				return ids, nil
 			}
 			return i
 		}),
@@ -124,25 +121,24 @@ with hilo prefix set --identities.`,
 		Flags: base.ServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			texts := r.Args().Slice()
-			i := issue{Session: r.Session(), servers: r.Servers(), count: int64(len(texts)), chunk: 1}
+			i := &issue{Session: r.Session(), servers: r.Servers(), count: int64(len(texts)), chunk: 1}
 			if len(texts) == 0 {
 				r.Failf("%s needs a TEXT: %s", r.FullName(), r.UsageText)
 			}
 			for _, text := range texts {
 				r.Fail(checkText(i.Session, text))
 			}
-			i.take = func(ctx context.Context, a *allocator.Allocator, _ int64, give func(id string)) error {
-				text := texts[0]
-				texts = texts[1:]
+			i.take = func(ctx context.Context, a *allocator.Allocator, _ int64) ([]string, error) {
+				text := texts[i.printed]
 				id, err := a.Resolve(ctx, text)
-				switch {
-				case err == nil:
-					give(id)
-				case errors.Is(err, allocator.ErrExhausted) && strings.HasSuffix(text, i.Separator):
+				if errors.Is(err, allocator.ErrExhausted) && strings.HasSuffix(text, i.Separator) {
 					// Another name, which is the remedy elsewhere, would be none.
-					return exit.Refusedf("%s; all server-side ids share one counter: go on with hilo next", exit.Plain(err))
+					err = exit.Refusedf("%s; all server-side ids share one counter: go on with hilo next", exit.Plain(err))
 				}
-				return err
+				if err != nil {
+					return nil, err
+				}
+				return []string{id}, nil
 			}
 			return i
 		}),

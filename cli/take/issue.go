@@ -17,38 +17,46 @@ import (
 // idsAtOnce is how many identifiers are taken with one call where there is a choice.
 const idsAtOnce = 1000
 
-// issue takes identifiers and prints them.
+// issue takes identifiers and prints them: a line for each, or one JSON array.
 type issue struct {
 	*base.Session
 	servers target.Servers
 	count   int64
 	chunk   int64 // at most so many with one take
-	// take takes n identifiers and gives them, or none.
-	take func(ctx context.Context, a *allocator.Allocator, n int64, give func(id string)) error
+	// take takes n identifiers, or none.
+	take func(ctx context.Context, a *allocator.Allocator, n int64) ([]string, error)
+
+	out     *bufio.Writer
+	printed int64 // so far
 }
 
 // Run says with an error how many were given before it: they stay given.
-func (i issue) Run(ctx context.Context) error {
-	out := idWriter{w: bufio.NewWriter(i.Stdout), json: i.JSON}
-	err := base.Allocate(ctx, i.Session, i.servers, func(a *allocator.Allocator) error { return i.print(ctx, a, &out) })
-	err = exit.After(err, out.n)
-	if broken := out.w.Flush(); broken != nil { // a bufio.Writer keeps its first error
+func (i *issue) Run(ctx context.Context) error {
+	i.out = bufio.NewWriter(i.Stdout)
+	err := base.Allocate(ctx, i.Session, i.servers, func(a *allocator.Allocator) error { return i.print(ctx, a) })
+	if i.JSON && i.printed > 0 {
+		i.out.WriteString("\n]\n") // so that also what came before an error is valid
+	}
+	err = exit.After(err, i.printed)
+	if broken := i.out.Flush(); broken != nil { // a bufio.Writer keeps its first error
 		err = errors.Join(err, &exit.Error{Code: exit.Failed, Cause: broken, Text: fmt.Sprintf("the output broke off (%v): "+
-			"%s had been taken, of which some may not have been written", broken, term.Plural(out.n, "id"))})
+			"%s had been taken, of which some may not have been written", broken, term.Plural(i.printed, "id"))})
 	}
 	return err
 }
 
 // print takes no more than it can print at once, so that what was taken is what was printed.
-func (i issue) print(ctx context.Context, a *allocator.Allocator, out *idWriter) error {
-	defer out.end()
-	for out.n < i.count {
+func (i *issue) print(ctx context.Context, a *allocator.Allocator) error {
+	for i.printed < i.count {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		patient, cancel := context.WithTimeout(ctx, i.servers.Patience(i.Timeout))
-		err := i.take(patient, a, min(i.chunk, i.count-out.n), out.id)
+		ids, err := i.take(patient, a, min(i.chunk, i.count-i.printed))
 		cancel()
+		for _, id := range ids {
+			i.write(id)
+		}
 		if errors.Is(err, allocator.ErrExhausted) && i.chunk > 1 {
 			i.chunk = 1 // fewer than a chunk are left, if any: they are given all the same
 			continue
@@ -56,37 +64,24 @@ func (i issue) print(ctx context.Context, a *allocator.Allocator, out *idWriter)
 		if err != nil {
 			return err
 		}
-		if out.w.Flush() != nil {
+		if i.out.Flush() != nil {
 			break
 		}
 	}
 	return nil
 }
 
-// idWriter writes a line for each identifier, or one JSON array. Errors come with the flush.
-type idWriter struct {
-	w    *bufio.Writer
-	json bool
-	n    int64 // written so far
-}
-
-func (o *idWriter) id(id string) {
-	before, after := "", "\n"
-	if o.json {
-		quoted, _ := json.Marshal(id) // of a string it does not fail
-		if id, before, after = string(quoted), ",\n  ", ""; o.n == 0 {
+// write writes an identifier. Errors come with the flush.
+func (i *issue) write(id string) {
+	if i.JSON {
+		before := ",\n  "
+		if i.printed == 0 {
 			before = "[\n  "
 		}
+		quoted, _ := json.Marshal(id) // of a string it does not fail
+		fmt.Fprintf(i.out, "%s%s", before, quoted)
+	} else {
+		fmt.Fprintln(i.out, id)
 	}
-	o.w.WriteString(before)
-	o.w.WriteString(id)
-	o.w.WriteString(after)
-	o.n++
-}
-
-// end closes the array, if there is one, so that also what came before an error is valid.
-func (o *idWriter) end() {
-	if o.json && o.n > 0 {
-		o.w.WriteString("\n]\n")
-	}
+	i.printed++
 }
