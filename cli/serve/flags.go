@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator/gateway"
+	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/prefix"
@@ -24,7 +25,15 @@ func readServe(r *base.Reader) base.Runner {
 	s := &serve{Session: r.Session(), servers: r.Servers()}
 	s.Collections = r.NamedCollections(s.Separator)
 	s.MaxConnections = int(r.Number("max-connections", 1, mostConnections))
-	s.IgnoreReturns = !r.Switch("accept-returns")
+	s.ravendb = ravendb.Options{
+		IgnoreReturns: !r.Switch("accept-returns"),
+		Separator:     s.Separator,
+		RequireSeeded: s.servers.RequireSeeded,
+		Durability:    s.servers.Durability,
+		Timeout:       s.Timeout,
+		Logger:        s.Log,
+	}
+	s.gateway = gateway.Options{Separator: s.Separator, Timeout: s.servers.Patience(s.Timeout), Logger: s.Log}
 	s.readDatabases(r)
 	s.readPublicURL(r)
 	s.readTLS(r)
@@ -40,7 +49,7 @@ func (s *serve) readDatabases(r *base.Reader) {
 		text, _ := r.Env.Lookup(source)
 		given = strings.Fields(text)
 	}
-	s.Databases = make(map[string]string)
+	s.ravendb.Databases = make(map[string]string)
 	seen := make(map[string]bool)
 	for _, text := range given {
 		name, namespace, found := strings.Cut(text, "=")
@@ -57,7 +66,7 @@ func (s *serve) readDatabases(r *base.Reader) {
 			r.Failf("%s names %q twice: letter case does not tell two databases apart", source, name)
 		}
 		seen[prefix.Fold(name)] = true
-		s.Databases[name] = namespace
+		s.ravendb.Databases[name] = namespace
 	}
 }
 
@@ -70,7 +79,7 @@ func (s *serve) readPublicURL(r *base.Reader) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		r.Failf("%s is %q: must be such as https://ids.example.org", source, text)
 	}
-	s.PublicURL = strings.TrimSuffix(text, "/")
+	s.ravendb.PublicURL = strings.TrimSuffix(text, "/")
 }
 
 // readTLS reads the files of certificates.
@@ -86,6 +95,7 @@ func (s *serve) readTLS(r *base.Reader) {
 	if s.TLS.ClientCAs != nil {
 		// Health is asked for without one, and a token will do where there is one too.
 		s.TLS.ClientAuth = tls.VerifyClientCertIfGiven
+		s.gateway.ClientCertificates = true
 	}
 }
 
@@ -106,9 +116,9 @@ func (s *serve) readTokens(r *base.Reader) {
 		if len(token) < gateway.ShortestToken {
 			r.Failf("%s is %q: it holds a token of %d bytes, and each needs %d or more", source, file, len(token), gateway.ShortestToken)
 		}
-		s.Tokens = append(s.Tokens, token)
+		s.gateway.Tokens = append(s.gateway.Tokens, token)
 	}
-	if len(s.Tokens) == 0 {
+	if len(s.gateway.Tokens) == 0 {
 		r.Failf("%s is %q: holds no token; one a line is wanted", source, file)
 	}
 }
@@ -120,7 +130,7 @@ func (s *serve) readListen(r *base.Reader) {
 	if isLoopback(s.Listen) || r.Switch("insecure") {
 		return
 	}
-	signedIn := len(s.Tokens) > 0 || s.TLS != nil && s.TLS.ClientCAs != nil
+	signedIn := len(s.gateway.Tokens) > 0 || s.gateway.ClientCertificates
 	if s.TLS == nil || !signedIn {
 		r.Failf("%s is %q, which others can reach: it takes TLS (--cert, --key) and sign-in (--token-file or --client-ca), or --insecure",
 			source, s.Listen)

@@ -33,11 +33,9 @@ type serve struct {
 	Collections    []string // to have a range of before the first request
 	Listen         string
 	MaxConnections int
-	Databases      map[string]string // names of RavenDB's, to namespaces
-	PublicURL      string
-	IgnoreReturns  bool
-	Tokens         []string
-	TLS            *tls.Config // nil: without
+	TLS            *tls.Config     // nil: without
+	gateway        gateway.Options // without what takes clients
+	ravendb        ravendb.Options // the same
 }
 
 // Command is hilo serve.
@@ -103,11 +101,14 @@ func (s *serve) Run(ctx context.Context) error {
 			return err
 		}
 		defer base.CloseAllocator(ctx, s.Session, ids)
-		opts := s.options(o)
-		if err := s.check(ctx, *opts.RavenDB); err != nil {
+		s.ravendb.Client, s.gateway.RavenDB = o.Clients[0], &s.ravendb
+		for i, t := range o.Targets {
+			s.gateway.Masters = append(s.gateway.Masters, gateway.Master{Name: t.Name, Client: o.Clients[i], Namespace: s.Namespace})
+		}
+		if err := s.check(ctx); err != nil {
 			return err
 		}
-		handler, err := gateway.New(ids, opts)
+		handler, err := gateway.New(ids, s.gateway)
 		if err != nil {
 			return err
 		}
@@ -125,46 +126,20 @@ func (s *serve) warm(ctx context.Context, ids *allocator.Allocator) {
 	}
 }
 
-// options are those of the gateway.
-func (s *serve) options(o target.Opened) gateway.Options {
-	opts := gateway.Options{
-		Tokens:             s.Tokens,
-		ClientCertificates: s.TLS != nil && s.TLS.ClientCAs != nil,
-		Separator:          s.Separator,
-		Timeout:            o.Patience(s.Timeout),
-		Logger:             s.Log,
-		RavenDB: &ravendb.Options{
-			Client:        o.Clients[0],
-			Databases:     s.Databases,
-			PublicURL:     s.PublicURL,
-			IgnoreReturns: s.IgnoreReturns,
-			Separator:     s.Separator,
-			RequireSeeded: o.RequireSeeded,
-			Durability:    o.Durability,
-			Timeout:       s.Timeout,
-			Logger:        s.Log,
-		},
-	}
-	for i, t := range o.Targets {
-		opts.Masters = append(opts.Masters, gateway.Master{Name: t.Name, Client: o.Clients[i], Namespace: s.Namespace})
-	}
-	return opts
-}
-
 // check refuses databases that nobody could be given ids for. A server that is away is looked at when it is asked for
 // something.
-func (s *serve) check(ctx context.Context, opts ravendb.Options) error {
-	err := ravendb.Check(ctx, opts)
-	if len(s.Databases) == 0 && err == nil {
+func (s *serve) check(ctx context.Context) error {
+	opts, named := s.ravendb, len(s.ravendb.Databases) > 0
+	if !named {
 		opts.Databases = map[string]string{s.Namespace: s.Namespace}
-		err = ravendb.Check(ctx, opts)
 	}
+	err := ravendb.Check(ctx, opts)
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil: // it is to end before it began, which is no fault
 		return nil //nolint:nilerr // see above
-	case errors.Is(err, ravendb.ErrNoTag) && len(s.Databases) > 0:
+	case errors.Is(err, ravendb.ErrNoTag) && named:
 		return exit.Refusedf("%s", strings.TrimPrefix(err.Error(), "ravendb: "))
 	case errors.Is(err, ravendb.ErrNoTag):
 		fmt.Fprintf(s.Stderr, "RavenDB's clients are refused: %s; and name their databases, as in --database Shop=%s: without, "+
