@@ -101,20 +101,15 @@ func (e export) Run(ctx context.Context) error {
 	slices.SortFunc(states, func(a, b allocator.State) int {
 		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)))
 	})
-	counters := len(states)
-	lines := []*record{
-		{Kind: lineExport, Version: exportVersion, Namespace: e.Namespace},
-		{Kind: linePrefix, ServerPrefix: server.ServerPrefix, NodeTag: server.NodeTag, Identities: server.Identities},
-	}
-	for _, s := range states {
-		lines = append(lines, &record{Kind: string(s.Kind), Collection: s.Name, Max: &s.Max, Ranges: s.Ranges, Epoch: s.Epoch, Bare: s.Bare})
-	}
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
 	encoder.SetEscapeHTML(false)
-	for _, line := range append(lines, &record{Kind: lineEnd, Counters: &counters}) {
-		_ = encoder.Encode(line)
+	_ = encoder.Encode(record{Kind: lineExport, Version: exportVersion, Namespace: e.Namespace})
+	_ = encoder.Encode(record{Kind: linePrefix, ServerPrefix: server.ServerPrefix, NodeTag: server.NodeTag, Identities: server.Identities})
+	for _, s := range states {
+		_ = encoder.Encode(record{Kind: string(s.Kind), Collection: s.Name, Max: &s.Max, Ranges: s.Ranges, Epoch: s.Epoch, Bare: s.Bare})
 	}
+	_ = encoder.Encode(record{Kind: lineEnd, Counters: new(len(states))})
 	if _, err := readExport("this export", e.Separator, content.Bytes()); err != nil { // better now than when it is needed
 		return fmt.Errorf("%s; hilo import would refuse that, and hilo doctor says which keys are at fault", exit.Plain(err))
 	}
