@@ -127,7 +127,9 @@ func (s *serve) readTokens(r *base.Reader) {
 func (s *serve) readListen(r *base.Reader) {
 	var source string
 	s.Listen, source = r.Address("listen", "HOST:PORT or :PORT, such as 127.0.0.1:8080")
-	if isLoopback(s.Listen) || r.Switch("insecure") {
+	host, _, _ := net.SplitHostPort(s.Listen)
+	address, _ := netip.ParseAddr(host) // of a name none
+	if host == "localhost" || address.IsLoopback() || r.Switch("insecure") {
 		return
 	}
 	signedIn := len(s.gateway.Tokens) > 0 || s.gateway.ClientCertificates
@@ -135,10 +137,4 @@ func (s *serve) readListen(r *base.Reader) {
 		r.Failf("%s is %q, which others can reach: it takes TLS (--cert, --key) and sign-in (--token-file or --client-ca), or --insecure",
 			source, s.Listen)
 	}
-}
-
-func isLoopback(listen string) bool {
-	host, _, _ := net.SplitHostPort(listen)
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
 }
