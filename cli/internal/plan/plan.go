@@ -287,17 +287,17 @@ func Unmarshal(text []byte, into any) error {
 	}
 	seen := make(map[string]bool) // Decode takes the last of two, and any letter case
 	decoder = json.NewDecoder(bytes.NewReader(text))
-	for i := 0; ; i++ { // a brace, then a name and its value in turn
-		token, err := decoder.Token()
-		if err != nil {
-			return nil //nolint:nilerr // it is the end
-		}
-		name, _ := token.(string)
-		if name = prefix.Fold(name); i%2 == 1 && seen[name] {
+	_, _ = decoder.Token() // the brace; of what was read once no more errors come
+	for decoder.More() {
+		token, _ := decoder.Token()
+		name := prefix.Fold(token.(string))
+		if seen[name] {
 			return fmt.Errorf("holds %q twice", name)
 		}
-		seen[name] = seen[name] || i%2 == 1
+		seen[name] = true
+		_ = decoder.Decode(new(json.RawMessage))
 	}
+	return nil
 }
 
 // Validate judges the name. What the server has to say about it comes later.
@@ -310,13 +310,11 @@ func (r Row) Validate(separator string) error {
 
 // ReadKind reads the kind of a counter; none is hilo.
 func ReadKind(text string) (allocator.Kind, error) {
-	switch kind := allocator.Kind(text); kind {
-	case "":
-		return allocator.KindHiLo, nil
-	case allocator.KindHiLo, allocator.KindIdentity, allocator.KindServerSide:
-		return kind, nil
+	kind := cmp.Or(allocator.Kind(text), allocator.KindHiLo)
+	if !slices.Contains([]allocator.Kind{allocator.KindHiLo, allocator.KindIdentity, allocator.KindServerSide}, kind) {
+		return "", fmt.Errorf("kind is %.64q: must be hilo, identity or server-side", text)
 	}
-	return "", fmt.Errorf("kind is %.64q: must be hilo, identity or server-side", text)
+	return kind, nil
 }
 
 // Bad are what is wrong with the lines of a file.
