@@ -16,16 +16,18 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/plan"
 )
 
-// rows are the counters of a seed file, and what is wrong with its lines.
+// rows are the counters of a seed file, and what is wrong with its lines. Of several lines for one counter the greatest
+// counts: to raise it twice is to raise it to that.
 type rows struct {
 	separator string
 	read      []plan.Row
+	places    map[string]int // in read, by key
 	bad       plan.Bad
 }
 
 // readRows reads the counters of a seed file, CSV or JSON lines, whichever it looks like.
 func readRows(file, separator string, content []byte) ([]plan.Row, error) {
-	r := rows{separator: separator, bad: plan.Bad{File: file, Code: exit.Usage}}
+	r := rows{separator: separator, places: make(map[string]int), bad: plan.Bad{File: file, Code: exit.Usage}}
 	switch text := bytes.TrimSpace(content); {
 	case len(text) == 0:
 	case text[0] == '{' || text[0] == '[':
@@ -129,5 +131,11 @@ func (r *rows) add(line int, name, max, kind string) {
 		r.bad.Add(line, err)
 		return
 	}
-	r.read = append(r.read, row)
+	place, found := r.places[row.Key()]
+	if !found {
+		r.places[row.Key()] = len(r.read)
+		r.read = append(r.read, row)
+	} else if row.Max > r.read[place].Max {
+		r.read[place].Line, r.read[place].Max = line, row.Max
+	}
 }

@@ -154,11 +154,10 @@ func (s fromFile) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := readRows(name, s.Separator, content)
-	if err != nil {
+	s.Source = name
+	if s.Rows, err = readRows(name, s.Separator, content); err != nil {
 		return err
 	}
-	s.Source, s.Rows = name, plan.Merge(rows)
 	return s.Plan.Run(ctx)
 }
 

@@ -19,7 +19,7 @@ type file struct {
 	prefixed  bool // it says what the server was
 	rows      []plan.Row
 	broken    bool           // a line is no good
-	seen      map[string]int // lines of counters, by kind and folded name
+	seen      map[string]int // lines of counters, by key
 	whole     bool           // with its end, and as many counters as that says
 }
 
@@ -97,14 +97,10 @@ func (f *file) counter(line int, l record) error {
 	if err := row.Validate(f.separator); err != nil {
 		return err
 	}
-	name := string(kind)
-	if kind != allocator.KindServerSide {
-		name += " " + prefix.Fold(l.Collection)
+	if before, found := f.seen[row.Key()]; found {
+		return fmt.Errorf("%s stands on line %d already", row.Key(), before)
 	}
-	if before, found := f.seen[name]; found {
-		return fmt.Errorf("%s stands on line %d already", name, before)
-	}
-	f.seen[name] = line
+	f.seen[row.Key()] = line
 	f.rows = append(f.rows, row)
 	return nil
 }

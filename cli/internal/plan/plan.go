@@ -57,26 +57,6 @@ type Changes struct { //nolint:recvcheck // filled in once, and a value from the
 // planAtOnce is how many counters go between two looks at ctx, and two steps of the bar.
 const planAtOnce = 1000
 
-// Merge leaves one row per counter, the greatest: to raise a counter twice is to raise it to that.
-func Merge(rows []Row) []Row {
-	places := make(map[[2]string]int)
-	var merged []Row
-	for _, r := range rows {
-		key := [2]string{string(r.Kind), prefix.Fold(r.Name)}
-		if r.Kind == allocator.KindServerSide { // there is one, whatever the line calls it
-			key[1] = ""
-		}
-		place, found := places[key]
-		if !found {
-			places[key] = len(merged)
-			merged = append(merged, r)
-		} else if r.Max > merged[place].Max {
-			merged[place].Line, merged[place].Max = r.Line, r.Max
-		}
-	}
-	return merged
-}
-
 // Raise carries the plan out: counters, and then the prefix, where that is another one. prepare, if there is one, may change the plan before it is checked; agree, if there is one, is asked
 // before the first counter is written. What was raised before an error stays raised, and the error says how much.
 func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *allocator.Admin) error,
@@ -306,6 +286,14 @@ func (r Row) Validate(separator string) error {
 		return nil
 	}
 	return prefix.ValidateCollection(r.Name, separator)
+}
+
+// Key is the same for rows of one counter: its kind and, but for the server-side one, whatever a line calls it, its name.
+func (r Row) Key() string {
+	if r.Kind == allocator.KindServerSide {
+		return string(r.Kind)
+	}
+	return string(r.Kind) + " " + prefix.Fold(r.Name)
 }
 
 // ReadKind reads the kind of a counter; none is hilo.
