@@ -107,16 +107,14 @@ func (i importing) Run(ctx context.Context) error {
 		return err
 	}
 	i.Rows = i.raised(file)
-	var before prefix.Server
 	done, err := i.Raise(ctx, func(_ redis.UniversalClient, m *allocator.Admin) (err error) {
-		before = i.Server
-		i.Server, err = i.choose(ctx, m, before, file)
+		i.Server, err = i.choose(ctx, m, i.Found, file)
 		return err
 	}, nil)
 	if err != nil {
 		return err
 	}
-	return i.show(imported{i.Server.ServerPrefix, i.Server.NodeTag, i.Server.Identities, i.Server != before, done})
+	return i.show(imported{i.Server.ServerPrefix, i.Server.NodeTag, i.Server.Identities, i.Server != i.Found, done})
 }
 
 func (i importing) show(shown imported) error {

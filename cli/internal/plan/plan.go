@@ -33,6 +33,7 @@ type Plan struct {
 	DryRun bool   // nothing is written
 	Source string // what the counters are from, for errors
 	Rows   []Row
+	Found  prefix.Server // what the server adds before
 	Server prefix.Server // what the server is to add then; the last thing to be written
 }
 
@@ -62,12 +63,11 @@ const planAtOnce = 1000
 func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *allocator.Admin) error,
 	agree func(Changes) error,
 ) (done Changes, err error) {
-	var before prefix.Server
 	err = base.AdministerWith(ctx, p.Session, p.Target, func(client redis.UniversalClient, m *allocator.Admin) (err error) {
-		if before, err = m.ServerPrefix(ctx); err != nil {
+		if p.Found, err = m.ServerPrefix(ctx); err != nil {
 			return err
 		}
-		p.Server = before
+		p.Server = p.Found
 		if prepare != nil {
 			if err := prepare(client, m); err != nil {
 				return err
@@ -81,13 +81,13 @@ func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *a
 				return err
 			}
 		}
-		if p.Server != before {
+		if p.Server != p.Found {
 			if m, err = m.ForPrefix(ctx, p.Server); err != nil {
 				return err
 			}
 		}
 		done, err = p.each(ctx, "writing", nil, func(states []allocator.State) []allocator.Imported { return m.Import(ctx, states) })
-		if err == nil && p.Server != before {
+		if err == nil && p.Server != p.Found {
 			err = m.SetServerPrefix(ctx, p.Server)
 		}
 		return err
@@ -98,7 +98,7 @@ func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *a
 			text = "interrupted"
 		}
 		text = fmt.Sprintf("after %d of %s: %s; to do it again does no harm", written, term.Plural(len(p.Rows), "counter"), text)
-		if p.Server != before {
+		if p.Server != p.Found {
 			text += ", with --prefix take, since the prefix is not set yet"
 		}
 		err = &exit.Error{Code: exit.Code(err), Text: text, Cause: err}
