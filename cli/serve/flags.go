@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net"
 	"net/netip"
@@ -57,10 +58,8 @@ func (s *serve) readDatabases(r *base.Reader) {
 			r.Failf("%s is %q: must be NAME=NAMESPACE, such as Shop=Raven", source, text)
 			return
 		}
-		for _, part := range []string{name, namespace} {
-			if err := prefix.ValidateNamespace(part); err != nil {
-				r.Fail(exit.Invalid(err, "see to "+source+" "+strconv.Quote(text)))
-			}
+		if err := cmp.Or(prefix.ValidateNamespace(name), prefix.ValidateNamespace(namespace)); err != nil {
+			r.Fail(exit.Invalid(err, "see to "+source+" "+strconv.Quote(text)))
 		}
 		if seen[prefix.Fold(name)] {
 			r.Failf("%s names %q twice: letter case does not tell two databases apart", source, name)

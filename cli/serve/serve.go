@@ -135,9 +135,7 @@ func (s *serve) check(ctx context.Context) error {
 	}
 	err := ravendb.Check(ctx, opts)
 	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil: // it is to end before it began, which is no fault
+	case err == nil || ctx.Err() != nil: // that it is to end before it began is no fault
 		return nil //nolint:nilerr // see above
 	case errors.Is(err, ravendb.ErrNoTag) && named:
 		return exit.Refusedf("%s", strings.TrimPrefix(err.Error(), "ravendb: "))
