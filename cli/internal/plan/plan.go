@@ -190,17 +190,22 @@ func (c *Changes) add(state allocator.State, result allocator.Imported) {
 	c.Counters = append(c.Counters, changed)
 }
 
-// Show prints what came of it: of a dry run each counter, else the sum.
+// Show prints what came of it: of a dry run each counter, and the sum.
 func (c Changes) Show(g *base.Session) error {
 	if g.JSON {
 		return g.WriteJSON(c)
 	}
+	sum := fmt.Sprintf("%s: %d new, %d raised, %d stay", term.Plural(len(c.Counters), "counter"), c.New, c.Raised, c.Stay)
+	if c.Stay > 0 {
+		sum += " (as high already)"
+	}
 	if c.DryRun {
+		sum += "; nothing was written"
 		if err := g.WriteTable(c.Table()); err != nil {
 			return err
 		}
 	}
-	return g.Printf("%s\n", c.summary())
+	return g.Printf("%s\n", sum)
 }
 
 // Table shows each counter before and after.
@@ -214,18 +219,6 @@ func (c *Changes) Table() term.Table {
 		t.Add(cmp.Or(changed.Collection, "none"), string(changed.Kind), before, changed.After)
 	}
 	return t
-}
-
-// summary is one line on all of them.
-func (c *Changes) summary() string {
-	text := fmt.Sprintf("%s: %d new, %d raised, %d stay", term.Plural(len(c.Counters), "counter"), c.New, c.Raised, c.Stay)
-	if c.Stay > 0 {
-		text += " (as high already)"
-	}
-	if c.DryRun {
-		text += "; nothing was written"
-	}
-	return text
 }
 
 // Row is a counter as a line of a file has it.
