@@ -237,20 +237,19 @@ func (p prefixCheck) Run(ctx context.Context) error {
 		}
 	}
 	shown.All = finding.Of(finding.ComparePrefixes(adds))
-	return cmp.Or(p.Show(shown, func() error { return p.print(shown) }), shown.Verdict())
+	err := p.Show(shown, func() error {
+		t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "IDENTIFIERS"}, Cut: []int{1, 4}}
+		for _, s := range shown.Servers {
+			t.Add(cmp.Or(s.Server, "none"), cmp.Or(s.Prefix, "none"), cmp.Or(s.Tag, "none"), homes[s.Identities], s.Example)
+		}
+		if err := p.WriteTable(t); err != nil {
+			return err
+		}
+		fmt.Fprintln(p.Stdout)
+		return shown.Print(p.Stdout)
+	})
+	return cmp.Or(err, shown.Verdict())
 }
 
 // homes is how the home of identities shows in a column.
 var homes = map[bool]string{true: "here", false: "-"}
-
-func (p prefixCheck) print(shown comparison) error {
-	t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "IDENTIFIERS"}, Cut: []int{1, 4}}
-	for _, s := range shown.Servers {
-		t.Add(cmp.Or(s.Server, "none"), cmp.Or(s.Prefix, "none"), cmp.Or(s.Tag, "none"), homes[s.Identities], s.Example)
-	}
-	if err := p.WriteTable(t); err != nil {
-		return err
-	}
-	fmt.Fprintln(p.Stdout)
-	return shown.Print(p.Stdout)
-}
