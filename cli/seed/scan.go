@@ -101,12 +101,8 @@ func (s *fromScan) scan(ctx context.Context, client redis.UniversalClient) error
 	if err != nil {
 		return err
 	}
-	for _, node := range nodes {
-		size, err := node.DBSize(ctx).Result()
-		if err != nil {
-			return err
-		}
-		s.found.Scanned += size
+	if s.found.Scanned, err = client.DBSize(ctx).Result(); err != nil { // of a cluster the sum
+		return err
 	}
 	b := term.NewBar(s.Stderr, "scanning", int(s.found.Scanned))
 	defer b.End()
