@@ -146,6 +146,8 @@ func (i importing) fits(file file) error {
 	case !file.whole && !i.Partial:
 		return exit.Refusedf("%s is not whole: nothing was written; its last line is to count its counters, and a counter that is "+
 			"missing would begin at 1; make it again, or say that it is meant with --partial", i.Source)
+	case !file.prefixed && i.Prefix == prefixTake:
+		return exit.Refusedf("%s does not say which prefix to take: nothing was written; leave --prefix out, and set one with hilo prefix set", i.Source)
 	}
 	return nil
 }

@@ -129,6 +129,10 @@ func TestImportRefusesBeforeItWrites(t *testing.T) {
 		{"no end", cut(`{"kind":"end","counters":6}`), "", exit.Refused, "stdin is not whole"},
 		{"a line cut out", cut(`{"kind":"identity","collection":"companies","max":3}`), "", exit.Usage, "line 8: the end says another number of counters than there are, 5"},
 		{"no prefix", cut(`{"kind":"prefix","serverPrefix":"NorthServer/","nodeTag":"A","identities":true}`), "", exit.Usage, "the line with the server's prefix is missing"},
+		{
+			"a part without the prefix to take", `{"kind":"export","version":1,"namespace":"Raven"}` + "\n" + `{"kind":"hilo","collection":"orders","max":50}`,
+			"--partial --prefix take", exit.Refused, "stdin does not say which prefix to take",
+		},
 		{"two exports", clitest.Furnished + clitest.Furnished, "", exit.Usage, "line 10: stands behind the end"},
 		{"a counter twice", swap(`"people"`, `"ORDERS"`), "", exit.Usage, "line 5: hilo orders stands on line 4 already"},
 		{"a bad name", swap(`"people"`, `"a/b"`), "", exit.Usage, `line 5: collection "a/b" holds the separator`},
