@@ -1,7 +1,6 @@
 // Package bench has hilo bench: rate, round trips and latency on a server of the user's.
 //
-// It exports the constructor of the command and nothing else, and imports only the rooms under cli/internal and the
-// library.
+// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
 package bench
 
 import (

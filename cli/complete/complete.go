@@ -1,7 +1,7 @@
 // Package complete has hilo completion: short scripts with which shells ask hilo how a command line may go on, and the
 // answer to them.
 //
-// It exports the constructor of the command and the answer, and imports only the rooms under cli/internal.
+// It exports its command and the answer, and may import the rooms under cli/internal.
 package complete
 
 import (

@@ -1,7 +1,6 @@
 // Package prefixes has hilo prefix get, set, clear and check: what a server adds to its identifiers.
 //
-// It exports the constructor of the command and nothing else, and imports only the rooms under cli/internal and the
-// library.
+// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
 package prefixes
 
 import (

@@ -1,8 +1,7 @@
 // Package serve has hilo serve, which gives identifiers out over HTTP, to programs in any language and to RavenDB's own
 // clients.
 //
-// It exports the constructor of the command and nothing else, and imports only the rooms under cli/internal and the
-// library.
+// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
 package serve
 
 import (

@@ -1,8 +1,7 @@
 // Package take has the commands that take identifiers and print them: hilo next, hilo id and hilo identity next. All three
 // print by way of issue, which takes no more than it can print.
 //
-// Like every package of a command it exports constructors of its commands and nothing else, and imports no other command:
-// only the rooms under cli/internal and the library.
+// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
 package take
 
 import (

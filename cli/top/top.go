@@ -1,8 +1,7 @@
 // Package top has hilo top: servers and counters, live on a screen or in lines. A looker reads a server; state is what the
 // looks amount to; screen is what a person sees of it. The latter two do no I/O.
 //
-// It exports the constructor of the command and nothing else, and imports only the rooms under cli/internal and the
-// library.
+// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
 package top
 
 import (

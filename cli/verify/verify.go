@@ -2,8 +2,7 @@
 // what worker processes report over pipes and enters it in a ledger (package allocator/proof); a watcher for each server
 // says when it went away.
 //
-// It exports the constructor of the command and nothing else, and imports only the rooms under cli/internal and the
-// library.
+// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
 package verify
 
 import (
