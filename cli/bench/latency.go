@@ -14,24 +14,15 @@ type histogram map[place]int64
 
 // place is where a histogram counts a call.
 type place struct {
-	bucket int  // of its latency
-	waited bool // for a number, or for a call that did; those that found one in hand are a sample
+	latency time.Duration // rounded
+	waited  bool          // for a number, or for a call that did; those that found one in hand are a sample
 }
 
-// bucketsPerDoubling is how fine buckets are: 1 ns wide below 128 ns, from there so many to each doubling, so that a latency
-// is known to 1.6 percent.
-const bucketsPerDoubling = 64
-
-func bucketOf(d time.Duration) int {
-	v := uint64(max(d, 0))
-	doublings := max(bits.Len64(v)-7, 0)
-	return doublings*bucketsPerDoubling + int(v>>doublings)
-}
-
-// edge is the greatest duration of a bucket.
-func edge(bucket int) time.Duration {
-	doublings := max(bucket/bucketsPerDoubling-1, 0)
-	return time.Duration(bucket-doublings*bucketsPerDoubling+1)<<doublings - 1
+// rounded is a latency, up to 1.6 percent too long, so that a histogram has few places: from 128 ns on only its first seven
+// bits count.
+func rounded(d time.Duration) time.Duration {
+	d = max(d, 0)
+	return d | (1<<max(bits.Len64(uint64(d))-7, 0) - 1)
 }
 
 // percentiles are in nanoseconds. The p of them are at most 1.6 percent above the truth; Greatest is exact.
@@ -63,13 +54,13 @@ func summarize(seen histogram, calls int64, greatest time.Duration) (percentiles
 	}
 	weights := map[bool]float64{true: 1, false: float64(calls-s.Waited) / float64(max(s.Timed, 1))}
 	total := float64(s.Waited) + float64(s.Timed)*weights[false]
-	places := slices.SortedFunc(maps.Keys(seen), func(a, b place) int { return cmp.Compare(a.bucket, b.bucket) })
+	places := slices.SortedFunc(maps.Keys(seen), func(a, b place) int { return cmp.Compare(a.latency, b.latency) })
 	at := func(share float64) int64 {
 		rank, below := math.Ceil(share*total), 0.0
 		for _, at := range places {
 			// Half a call less, since the weights are not exact.
 			if below += float64(seen[at]) * weights[at.waited]; below >= rank-0.5 {
-				return int64(min(edge(at.bucket), greatest))
+				return int64(min(at.latency, greatest))
 			}
 		}
 		return int64(greatest)

@@ -8,40 +8,39 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestABucketIsNearWhatIsInIt(t *testing.T) {
+func TestALatencyIsRoundedToOneThatIsNear(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		// Of all sizes alike.
 		d := time.Duration(rapid.Int64Range(0, 1<<rapid.IntRange(0, 62).Draw(t, "size")-1).Draw(t, "duration"))
-		b := bucketOf(d)
-		if top := edge(b); top < d || float64(top) > float64(d)*(1+1.0/bucketsPerDoubling) {
-			t.Fatalf("%v is in bucket %d, up to %v", d, b, top)
+		top := rounded(d)
+		if top < d || float64(top) > float64(d)*(1+1.0/64) || rounded(top) != top {
+			t.Fatalf("%v is rounded to %v, and that to %v", d, top, rounded(top))
 		}
-		if b > 0 && edge(b-1) >= d {
-			t.Fatalf("%v is in bucket %d, but the one before goes up to %v", d, b, edge(b-1))
+		if next := rounded(top + 1); next <= top {
+			t.Fatalf("%v is rounded to %v, but what is longer than that to %v", d, top, next)
 		}
 	})
 }
 
-func TestBucketsBeginAndEndWhereTheyShould(t *testing.T) {
+func TestLatenciesAreRoundedWhereTheyShouldBe(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name   string
-		d      time.Duration
-		bucket int
+		name    string
+		d, want time.Duration
 	}{
 		{"nothing", 0, 0},
 		{"a clock that goes back", -time.Second, 0},
-		{"the last alone in its bucket", 127, 127},
-		{"the first that is not", 128, 128},
-		{"its neighbour", 129, 128},
-		{"the greatest", math.MaxInt64, 58*bucketsPerDoubling - 1},
+		{"the last that is not", 127, 127},
+		{"the first that is", 128, 129},
+		{"its neighbour", 129, 129},
+		{"the greatest", math.MaxInt64, math.MaxInt64},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if got := bucketOf(test.d); got != test.bucket {
-				t.Errorf("%d, want %d", got, test.bucket)
+			if got := rounded(test.d); got != test.want {
+				t.Errorf("%d, want %d", got, test.want)
 			}
 		})
 	}
@@ -52,10 +51,10 @@ func TestASampleStandsForWhatWasNotTimed(t *testing.T) {
 	t.Parallel()
 	seen := make(histogram)
 	for i := range 1000 {
-		seen[place{bucketOf(time.Duration(51 + i%50)), false}]++
+		seen[place{rounded(time.Duration(51 + i%50)), false}]++
 	}
 	for i := range 1500 {
-		seen[place{bucketOf(time.Duration(i+1) * time.Microsecond), true}]++
+		seen[place{rounded(time.Duration(i+1) * time.Microsecond), true}]++
 	}
 	p, s := summarize(seen, 1_001_500, 1500*time.Microsecond)
 	if s.Timed != 1000 || s.Waited != 1500 {
@@ -74,7 +73,7 @@ func TestPercentilesOfNextToNothing(t *testing.T) {
 		t.Errorf("%+v, %+v", p, s)
 	}
 	// None of those in hand was in the sample.
-	one := histogram{place{bucketOf(100), true}: 1}
+	one := histogram{place{rounded(100), true}: 1}
 	if p, _ := summarize(one, 50, 100); p != (percentiles{100, 100, 100, 100, 100}) {
 		t.Errorf("%+v", p)
 	}

@@ -184,7 +184,7 @@ func (c *caller) take(ctx context.Context, due time.Duration) error {
 	ended := c.load.now()
 	lasted := delay + ended - began
 	c.greatest = max(c.greatest, lasted)
-	c.seen[place{bucketOf(lasted), !inHand || delay > 0}]++
+	c.seen[place{rounded(lasted), !inHand || delay > 0}]++
 	switch {
 	case !inHand:
 		c.stall.extend(due, began, ended)
