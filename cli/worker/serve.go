@@ -19,7 +19,11 @@ import (
 )
 
 // serve serves metrics and health until the function that it gives is called.
-func (s *job) serve(ctx context.Context, listener net.Listener) (stop func()) {
+func (s *job) serve(ctx context.Context) (stop func(), err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.MetricsAddr)
+	if err != nil {
+		return nil, fmt.Errorf("metrics cannot be served: %w; choose another address with --metrics-addr", err)
+	}
 	server := gateway.NewServer(s.handler(), s.Log)
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -35,7 +39,7 @@ func (s *job) serve(ctx context.Context, listener net.Listener) (stop func()) {
 			_ = server.Close()
 		}
 		serving.Wait()
-	}
+	}, nil
 }
 
 func (s *job) handler() http.Handler {

@@ -5,9 +5,8 @@
 package worker
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"net"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -76,14 +75,6 @@ collections: $HILO_WORKER_COLLECTIONS, with white space between them.`+base.Abou
 
 // Run returns when the end is reached or ctx has ended, which is how it is meant to end.
 func (w *worker) Run(ctx context.Context) error {
-	var listener net.Listener
-	if w.MetricsAddr != "" {
-		var err error
-		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", w.MetricsAddr); err != nil {
-			return fmt.Errorf("metrics cannot be served: %w; choose another address with --metrics-addr", err)
-		}
-		defer listener.Close()
-	}
 	return w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
 		s := newJob(*w)
 		var err error
@@ -98,14 +89,15 @@ func (w *worker) Run(ctx context.Context) error {
 			}
 			defer closeDocuments()
 		}
-		if listener != nil {
-			defer s.serve(ctx, listener)()
+		if w.MetricsAddr != "" {
+			stop, err := s.serve(ctx)
+			if err != nil {
+				return err
+			}
+			defer stop()
 		}
 		found, err := s.run(ctx)
-		if shown := w.show(found); err == nil {
-			err = shown
-		}
-		return err
+		return cmp.Or(err, w.show(found))
 	})
 }
 
