@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
@@ -22,10 +23,9 @@ import (
 // job is one run of a worker.
 type job struct {
 	worker
-	name     string // of this process, for the documents
+	name     string // unique to this process, for the documents
 	ids      *allocator.Allocator
 	explain  func(error) error
-	began    time.Time
 	closing  atomic.Bool
 	failures atomic.Int64      // attempts on servers that failed
 	outage   *alarm            // about all collections
@@ -40,8 +40,14 @@ func newJob(w worker) *job {
 	unserved := func(log *zap.Logger) *alarm {
 		return &alarm{log: log, failed: "no ids to be had, trying on", over: "ids again"}
 	}
-	s := &job{worker: w, name: workerName(), began: time.Now(), refusals: make(map[string]*alarm), adds: make(map[prefix.Server]int64)}
-	s.outage = unserved(w.Log)
+	host, _ := os.Hostname()
+	s := &job{
+		worker:   w,
+		name:     fmt.Sprintf("%s-%d-%s", cmp.Or(host, "host"), os.Getpid(), crand.Text()[:8]),
+		outage:   unserved(w.Log),
+		refusals: make(map[string]*alarm),
+		adds:     make(map[prefix.Server]int64),
+	}
 	for _, name := range w.Collections {
 		s.refusals[name] = unserved(w.Log.With(zap.String("collection", name)))
 	}
@@ -49,18 +55,10 @@ func newJob(w worker) *job {
 	return s
 }
 
-// workerName is unique to this process.
-func workerName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "host"
-	}
-	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), crand.Text()[:8])
-}
-
 // run takes identifiers until the end, closes the allocator and tells what became of it all. Its error says why the
 // exit code is not 0.
 func (s *job) run(signaled context.Context) (report, error) {
+	began := time.Now()
 	ctx, cancel := context.WithCancel(signaled)
 	if s.Duration > 0 {
 		ctx, cancel = context.WithTimeout(signaled, s.Duration)
@@ -83,11 +81,13 @@ func (s *job) run(signaled context.Context) (report, error) {
 	_ = s.ids.Warm(ctx, s.Collections...) // a collection that has no range then is asked again, and its error told
 	program := fleet.Program{
 		IDs: s.ids, Collections: s.Collections, Goroutines: s.Goroutines, Count: s.Count, Rate: float64(s.Rate), Batch: 256,
-		Call:    fleet.NextID,
-		Sink:    func(runs []fleet.Run) error { s.sink(late, runs); return nil },
-		Lasting: lasting,
-		Failed:  s.failed,
-		Served:  func(name string) { s.refusals[name].end(name); s.outage.end(name) },
+		Call: fleet.NextID,
+		Sink: func(runs []fleet.Run) error { s.sink(late, runs); return nil },
+		Lasting: func(err error) bool { // all else can be put right while a worker waits
+			return errors.Is(err, allocator.ErrExhausted) || errors.Is(err, allocator.ErrMixed)
+		},
+		Failed: s.failed,
+		Served: func(name string) { s.refusals[name].end(name); s.outage.end(name) },
 	}
 	stopped, err := "count", program.Run(ctx)
 	switch {
@@ -98,15 +98,10 @@ func (s *job) run(signaled context.Context) (report, error) {
 	case err != nil:
 		stopped = "failed"
 	}
-	took := time.Since(s.began)
+	took := time.Since(began)
 	closed()
 	found := s.report(stopped, took, before, s.ids.Stats())
 	return found, s.verdict(found, err)
-}
-
-// lasting reports whether it makes no sense to try again: everything else can be put right while a worker waits.
-func lasting(err error) bool {
-	return errors.Is(err, allocator.ErrExhausted) || errors.Is(err, allocator.ErrMixed)
 }
 
 // failed says that a collection gives nothing, or that none does.
