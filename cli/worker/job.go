@@ -6,6 +6,7 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -59,10 +60,7 @@ func newJob(w worker) *job {
 // exit code is not 0.
 func (s *job) run(signaled context.Context) (report, error) {
 	began := time.Now()
-	ctx, cancel := context.WithCancel(signaled)
-	if s.Duration > 0 {
-		ctx, cancel = context.WithTimeout(signaled, s.Duration)
-	}
+	ctx, cancel := context.WithTimeout(signaled, cmp.Or(s.Duration, math.MaxInt64))
 	defer cancel()
 	late, end := context.WithCancel(context.WithoutCancel(ctx)) // for what was taken and has to be stored
 	defer end()
