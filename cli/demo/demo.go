@@ -19,6 +19,7 @@ import (
 const (
 	workers  = 8
 	pace     = 2000                   // identifiers a second that each takes, of the collections in turn
+	batch    = 20                     // of them, one right after the other
 	act      = 300 * time.Millisecond // how long each state of affairs lasts at least
 	patience = 20 * time.Second       // how long the fleet may take to notice a change
 	alone    = 500_000                // identifiers that one more worker takes at full speed

@@ -3,7 +3,6 @@ package demo
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +11,12 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"golang.org/x/time/rate"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/proof"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
@@ -41,6 +40,7 @@ type member struct {
 	number    int // from 1
 	preferred *master
 	newest    atomic.Pointer[string] // of the first collection
+	failures  int64                  // calls that got no identifier
 }
 
 // tell runs the fleet from its start to its end.
@@ -153,48 +153,36 @@ func (s *story) allocate(ctx context.Context, preferred *master, capacity int64,
 // work is what a program that needs identifiers does, at its pace, until ctx ends.
 func (s *story) work(ctx context.Context, w *member) error {
 	return s.allocate(ctx, w.preferred, 1024, func(a *allocator.Allocator) error {
-		program := fleet.Program{
-			IDs: a, Collections: collections, Goroutines: 1, Rate: pace, Batch: 20,
-			Call:    s.next,
-			Sink:    func(runs []fleet.Run) error { s.given(w, runs); return nil },
-			Lasting: func(err error) bool { return errors.Is(err, prefix.ErrInvalid) },
-			Failed: func(string, error, bool) {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.Failures++
-			},
-		}
-		if err := program.Run(ctx); ctx.Err() == nil {
-			return err
+		for limiter := rate.NewLimiter(pace, batch); limiter.WaitN(ctx, batch) == nil; {
+			for turn := range batch {
+				name := collections[turn%len(collections)]
+				text, err := a.Next(ctx, name)
+				if err != nil {
+					if ctx.Err() == nil { // it is not the end
+						w.failures++
+					}
+					break
+				}
+				if err := s.given(w.number, text); err != nil {
+					return err
+				}
+				if name == collections[0] {
+					w.newest.Store(&text)
+				}
+			}
 		}
 		return nil
 	})
 }
 
-// next takes an identifier, and reads it back from its text.
-func (s *story) next(ctx context.Context, from *allocator.Collection, _ int64, note func(prefix.ID)) error {
-	text, err := from.Next(ctx)
-	if err != nil {
-		return err
-	}
-	id, err := prefix.Parse(text, s.Separator)
-	if err == nil {
-		note(id)
-	}
-	return err
-}
-
-// given notes what a worker of the fleet was given.
-func (s *story) given(w *member, runs []fleet.Run) {
+// given notes what a worker was given, read back from its text.
+func (s *story) given(worker int, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range runs {
-		s.ledger.Add(s.ledger.SeriesOf(r.ID), proof.Run{Low: r.Number, High: r.Number + r.Count - 1, Worker: w.number})
-		if r.Collection == collections[0] {
-			text := string(r.Append(nil, s.Separator))
-			w.newest.Store(&text)
-		}
+	if err := s.ledger.AddText(text, s.Separator, worker); err != nil {
+		return fmt.Errorf("%q was given, which is no identifier: %w", text, err)
 	}
+	return nil
 }
 
 // runAlone is one more worker, which nothing slows down.
@@ -221,8 +209,8 @@ func (s *story) runAlone(ctx context.Context) error {
 	}
 	s.say("one more worker took %d ids of %s at full speed", len(texts), name)
 	for _, text := range texts {
-		if err := s.ledger.AddText(text, s.Separator, workers+1); err != nil {
-			return fmt.Errorf("%q was given, which is no identifier: %w", text, err)
+		if err := s.given(workers+1, text); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -271,6 +259,9 @@ func (s *story) closeMasters() {
 func (s *story) count(ctx context.Context) error {
 	s.Workers, s.Seconds = workers, time.Since(s.start).Seconds()
 	s.IDs, s.Duplicates = s.ledger.IDs, s.ledger.Duplicates
+	for _, w := range s.fleet {
+		s.Failures += w.failures
+	}
 	for _, m := range s.masters {
 		err := base.Administer(ctx, s.Session, m.Target, func(admin *allocator.Admin) error {
 			for _, of := range s.ledger.Series {
