@@ -70,6 +70,9 @@ func (p progress) since(last progress) string {
 
 func newLoad(l *load, sources []source) *load {
 	l.OneIn, l.start = max(l.OneIn, 1), time.Now()
+	if l.Rate > 0 && l.Duration > 0 { // no more come due before the end
+		l.Count = int64(min(float64(cmp.Or(l.Count, math.MaxInt64)), math.Ceil(l.Duration.Seconds()*float64(l.Rate))))
+	}
 	l.callers = make([]caller, len(sources))
 	for i := range l.callers {
 		c := &l.callers[i]
@@ -250,19 +253,19 @@ func rotation(collections []*allocator.Collection, at int) source {
 // or a call keeps it, it makes up for that.
 func (c *caller) keepPace(ctx context.Context) error {
 	l := c.load
-	callers, calls, period := int64(len(l.callers)), l.scheduled(), l.period()
-	end := l.due(calls) // when the next one would be due
+	callers, period := int64(len(l.callers)), l.period()
+	end := l.due(l.Count) // when the next one would be due
 	index := int64(c.number)
 	base.Sleep(ctx, period*time.Duration(c.number)/time.Duration(callers)-l.now())
 	for !l.stop.Load() {
 		woke := l.now()
-		for ; index < calls && l.due(index) <= woke && !l.stop.Load(); index += callers {
+		for ; index < l.Count && l.due(index) <= woke && !l.stop.Load(); index += callers {
 			if err := c.take(ctx, l.due(index)); err != nil {
 				return err
 			}
 			c.ids.Add(1)
 		}
-		if index >= calls {
+		if index >= l.Count {
 			base.Sleep(ctx, end-l.now())
 			return nil
 		}
@@ -274,15 +277,6 @@ func (c *caller) keepPace(ctx context.Context) error {
 // due is when the call of an index is to be made.
 func (l *load) due(index int64) time.Duration {
 	return time.Duration(float64(index) * (float64(time.Second) / float64(l.Rate)))
-}
-
-// scheduled is how many calls come due before the end.
-func (l *load) scheduled() int64 {
-	calls := cmp.Or(l.Count, math.MaxInt64)
-	if l.Duration > 0 {
-		calls = int64(min(float64(calls), math.Ceil(l.Duration.Seconds()*float64(l.Rate))))
-	}
-	return calls
 }
 
 // period is the shortest sleep of a caller: longer where there are many, which would do nothing but wake up.
