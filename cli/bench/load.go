@@ -26,8 +26,7 @@ type load struct {
 
 	start   time.Time
 	callers []caller
-	claimed atomic.Int64 // of Count, at full speed
-	stop    atomic.Bool  // nobody is to begin another call
+	stop    atomic.Bool // nobody is to begin another call
 }
 
 // caller is one goroutine of a load.
@@ -70,8 +69,9 @@ func (p progress) since(last progress) string {
 
 func newLoad(l *load, sources []source) *load {
 	l.OneIn, l.start = max(l.OneIn, 1), time.Now()
+	l.Count = cmp.Or(l.Count, math.MaxInt64)
 	if l.Rate > 0 && l.Duration > 0 { // no more come due before the end
-		l.Count = int64(min(float64(cmp.Or(l.Count, math.MaxInt64)), math.Ceil(l.Duration.Seconds()*float64(l.Rate))))
+		l.Count = min(l.Count, int64(math.Ceil(l.Duration.Seconds()*float64(l.Rate))))
 	}
 	l.callers = make([]caller, len(sources))
 	for i := range l.callers {
@@ -97,11 +97,7 @@ func (l *load) run(ctx context.Context) (taken, error) {
 	var running sync.WaitGroup
 	for i := range l.callers {
 		running.Go(func() {
-			work := l.callers[i].rush
-			if l.Rate > 0 {
-				work = l.callers[i].keepPace
-			}
-			if err := work(ctx); err != nil {
+			if err := l.callers[i].work(ctx); err != nil {
 				cancel(err)
 			}
 		})
@@ -134,37 +130,33 @@ func (l *load) soFar() progress {
 	return p
 }
 
-// rush takes identifiers at full speed, a portion at a time, since what all callers count is slow.
-func (c *caller) rush(ctx context.Context) error {
-	for !c.load.stop.Load() {
-		portion := c.load.claim(int64(c.load.OneIn))
-		if portion == 0 {
+// work takes this caller's share: of the calls of all, one after the other, every so manieth. At full speed all are due from
+// the start. At a rate one call follows the other every 1/Rate of a second, and each is made when it is due. Nobody can sleep
+// for so short a time, so a caller sleeps for a period and then makes the calls that have come due. It never makes one before
+// it is due; if it wakes late, or a call keeps it, it makes up for that.
+func (c *caller) work(ctx context.Context) error {
+	l := c.load
+	callers, period := int64(len(l.callers)), l.period()
+	end := l.due(l.Count) // when the next one would be due
+	index := int64(c.number)
+	if l.Rate > 0 {
+		base.Sleep(ctx, period*time.Duration(c.number)/time.Duration(callers)-l.now())
+	}
+	for !l.stop.Load() {
+		woke := l.now()
+		for ; index < l.Count && l.due(index) <= woke && !l.stop.Load(); index += callers {
+			if err := c.take(ctx, l.due(index)); err != nil {
+				return err
+			}
+			c.ids.Add(1)
+		}
+		if index >= l.Count {
+			base.Sleep(ctx, end-l.now())
 			return nil
 		}
-		var err error
-		left := portion
-		for left > 0 && !c.load.stop.Load() {
-			if err = c.take(ctx, 0); err != nil {
-				break
-			}
-			for left--; left > 0 && c.untimed > 0 && c.from.tryNext(); left-- { // as take does, and nothing in between
-				c.untimed--
-			}
-		}
-		c.ids.Add(portion - left)
-		if err != nil {
-			return err
-		}
+		base.Sleep(ctx, min(end, max(l.due(index), woke+period))-l.now())
 	}
 	return nil
-}
-
-// claim is how many of n identifiers a caller may take, so that all callers together take Count.
-func (l *load) claim(n int64) int64 {
-	if l.Count == 0 {
-		return n
-	}
-	return max(0, min(n, l.Count-(l.claimed.Add(n)-n)))
 }
 
 // take takes one identifier, which was due then; at full speed nothing ever is. To read the clock takes as long as to take
@@ -247,35 +239,11 @@ func rotation(collections []*allocator.Collection, at int) source {
 	}
 }
 
-// keepPace takes the identifiers that the schedule has for this caller, each when it is due: of the callers' calls
-// together, one follows the other every 1/Rate of a second. Nobody can sleep for so short a time, so a caller sleeps
-// for a period and then makes the calls that have come due. It never makes one before it is due; if it wakes late,
-// or a call keeps it, it makes up for that.
-func (c *caller) keepPace(ctx context.Context) error {
-	l := c.load
-	callers, period := int64(len(l.callers)), l.period()
-	end := l.due(l.Count) // when the next one would be due
-	index := int64(c.number)
-	base.Sleep(ctx, period*time.Duration(c.number)/time.Duration(callers)-l.now())
-	for !l.stop.Load() {
-		woke := l.now()
-		for ; index < l.Count && l.due(index) <= woke && !l.stop.Load(); index += callers {
-			if err := c.take(ctx, l.due(index)); err != nil {
-				return err
-			}
-			c.ids.Add(1)
-		}
-		if index >= l.Count {
-			base.Sleep(ctx, end-l.now())
-			return nil
-		}
-		base.Sleep(ctx, min(end, max(l.due(index), woke+period))-l.now())
-	}
-	return nil
-}
-
 // due is when the call of an index is to be made.
 func (l *load) due(index int64) time.Duration {
+	if l.Rate == 0 {
+		return 0
+	}
 	return time.Duration(float64(index) * (float64(time.Second) / float64(l.Rate)))
 }
 
