@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,10 +36,10 @@ type story struct {
 
 // member is one worker of the fleet.
 type member struct {
-	number    int // from 1
-	preferred *master
-	newest    atomic.Pointer[string] // of the first collection
-	failures  int64                  // calls that got no identifier
+	number   int                    // from 1
+	masters  []*master              // in order of preference
+	newest   atomic.Pointer[string] // of the first collection
+	failures int64                  // calls that got no identifier
 }
 
 // tell runs the fleet from its start to its end.
@@ -49,7 +48,7 @@ func (s *story) tell(ctx context.Context) error {
 	defer end(nil)
 	var running sync.WaitGroup
 	for i := range workers {
-		w := &member{number: i + 1, preferred: s.masters[i%2]}
+		w := &member{number: i + 1, masters: []*master{s.masters[i%2], s.masters[1-i%2]}}
 		s.fleet = append(s.fleet, w)
 		running.Go(func() {
 			if err := s.work(working, w); err != nil {
@@ -91,7 +90,7 @@ func (s *story) acts(ctx context.Context) error {
 func (s *story) settle(ctx context.Context, from *master, what string) error {
 	deadline := time.Now().Add(patience)
 	for _, w := range s.fleet {
-		wanted := cmp.Or(from, w.preferred)
+		wanted := cmp.Or(from, w.masters[0])
 		for newest := w.newest.Load(); newest == nil || !strings.Contains(*newest, wanted.prefix); newest = w.newest.Load() {
 			if time.Now().After(deadline) {
 				return fmt.Errorf("worker %d got no identifier from %s within %v", w.number, wanted.Name, patience)
@@ -116,15 +115,12 @@ func (s *story) say(what string, values ...any) {
 	}
 }
 
-// allocate lends do an allocator on both masters, as a program of its own would have it. Its ranges hold up to capacity
+// allocate lends do an allocator on masters, as a program of its own would have it. Its ranges hold up to capacity
 // numbers, 0: as many as is usual; those of one that ends within seconds need not last for an outage of ten.
-func (s *story) allocate(ctx context.Context, preferred *master, capacity int64, do func(*allocator.Allocator) error) error {
+func (s *story) allocate(ctx context.Context, masters []*master, capacity int64, do func(*allocator.Allocator) error) error {
 	var servers target.Servers
-	for _, m := range s.masters {
+	for _, m := range masters {
 		servers.Targets = append(servers.Targets, m.Target)
-	}
-	if preferred != s.masters[0] {
-		slices.Reverse(servers.Targets)
 	}
 	return servers.Use(ctx, s.Timeout, func(o target.Opened) error {
 		a, err := o.Allocator(allocator.Options{
@@ -152,7 +148,7 @@ func (s *story) allocate(ctx context.Context, preferred *master, capacity int64,
 
 // work is what a program that needs identifiers does, at its pace, until ctx ends.
 func (s *story) work(ctx context.Context, w *member) error {
-	return s.allocate(ctx, w.preferred, 1024, func(a *allocator.Allocator) error {
+	return s.allocate(ctx, w.masters, 1024, func(a *allocator.Allocator) error {
 		for limiter := rate.NewLimiter(pace, batch); limiter.WaitN(ctx, batch) == nil; {
 			for turn := range batch {
 				name := collections[turn%len(collections)]
@@ -189,7 +185,7 @@ func (s *story) given(worker int, text string) error {
 func (s *story) runAlone(ctx context.Context) error {
 	const name = "products"
 	texts := make([]string, alone)
-	err := s.allocate(ctx, s.masters[0], 0, func(a *allocator.Allocator) error {
+	err := s.allocate(ctx, s.masters, 0, func(a *allocator.Allocator) error {
 		c, err := a.Collection(name)
 		if err != nil {
 			return err
