@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -134,18 +135,15 @@ func (s *job) sink(late context.Context, runs []fleet.Run) {
 	s.unstored.Add(int64(s.store(late, open)))
 }
 
-// alarm warns that something fails, once and then now and then, and tells when it is over.
+// alarm warns that something fails, once and then every 30 s, and tells when it is over.
 type alarm struct {
 	log          *zap.Logger
 	failed, over string
 
-	mu   sync.Mutex // guards what follows
-	on   map[string]bool
-	said time.Time
+	mu       sync.Mutex // guards what follows
+	on       map[string]bool
+	reminder *rate.Sometimes
 }
-
-// remindEvery is how often an alarm that goes on is in the log.
-const remindEvery = 30 * time.Second
 
 // add is about an error, which is somebody's. One that is no news does not begin an alarm.
 func (t *alarm) add(whose string, err error, news bool) {
@@ -155,13 +153,10 @@ func (t *alarm) add(whose string, err error, news bool) {
 		return
 	}
 	if len(t.on) == 0 {
-		t.on, t.said = make(map[string]bool), time.Time{}
+		t.on, t.reminder = make(map[string]bool), &rate.Sometimes{Interval: 30 * time.Second}
 	}
 	t.on[whose] = true
-	if time.Since(t.said) >= remindEvery {
-		t.log.Warn(t.failed, zap.String("error", exit.Plain(err)))
-		t.said = time.Now()
-	}
+	t.reminder.Do(func() { t.log.Warn(t.failed, zap.String("error", exit.Plain(err))) })
 }
 
 // end is about somebody who has no more errors. The alarm is over when nobody has.
