@@ -79,13 +79,11 @@ func (p probe) Run(ctx context.Context) error {
 }
 
 func (p probe) ask(ctx context.Context) answer {
-	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
 	if err != nil {
 		return answer{Answer: err.Error()}
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: p.TLS}} // by no proxy
+	client := &http.Client{Timeout: p.Timeout, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: p.TLS}} // by no proxy
 	response, err := client.Do(request)
 	if err != nil {
 		return answer{Answer: target.Cause(err, p.Timeout)}
