@@ -25,7 +25,7 @@ type load struct {
 	OneIn    int           // of the calls that need no waiting, one in so many is timed
 
 	start   time.Time
-	callers []caller
+	callers []*caller
 	stop    atomic.Bool // nobody is to begin another call
 }
 
@@ -73,10 +73,8 @@ func newLoad(l *load, sources []source) *load {
 	if l.Rate > 0 && l.Duration > 0 { // no more come due before the end
 		l.Count = min(l.Count, int64(math.Ceil(l.Duration.Seconds()*float64(l.Rate))))
 	}
-	l.callers = make([]caller, len(sources))
-	for i := range l.callers {
-		c := &l.callers[i]
-		c.load, c.number, c.from, c.seen = l, i, sources[i], make(histogram)
+	for i, from := range sources {
+		l.callers = append(l.callers, &caller{load: l, number: i, from: from, seen: make(histogram)})
 	}
 	return l
 }
@@ -95,9 +93,9 @@ func (l *load) run(ctx context.Context) (taken, error) {
 		defer time.AfterFunc(end, func() { l.stop.Store(true) }).Stop()
 	}
 	var running sync.WaitGroup
-	for i := range l.callers {
+	for _, c := range l.callers {
 		running.Go(func() {
-			if err := l.callers[i].work(ctx); err != nil {
+			if err := c.work(ctx); err != nil {
 				cancel(err)
 			}
 		})
@@ -106,10 +104,10 @@ func (l *load) run(ctx context.Context) (taken, error) {
 
 	t, seen := taken{progress: l.soFar()}, make(histogram)
 	var greatest time.Duration
-	for i := range l.callers {
-		t.failures += l.callers[i].failures.Load()
-		greatest = max(greatest, l.callers[i].greatest)
-		for at, n := range l.callers[i].seen {
+	for _, c := range l.callers {
+		t.failures += c.failures.Load()
+		greatest = max(greatest, c.greatest)
+		for at, n := range c.seen {
 			seen[at] += n
 		}
 	}
@@ -123,9 +121,9 @@ func (l *load) now() time.Duration { return time.Since(l.start) }
 // soFar may be asked while the callers run.
 func (l *load) soFar() progress {
 	p := progress{elapsed: l.now()}
-	for i := range l.callers {
-		p.ids += l.callers[i].ids.Load()
-		p.waits += l.callers[i].waits.Load()
+	for _, c := range l.callers {
+		p.ids += c.ids.Load()
+		p.waits += c.waits.Load()
 	}
 	return p
 }
