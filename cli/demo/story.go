@@ -50,11 +50,7 @@ func (s *story) tell(ctx context.Context) error {
 	for i := range workers {
 		w := &member{number: i + 1, masters: []*master{s.masters[i%2], s.masters[1-i%2]}}
 		s.fleet = append(s.fleet, w)
-		running.Go(func() {
-			if err := s.work(working, w); err != nil {
-				end(err)
-			}
-		})
+		running.Go(func() { end(s.work(working, w)) }) // it returns before the end only where something is wrong
 	}
 	err := s.acts(working)
 	end(nil)
