@@ -146,7 +146,13 @@ func (c *caller) work(ctx context.Context) error {
 			if err := c.take(ctx, l.due(index)); err != nil {
 				return err
 			}
-			c.ids.Add(1)
+			taken := int64(1)
+			for l.Rate == 0 && c.untimed > 0 && index+callers < l.Count && c.from.tryNext() { // as take does, and nothing in between
+				c.untimed--
+				index += callers
+				taken++
+			}
+			c.ids.Add(taken)
 		}
 		if index >= l.Count {
 			base.Sleep(ctx, end-l.now())
