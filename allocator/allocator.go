@@ -22,6 +22,9 @@ type Allocator struct {
 	// now() counts from start, on the monotonic clock.
 	start   time.Time
 	refills queue
+	// background is of what no caller waits for alone. Close calls it off.
+	background context.Context //nolint:containedctx // it lives as long as the allocator
+	callOff    context.CancelFunc
 	// served says that several servers were found to be set right, and may give identifiers.
 	served atomic.Bool
 
@@ -31,16 +34,19 @@ type Allocator struct {
 	lines sync.Map
 	types sync.Map
 
+	// searching guards search, the asking for the home of identities that is under way; nil: there is none. It is taken
+	// before mu.
+	searching sync.Mutex
+	search    *check
+
 	// mu guards what follows, and additions to byName. It is taken before Collection.mu.
 	mu sync.Mutex
 	// closing says that no collection is added any more, and nothing is asked any more.
 	closing bool
 	// asking counts the goroutines of lines and standbys. It is added to only while closing is false.
 	asking sync.WaitGroup
-	// standby is when the servers that gave nothing lately are asked about; nil: nobody needs to. unlook cancels the
-	// latest asking about them, nil: there was none.
+	// standby is when the servers are asked about; nil: nobody needs to.
 	standby *time.Timer
-	unlook  context.CancelFunc
 	// closed is closed when Close is through. result is what Close returned, set before that.
 	closed chan struct{}
 	result error
@@ -74,6 +80,7 @@ func newAllocator(opts Options, servers ...*server) *Allocator {
 		start:   time.Now(),
 		closed:  make(chan struct{}),
 	}
+	a.background, a.callOff = context.WithCancel(context.Background())
 	a.refills.run = a.refill
 	return a
 }

@@ -126,7 +126,7 @@ func (c *Collection) settle(s *server, sent inquiry, began time.Duration, got sc
 	if !off {
 		err = a.inTime(err)
 		s.count(&s.refills, now-began, err)
-		s.report(now, err, false)
+		s.report(a.now(), err, false) // a check may have taken long
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,9 +25,7 @@ func (a *Allocator) Close(ctx context.Context) error {
 	if a.standby != nil {
 		a.standby.Stop()
 	}
-	if a.unlook != nil {
-		a.unlook()
-	}
+	a.callOff()
 	a.mu.Unlock()
 	if !first {
 		select {
@@ -48,22 +46,19 @@ func (a *Allocator) Close(ctx context.Context) error {
 }
 
 // aside does what is not to hold up a caller who leaves, and what Close waits for. Once it is closing it does nothing.
-func (a *Allocator) aside(ctx context.Context, do func()) {
-	done := make(chan struct{})
+func (a *Allocator) aside(do func()) (done chan struct{}) {
+	done = make(chan struct{})
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.closing {
 		close(done)
-	} else {
-		a.asking.Go(func() {
-			defer close(done)
-			do()
-		})
+		return done
 	}
-	a.mu.Unlock()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
+	a.asking.Go(func() {
+		defer close(done)
+		do()
+	})
+	return done
 }
 
 // endLines waits for requests for identities that are under way, and cancels them when ctx ends first.

@@ -28,7 +28,8 @@ func (d *distant) describe(ctx context.Context, key string) (scripts.Description
 }
 
 // The first identifier waits until all masters are known. The others are asked side by side, and then its own again, so
-// that it costs two round trips more, however many they are; one that hangs costs RefillTimeout, once.
+// that it costs two round trips more, however many they are; one that hangs costs RefillTimeout, and once more where it
+// was tried first.
 func TestTheFirstIdentifierIsDelayedLittle(t *testing.T) {
 	t.Parallel()
 	const trip = 10 * time.Millisecond // several of them are over before the first back-off
@@ -44,10 +45,10 @@ func TestTheFirstIdentifierIsDelayedLittle(t *testing.T) {
 		{"one alone", 1, 0, nil, trip},
 		{"two up", 2, 0, nil, 3 * trip},
 		{"five up", 5, 0, nil, 3 * trip},
-		{"the preferred one refuses", 2, 0, refuse, trip},
+		{"the preferred one refuses", 2, 0, refuse, 2 * trip},
 		{"the preferred one of three refuses", 3, 0, refuse, 3 * trip},
 		{"the other one refuses", 2, 1, refuse, 2 * trip},
-		{"the preferred one hangs", 2, 0, hang, defaultRefillTimeout + trip},
+		{"the preferred one hangs", 2, 0, hang, 2*defaultRefillTimeout + 2*trip},
 		{"the other one hangs", 2, 1, hang, 2*trip + defaultRefillTimeout},
 		{"the last of three hangs", 3, 2, hang, 2*trip + defaultRefillTimeout},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -72,8 +73,9 @@ func (a *Allocator) identity(s *server, name string) *line {
 
 // atHome asks the home of identities. One that says that it is so no more has all servers asked, once.
 func (a *Allocator) atHome(ctx context.Context, name string, ask func(*server) (int64, error)) (int64, error) {
+	var since time.Duration
 	for again := false; ; again = true {
-		s, err := a.home(ctx)
+		s, err := a.home(ctx, since)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
@@ -81,6 +83,7 @@ func (a *Allocator) atHome(ctx context.Context, name string, ask func(*server) (
 		if again || len(a.servers) == 1 || !errors.Is(err, ErrIdentitiesElsewhere) {
 			return low, err
 		}
+		since = a.now()
 		s.mu.Lock()
 		s.home = false
 		s.mu.Unlock()
@@ -88,30 +91,55 @@ func (a *Allocator) atHome(ctx context.Context, name string, ask func(*server) (
 }
 
 // home is the server that identities come from: the only one, or the one that says so. Where it is not known, or two
-// say so, the servers are asked: one of them may have been set right.
-func (a *Allocator) home(ctx context.Context) (*server, error) {
+// say so, the servers are asked, not before since: one of them may have been set right.
+func (a *Allocator) home(ctx context.Context, since time.Duration) (*server, error) {
 	if len(a.servers) == 1 {
 		return a.servers[0], nil
 	}
-	s, err := a.knownHome()
-	if s != nil && a.served.Load() {
-		return s, nil
-	}
-	a.aside(ctx, func() { a.askAll(ctx, a.servers) })
-	if ctx.Err() != nil {
-		if errors.Is(err, ErrIdentitiesElsewhere) { // so far, and nobody has answered
-			err = nil
+	for {
+		s, err := a.knownHome()
+		if s != nil && a.served.Load() {
+			return s, nil
 		}
-		return nil, ended(ctx, "identities", err)
-	}
-	if !a.served.Load() {
-		if err := a.judge(nil); err != nil {
-			return nil, err
+		c := a.searched()
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			if errors.Is(err, ErrIdentitiesElsewhere) { // so far, and nobody has answered
+				err = nil
+			}
+			return nil, ended(ctx, "identities", err)
 		}
-		a.served.Store(true)
-		a.standBy()
+		if c.err != nil {
+			return nil, c.err
+		}
+		if c.began >= since {
+			return a.knownHome()
+		}
 	}
-	return a.knownHome()
+}
+
+// searched is the search for the home that is under way, or one that begins. It goes on when callers leave.
+func (a *Allocator) searched() *check {
+	a.searching.Lock()
+	defer a.searching.Unlock()
+	if a.search == nil {
+		c := &check{began: a.now(), err: ErrClosed}
+		a.search = c
+		c.done = a.aside(func() {
+			a.askAll(a.background, a.servers)
+			if a.background.Err() == nil {
+				c.err = a.judge(nil)
+			}
+			if c.err == nil && !a.served.Swap(true) {
+				a.standBy()
+			}
+			a.searching.Lock()
+			a.search = nil
+			a.searching.Unlock()
+		})
+	}
+	return a.search
 }
 
 func (a *Allocator) knownHome() (*server, error) {

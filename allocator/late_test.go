@@ -12,10 +12,11 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// late is a fake server whose answers are of the moment it is asked, and take as long as trip says then.
+// late is a fake server that is asked something after there, if that is what it says of itself, and answers it in the time
+// that trip says then.
 type late struct {
 	fakeServer
-	trip time.Duration
+	there, trip time.Duration
 }
 
 func (l *late) set(trip time.Duration, adds string) {
@@ -30,6 +31,10 @@ func (l *late) wait() {
 }
 
 func (l *late) describe(ctx context.Context, key string) (scripts.Description, error) {
+	l.mu.Lock()
+	there := l.there
+	l.mu.Unlock()
+	<-time.After(there)
 	said, err := l.fakeServer.describe(ctx, key)
 	l.wait()
 	return said, err
@@ -39,6 +44,12 @@ func (l *late) next(ctx context.Context, keys scripts.Keys, r scripts.NextReques
 	got, err := l.fakeServer.next(ctx, keys, r)
 	l.wait()
 	return got, err
+}
+
+func (l *late) nextAll(ctx context.Context, keys []scripts.Keys, requests []scripts.NextRequest) ([]scripts.Range, []error) {
+	got, errs := l.fakeServer.nextAll(ctx, keys, requests)
+	l.wait()
+	return got, errs
 }
 
 // lateMasters are two for a bubble, and an allocator that holds next to nothing ahead.
@@ -192,6 +203,129 @@ func TestAMasterThatIsLeftIsAskedBeforeAnotherIsAccepted(t *testing.T) {
 		south.set(10*time.Millisecond, "X/")
 		if id, err := a.Next(t.Context(), "users"); !errors.Is(err, ErrPrefixConflict) {
 			t.Errorf("%s, %v: it may be north's too", id, err)
+		}
+	})
+}
+
+// A look at all masters hears of the clash that is over when the other one's answer is there: what a range said before, and
+// brings late, is not accepted for that.
+func TestALookAcceptsNoWordOfBeforeTheOthersAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := lateMasters(t)
+		if err := nextOf(t, a, "N/"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait() // both are accepted
+		north.set(1500*time.Millisecond, "S/")
+		var older sync.WaitGroup
+		older.Go(func() {
+			if id, err := a.Next(t.Context(), "users"); strings.HasPrefix(id, "users/S/") {
+				t.Errorf("%s, %v: it may be south's too", id, err)
+			}
+		})
+		synctest.Wait()
+		<-time.After(time.Millisecond)
+		north.set(0, "S/")
+		if id, err := a.Next(t.Context(), "third"); id != "third/S/1" || a.Stats().Servers[0].Up {
+			t.Errorf("%s, %v: north clashes, and is left", id, err)
+		}
+		south.fakeServer.set(func() { south.there = 500 * time.Millisecond })
+		a.standby.Reset(0)
+		<-time.After(100 * time.Millisecond)
+		north.set(0, "W/")
+		<-time.After(100 * time.Millisecond)
+		south.set(0, "Z/")
+		older.Wait()
+	})
+}
+
+// Two masters that have one prefix come up after the first attempt at both: whichever is tried first, the other one is asked
+// too, though it is in a back-off and never said a thing.
+func TestMastersThatComeUpAlikeAreComparedBeforeTheyGive(t *testing.T) {
+	t.Parallel()
+	for range 30 {
+		synctest.Test(t, func(t *testing.T) {
+			a, north, south := lateMasters(t)
+			both := func(refuses error) {
+				north.fakeServer.set(func() { north.refuses = refuses })
+				south.fakeServer.set(func() { south.refuses, south.adds = refuses, "N/" })
+			}
+			both(errHung)
+			time.AfterFunc(20*time.Millisecond, func() { both(nil) })
+			for range 20 {
+				if id, err := a.Next(t.Context(), "orders"); err == nil || time.Since(a.start) > time.Second && !errors.Is(err, ErrPrefixConflict) {
+					t.Fatalf("%s, %v: both have it", id, err)
+				}
+				<-time.After(100 * time.Millisecond)
+			}
+		})
+	}
+}
+
+// The prefix of a master changes while a pipeline brings many ranges of before: that is known, and nobody has to be asked.
+func TestManyLateRangesAreDiscardedUnasked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := lateMasters(t)
+		if err := nextOf(t, a, "N/"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		north.set(time.Second, "N/")
+		var warm sync.WaitGroup
+		warm.Go(func() {
+			if err := a.Warm(t.Context(), manyNames(100)...); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		<-time.After(time.Millisecond)
+		north.set(0, "W/")
+		a.askAll(t.Context(), a.servers)
+		before := south.questions()
+		warm.Wait()
+		if asked := south.questions() - before; asked > 2 {
+			t.Errorf("south was asked %d times", asked)
+		}
+	})
+}
+
+// The search for the home goes on when a caller leaves, so that the next one knows it: another master hangs.
+func TestTheHomeIsFoundForCallersWhoDoNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := lateMasters(t)
+		north.hangs, south.home = true, true
+		for range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			if _, err := a.home(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			cancel()
+		}
+		if asked := south.questions(); asked != 1 {
+			t.Errorf("the search of all was made %d times", asked)
+		}
+		<-time.After(a.opts.RefillTimeout)
+		if home, err := a.home(t.Context(), 0); err != nil || home.name != "south" {
+			t.Errorf("%v, %v", home, err)
+		}
+	})
+}
+
+// One that Close overtakes says so, and not that there is no home.
+func TestASearchForTheHomeEndsWithClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, north, south := lateMasters(t)
+		north.hangs, south.hangs = true, true
+		time.AfterFunc(time.Millisecond, func() { _ = a.Close(context.Background()) })
+		if _, err := a.home(t.Context(), 0); !errors.Is(err, ErrClosed) || time.Since(a.start) != time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(a.start))
+		}
+		if _, err := a.home(t.Context(), a.now()); !errors.Is(err, ErrClosed) {
+			t.Error(err)
 		}
 	})
 }

@@ -247,7 +247,7 @@ func (l *line) send(w *asker, count int64) (got scripts.Range, from *source, err
 		return scripts.Range{}, nil, fmt.Errorf("%s: %w", w.name, ErrClosed)
 	}
 	s.count(&s.identities, now-began, err)
-	s.report(now, err, !l.serverSide())
+	s.report(a.now(), err, !l.serverSide())
 	if err != nil {
 		return scripts.Range{}, nil, s.failed(w.name, err)
 	}

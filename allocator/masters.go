@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -42,10 +43,15 @@ func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, g
 	if err != nil {
 		return nil, err
 	}
+	several := len(a.servers) > 1
 	s.mu.Lock()
 	if s.accepted == says {
 		s.mu.Unlock()
 		return says, nil
+	}
+	if several && s.says != says {
+		s.mu.Unlock()
+		return nil, s.stale()
 	}
 	if c := s.check; c != nil && c.of == says && (!c.failed || sent <= c.began) { // begun after the server said so
 		s.mu.Unlock()
@@ -54,13 +60,11 @@ func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, g
 	}
 	c := &check{of: says, began: a.now(), done: make(chan struct{})}
 	s.check = c
-	changed := s.accepted != nil
 	s.mu.Unlock()
 
-	several := len(a.servers) > 1
 	var again time.Duration
-	if others := a.toAsk(s, changed); len(others) > 0 {
-		a.askAll(ctx, others)
+	if several {
+		a.askAll(ctx, slices.DeleteFunc(slices.Clone(a.servers), func(other *server) bool { return other == s }))
 		again = a.now()
 		a.askAll(ctx, []*server{s})
 	}
@@ -69,7 +73,7 @@ func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, g
 	}
 	s.mu.Lock()
 	if c.err == nil && several && (s.says != says || s.saidAsked < again) {
-		c.err = fmt.Errorf("%w: key %s: the server has not said again what it said with a range, which is discarded", ErrUnavailable, s.keys.Server())
+		c.err = s.stale()
 	}
 	if c.failed = c.err != nil; !c.failed {
 		s.accepted = says
@@ -83,15 +87,9 @@ func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, g
 	return says, c.err
 }
 
-// toAsk are the servers to ask about a new word of s: all others, since one that was found away and is back may have
-// changed its own, and have been compared by others with what s said before. Only at the start, one that never said
-// anything and was found away a moment ago is asked when it is back, so that the first identifier does not wait for it
-// twice.
-func (a *Allocator) toAsk(s *server, changed bool) []*server {
-	now := a.now()
-	return slices.DeleteFunc(slices.Clone(a.servers), func(other *server) bool {
-		return other == s || !changed && other.isLeft(now) && other.word().source == nil
-	})
+// stale is the error of a range whose word the server has not said again.
+func (s *server) stale() error {
+	return fmt.Errorf("%w: key %s: the server has not said again what it said with a range, which is discarded", ErrUnavailable, s.keys.Server())
 }
 
 // hear takes note of what a server says that it adds, in an answer to what it was asked then. One that was asked for
@@ -234,7 +232,7 @@ func (a *Allocator) standBy() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.standby == nil && !a.closing {
-		a.standby = time.AfterFunc(0, a.lookAround)
+		a.standby = time.AfterFunc(0, func() { a.aside(a.lookAround) })
 	}
 }
 
@@ -243,29 +241,18 @@ func untilStandby() time.Duration {
 	return standbyEvery - standbyEvery/10 + rand.N(standbyEvery/5)
 }
 
-// lookAround asks about the servers.
+// lookAround asks about the servers, and once more about those whose word may be accepted for what the others say.
 func (a *Allocator) lookAround() {
-	a.mu.Lock()
-	if a.closing {
-		a.mu.Unlock()
-		return
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	a.unlook = cancel
-	a.asking.Add(1)
-	a.mu.Unlock()
-	defer a.asking.Done()
-	defer cancel()
-
-	now := a.now()
 	heard := make(map[*server]*source)
 	for _, s := range a.servers {
 		if w := s.word(); w.source != nil && !w.accepted {
 			heard[s] = w.source
 		}
 	}
-	a.askAll(ctx, a.servers)
-	a.judgeAll(heard, now)
+	a.askAll(a.background, a.servers)
+	again := a.now()
+	a.askAll(a.background, slices.Collect(maps.Keys(heard)))
+	a.judgeAll(heard, again)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.closing {

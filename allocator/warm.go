@@ -65,7 +65,10 @@ func (a *Allocator) warmTogether(ctx context.Context, some []*Collection) {
 	if i < 0 {
 		return
 	}
-	a.aside(ctx, func() { a.refillTogether(a.servers[i], some) }) //nolint:contextcheck // a caller who leaves harms nobody
+	select { // a caller who leaves harms nobody
+	case <-a.aside(func() { a.refillTogether(a.servers[i], some) }): //nolint:contextcheck // see above
+	case <-ctx.Done():
+	}
 }
 
 // refillTogether is refill of many collections at one server. Those that another server may help with are left to
