@@ -66,6 +66,16 @@ func (m *model) set(of *modelMaster, adds string) {
 // over to another master, the one that had it first being set right; and that one which clashes was never heard of,
 // because it hung when its prefix had just changed.
 func (m *model) operate() {
+	if rand.IntN(2) == 0 { // all come up together, two of them alike
+		m.set(m.masters[1], m.masters[0].adds)
+		for _, hangs := range []bool{true, false} {
+			for _, master := range m.masters {
+				m.hang(master, hangs)
+			}
+			<-time.After(rand.N(20 * time.Second))
+		}
+		m.set(m.masters[1], m.fresh())
+	}
 	for range 8 {
 		<-time.After(rand.N(40 * time.Second))
 		i := rand.IntN(len(m.masters))
@@ -186,7 +196,7 @@ func (m *model) worker(t *testing.T, ctx context.Context, who string, take func(
 
 // Two allocators of a fleet take from masters whose prefixes an operator mixes up and sets right, while answers overtake
 // one another: no identifier is given twice. Without any one of these it is, within some tens of sequences: the order of what a
-// server says (hear), the question to the server itself, after the others (accept), those to servers that are left (toAsk).
+// server says (hear), the question to the server itself, after the others (accept), those to servers that are left (accept).
 func TestNoIdentifierIsOfTwoMasters(t *testing.T) {
 	t.Parallel()
 	const sequences = 40
@@ -208,6 +218,16 @@ func TestNoIdentifierIsOfTwoMasters(t *testing.T) {
 				}
 				a := newAllocator(opts, servers...)
 				t.Cleanup(func() { _ = a.Close(context.Background()) })
+				workers.Go(func() {
+					for ctx.Err() == nil {
+						<-time.After(rand.N(2 * standbyEvery))
+						a.mu.Lock()
+						if a.standby != nil {
+							a.standby.Reset(0)
+						}
+						a.mu.Unlock()
+					}
+				})
 				for _, name := range []string{"orders", "users", "orders/"} {
 					workers.Go(func() {
 						m.worker(t, ctx, fmt.Sprint("allocator ", allocator), func() (string, error) {
