@@ -73,8 +73,7 @@ func (a *Allocator) identity(s *server, name string) *line {
 
 // atHome asks the home of identities. One that says that it is so no more has all servers asked, once.
 func (a *Allocator) atHome(ctx context.Context, name string, ask func(*server) (int64, error)) (int64, error) {
-	var since time.Duration
-	for again := false; ; again = true {
+	for again, since := false, time.Duration(0); ; again, since = true, a.now() {
 		s, err := a.home(ctx, since)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
@@ -83,7 +82,6 @@ func (a *Allocator) atHome(ctx context.Context, name string, ask func(*server) (
 		if again || len(a.servers) == 1 || !errors.Is(err, ErrIdentitiesElsewhere) {
 			return low, err
 		}
-		since = a.now()
 		s.mu.Lock()
 		s.home = false
 		s.mu.Unlock()

@@ -20,14 +20,13 @@ type source struct {
 	prefix.Server
 }
 
-// check is one asking of the servers what they add, that began then. done is closed when err is set; failed says
-// that it is an error, and is guarded by the server's mu.
+// check is one asking of the servers what they add, that began then. err is what it ends with; it is read when done is
+// closed, or with the server's mu held.
 type check struct {
-	of     *source
-	began  time.Duration
-	done   chan struct{}
-	err    error
-	failed bool
+	of    *source
+	began time.Duration
+	done  chan struct{}
+	err   error
 }
 
 // accept is the source of a range, or an error when identifiers made of it could be another server's too.
@@ -53,7 +52,7 @@ func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, g
 		s.mu.Unlock()
 		return nil, s.stale()
 	}
-	if c := s.check; c != nil && c.of == says && (!c.failed || sent <= c.began) { // begun after the server said so
+	if c := s.check; c != nil && c.of == says && (c.err == nil || sent <= c.began) { // begun after the server said so
 		s.mu.Unlock()
 		<-c.done
 		return says, c.err
@@ -68,23 +67,23 @@ func (a *Allocator) accept(ctx context.Context, s *server, sent time.Duration, g
 		again = a.now()
 		a.askAll(ctx, []*server{s})
 	}
-	if c.err = ctx.Err(); c.err == nil {
-		c.err = a.judge(says)
+	if err = ctx.Err(); err == nil {
+		err = a.judge(says)
 	}
 	s.mu.Lock()
-	if c.err == nil && several && (s.says != says || s.saidAsked < again) {
-		c.err = s.stale()
+	if err == nil && several && (s.says != says || s.saidAsked < again) {
+		err = s.stale()
 	}
-	if c.failed = c.err != nil; !c.failed {
+	if c.err = err; err == nil {
 		s.accepted = says
 	}
 	s.mu.Unlock()
 	close(c.done)
-	if c.err == nil && several {
+	if err == nil && several {
 		a.served.Store(true)
 		a.standBy()
 	}
-	return says, c.err
+	return says, err
 }
 
 // stale is the error of a range whose word the server has not said again.
@@ -236,11 +235,6 @@ func (a *Allocator) standBy() {
 	}
 }
 
-// untilStandby is spread over a fifth, so that a fleet does not ask in step.
-func untilStandby() time.Duration {
-	return standbyEvery - standbyEvery/10 + rand.N(standbyEvery/5)
-}
-
 // lookAround asks about the servers, and once more about those whose word may be accepted for what the others say.
 func (a *Allocator) lookAround() {
 	heard := make(map[*server]*source)
@@ -256,7 +250,7 @@ func (a *Allocator) lookAround() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.closing {
-		a.standby.Reset(untilStandby())
+		a.standby.Reset(standbyEvery - standbyEvery/10 + rand.N(standbyEvery/5)) // a fleet does not ask in step
 	}
 }
 

@@ -24,20 +24,17 @@ func (c *Collection) wait(ctx context.Context) error {
 	if f == nil || err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // without this, a refill that is over already might win
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.ended(ctx)
+	if ctx.Err() == nil { // else a refill that is over already might win
+		c.waits.Add(1)
+		select {
+		case <-f.done:
+			return f.err
+		case <-ctx.Done():
+		}
 	}
-	c.waits.Add(1)
-	select {
-	case <-f.done:
-		return f.err
-	case <-ctx.Done():
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.ended(ctx)
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended(ctx)
 }
 
 // ended is the error of a caller whose ctx is done: that, and why there was nothing for it until then. With mu held.

@@ -224,15 +224,6 @@ func (s *CollectionStats) Add(other CollectionStats) {
 // Ready reports whether a caller could be served now: numbers of some collection are in hand, or a server that gave
 // ranges before is up. An allocator that was never used is not ready, since nobody knows whether its servers answer.
 func (s Stats) Ready() bool {
-	for i := range s.Collections {
-		if s.Collections[i].Held > 0 {
-			return true
-		}
-	}
-	for i := range s.Servers {
-		if server := &s.Servers[i]; server.Up && server.Refills.Took.Count > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Collections, func(c CollectionStats) bool { return c.Held > 0 }) ||
+		slices.ContainsFunc(s.Servers, func(server ServerStats) bool { return server.Up && server.Refills.Took.Count > 0 })
 }
