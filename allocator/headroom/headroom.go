@@ -1,5 +1,5 @@
-// Package headroom says how far a counter is from the bounds that integers have, and how long it takes to get there. It
-// imports nothing of hilo.
+// Package headroom says how far a counter is from the bounds that integers have, and how long it takes to get there. Its
+// functions do no I/O, and may be called side by side. It imports nothing of hilo.
 package headroom
 
 import (
@@ -7,7 +7,9 @@ import (
 	"strconv"
 )
 
-// Headroom is how far a counter is from a bound that somebody's integers have.
+// Headroom is how far a counter is from a bound that somebody's integers have. Left is how many numbers are left, 0 at the
+// bound and past it; Used is how much of them is used, 0 to 100 percent; SecondsLeft is how long the rest lasts, nil where no
+// rate is known.
 type Headroom struct {
 	Bound       string   `json:"bound"`
 	Left        int64    `json:"left"`
@@ -25,11 +27,12 @@ var bounds = []struct {
 	{"2^63-1", math.MaxInt64},
 }
 
-// At gives the headroom of a counter at top to all bounds, 2^31-1, 2^53-1 and 2^63-1, with the time left at a rate, in
-// numbers a second; 0: not known.
+// At gives the headroom of a counter at top, its Max, 0 to 2^63-1, to all bounds: 2^31-1, 2^53-1 and 2^63-1, in this order. The
+// time left is that at a rate, in numbers a second; 0: not known.
 func At(top int64, rate float64) []Headroom { return To(math.MaxInt64, top, rate) }
 
-// To is At where the allocators end at a limit of their own, Options.Limit, which then is the last bound.
+// To is At where the allocators end at a limit of their own, Options.Limit, 1 to 2^63-1, which then is the last bound, named by
+// its digits.
 func To(limit, top int64, rate float64) []Headroom {
 	all := make([]Headroom, len(bounds))
 	for i, bound := range bounds {
