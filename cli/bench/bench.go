@@ -200,13 +200,13 @@ func (b bench) measure(ctx context.Context, o target.Opened, scratch []string) (
 		return found, err
 	}
 	if b.Warmup > 0 { // the load to come, of which nothing is kept
-		if _, err := b.run(ctx, "warm-up: ", b.load(0, b.Warmup, sources)); err != nil {
+		if _, err := b.run(ctx, "warm-up: ", 0, b.Warmup, sources); err != nil {
 			b.closeAll(ctx, fleet)
 			return found, err
 		}
 	}
 	warm := counted(fleet)
-	got, err := b.run(ctx, "", b.load(b.Count, b.Duration, sources))
+	got, err := b.run(ctx, "", b.Count, b.Duration, sources)
 	held := counted(fleet)
 	b.closeAll(ctx, fleet)
 	found = measured{
@@ -261,15 +261,6 @@ func counted(fleet []*allocator.Allocator) (all []allocator.Stats) {
 	return all
 }
 
-// load is one at the rate that is asked for.
-func (b bench) load(count int64, duration time.Duration, sources []source) *load {
-	l := &load{Count: count, Duration: duration, Rate: b.Rate, Patience: b.Timeout, OneIn: sampleOneIn}
-	if b.Rate > 0 && b.Rate <= timedUpToRate || count > 0 && count <= timedUpToCount {
-		l.OneIn = 1
-	}
-	return newLoad(l, sources)
-}
-
 // increment measures one INCR per identifier.
 func (b bench) increment(ctx context.Context, client redis.UniversalClient, key string) (taken, error) {
 	increments := source{
@@ -281,15 +272,21 @@ func (b bench) increment(ctx context.Context, client redis.UniversalClient, key 
 			return nil
 		},
 	}
-	l := b.load(b.Count, min(compareFor, cmp.Or(b.Duration, compareFor)), slices.Repeat([]source{increments}, b.Workers))
+	duration := min(compareFor, cmp.Or(b.Duration, compareFor))
 	// One deadline for all, since one for each would be part of what is measured.
-	ctx, cancel := context.WithTimeout(ctx, l.Duration+2*b.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, duration+2*b.Timeout)
 	defer cancel()
-	return b.run(ctx, "INCR: ", l)
+	return b.run(ctx, "INCR: ", b.Count, duration, slices.Repeat([]source{increments}, b.Workers))
 }
 
-// run runs a load. It shows how that gets on in lines, and not in one that is written over: the log may come in between.
-func (b bench) run(ctx context.Context, what string, l *load) (taken, error) {
+// run runs a load at the rate that is asked for. It shows how that gets on in lines, and not in one that is written over: the
+// log may come in between.
+func (b bench) run(ctx context.Context, what string, count int64, duration time.Duration, sources []source) (taken, error) {
+	oneIn := sampleOneIn
+	if b.Rate > 0 && b.Rate <= timedUpToRate || count > 0 && count <= timedUpToCount {
+		oneIn = 1
+	}
+	l := newLoad(&load{Count: count, Duration: duration, Rate: b.Rate, Patience: b.Timeout, OneIn: oneIn}, sources)
 	underWay, ended := context.WithCancel(ctx)
 	var showing sync.WaitGroup
 	showing.Go(func() {
