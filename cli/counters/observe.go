@@ -46,13 +46,13 @@ func readLook(r *base.Reader) observer {
 	return observer{Session: r.Session(), target: r.Target(), RateOver: r.Period("rate-over", 0), Limit: r.Count("limit", 1)}
 }
 
-// look looks once, or twice with a while in between. It gives corrupt state as an error beside what else there is.
+// look looks once, or twice with a while in between.
 func (l observer) look(ctx context.Context, see func(*allocator.Admin) ([]allocator.Counter, error)) (all []observed, err error) {
 	err = base.Administer(ctx, l.Session, l.target, func(m *allocator.Admin) error {
 		now, err := see(m)
 		began := time.Now()
 		before := make(map[string]int64)
-		if l.RateOver > 0 && (err == nil || errors.Is(err, allocator.ErrCorrupt)) {
+		if l.RateOver > 0 && err == nil {
 			for _, counter := range now {
 				before[counter.Name] = counter.Max
 			}
@@ -114,33 +114,30 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 
 // Run shows them, also beside corrupt ones.
 func (l listing) Run(ctx context.Context) error {
-	all, err := l.look(ctx, func(m *allocator.Admin) ([]allocator.Counter, error) { return l.see(ctx, m.WithFilter(l.Filter)) })
-	if err != nil && !errors.Is(err, allocator.ErrCorrupt) {
+	var corrupt error // the others are fine, and are shown
+	all, err := l.look(ctx, func(m *allocator.Admin) (seen []allocator.Counter, _ error) {
+		corrupt = nil
+		for counter, err := range l.all(m.WithFilter(l.Filter), ctx) {
+			switch {
+			case errors.Is(err, allocator.ErrCorrupt):
+				corrupt = cmp.Or(corrupt, err)
+			case err != nil:
+				return nil, err
+			default:
+				seen = append(seen, counter)
+			}
+		}
+		return seen, nil
+	})
+	if err != nil {
 		return err
 	}
 	slices.SortFunc(all, l.compare)
 	if l.Reverse {
 		slices.Reverse(all)
 	}
-	rows := make([]any, len(all))
-	for i, c := range all {
-		rows[i], _ = l.row(c)
-	}
-	return cmp.Or(l.Show(rows, func() error { return l.print(all) }), err)
-}
-
-func (l listing) see(ctx context.Context, m *allocator.Admin) (all []allocator.Counter, corrupt error) {
-	for counter, err := range l.all(m, ctx) {
-		switch {
-		case errors.Is(err, allocator.ErrCorrupt): // the others are fine, and are shown
-			corrupt = cmp.Or(corrupt, err)
-		case err != nil:
-			return nil, err
-		default:
-			all = append(all, counter)
-		}
-	}
-	return all, corrupt
+	rows, table := l.rows(all)
+	return cmp.Or(l.Show(rows, func() error { return l.WriteTable(table) }), corrupt)
 }
 
 // compare has names from a on, the least headroom first, and of all other numbers the greatest.
@@ -166,17 +163,19 @@ func perSecond(s observed) float64 {
 	return *s.rate
 }
 
-// print writes a table with the rate and headroom in its last columns: the time left to each bound, or how much of it is used.
-func (l listing) print(all []observed) error {
-	t := term.Table{Head: l.head}
+// rows are what JSON and the table show. The last columns are the rate and headroom: the time left to each bound, or how much
+// of it is used.
+func (l listing) rows(all []observed) (rows []any, t term.Table) {
+	rows, t.Head = make([]any, len(all)), l.head
 	if l.RateOver > 0 {
 		t.Head = append(t.Head, "RATE/S")
 	}
 	for _, h := range headroom.To(l.Limit, 0, 0) {
 		t.Head = append(t.Head, h.Bound)
 	}
-	for _, c := range all {
-		_, cells := l.row(c)
+	for i, c := range all {
+		row, cells := l.row(c)
+		rows[i] = row
 		if l.RateOver > 0 {
 			rate := "–"
 			if c.rate != nil {
@@ -193,7 +192,7 @@ func (l listing) print(all []observed) error {
 		}
 		t.Add(cells...)
 	}
-	return l.WriteTable(t)
+	return rows, t
 }
 
 // share is how much of the headroom is used, in few letters.
