@@ -40,7 +40,7 @@ type caller struct {
 	untimed  int // calls that are not to be timed, before the next one that is
 	ids      atomic.Int64
 	waits    atomic.Int64
-	failures atomic.Int64
+	failures int64
 	_        [64]byte // what the neighbour counts is on another cache line
 }
 
@@ -105,7 +105,7 @@ func (l *load) run(ctx context.Context) (taken, error) {
 	t, seen := taken{progress: l.soFar()}, make(histogram)
 	var greatest time.Duration
 	for _, c := range l.callers {
-		t.failures += c.failures.Load()
+		t.failures += c.failures
 		greatest = max(greatest, c.greatest)
 		for at, n := range c.seen {
 			seen[at] += n
@@ -207,7 +207,7 @@ func (c *caller) await(ctx context.Context, began time.Duration) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.failures.Add(1)
+		c.failures++
 		if !errors.Is(err, allocator.ErrUnavailable) || c.ids.Load() == 0 || lasted > c.load.Patience {
 			return err
 		}
