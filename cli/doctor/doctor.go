@@ -119,12 +119,12 @@ func (p *patient) examine(ctx context.Context) {
 
 // examine is an error only when no server answers.
 func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding, error) {
-	var all finding.Sheet
-	var there []*patient
+	var patients, there []*patient
 	var adds []finding.Adds
 	away := make(map[string]error)
 	for i, t := range o.Targets {
 		p := &patient{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i]}
+		patients = append(patients, p)
 		if err := p.admit(ctx); err == nil {
 			p.examine(ctx)
 			there, adds = append(there, p), append(adds, p.adds)
@@ -135,7 +135,6 @@ func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding
 			what, remedy := t.Diagnose(err, o.Timeout)
 			p.Add("reach", finding.Fault, "%s", what).Because("Nothing else is known of it.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])
 		}
-		all.Findings = append(all.Findings, p.Findings...)
 	}
 	switch {
 	case len(there) > 0:
@@ -144,9 +143,13 @@ func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding
 	default:
 		return nil, &exit.Error{Code: exit.Unavailable, Text: o.Blame(away)}
 	}
-	all.Findings = append(all.Findings, finding.ComparePrefixes(adds)...)
+	together := finding.Sheet{Findings: finding.ComparePrefixes(adds)}
 	if len(o.Targets) > 1 {
-		checkSharing(ctx, there, &all)
+		checkSharing(ctx, there, &together)
 	}
-	return all.Findings, ctx.Err()
+	var all []finding.Finding
+	for _, p := range patients {
+		all = append(all, p.Findings...)
+	}
+	return append(all, together.Findings...), ctx.Err()
 }

@@ -10,7 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
@@ -64,50 +68,78 @@ func TestAServerThatCountsWithDoublesIsFound(t *testing.T) {
 	}
 }
 
-// page is a place of a group whose members see what the others wrote, in one direction or both, after a while.
+// page is the server of a patient, of a group whose members see what the others wrote, in one direction or both, after a
+// while.
 type page struct {
-	called string
-	on     []*page // that get what is written here
-	after  time.Duration
-	err    error
-	id     string // what INFO says
+	*patient
+	on    []*page // that get what is written here
+	after time.Duration
+	err   error
 
-	mu    sync.Mutex // timers write too
-	notes []string
+	mu   sync.Mutex // timers write too
+	keys []string
 }
 
-func (s *page) Label() string { return s.called }
+func newPage(t *testing.T, name string) *page {
+	t.Helper()
+	s := &page{patient: &patient{
+		doctor: doctor{Session: &base.Session{Namespace: "Raven", Timeout: time.Minute}},
+		Target: target.Target{Name: name}, Sheet: finding.Sheet{Server: name},
+	}}
+	client := redis.NewClient(&redis.Options{MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(s)
+	s.client = client
+	return s
+}
 
-func (s *page) shares(other *page, _ string) bool { return s.id != "" && s.id == other.id }
+func (s *page) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (s *page) leave(_ context.Context, nonce string) error {
-	if s.err != nil {
-		return s.err
+func (s *page) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// ProcessHook answers in place of a server.
+func (s *page) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		key, _ := cmd.Args()[1].(string)
+		switch cmd.Name() {
+		case "hset":
+			if s.err != nil {
+				cmd.SetErr(s.err)
+				return s.err
+			}
+			s.note(key)
+			for _, other := range s.on {
+				time.AfterFunc(s.after, func() { other.note(key) })
+			}
+		case "exists":
+			if s.sees(key) {
+				cmd.(*redis.IntCmd).SetVal(1)
+			}
+		case "del":
+			s.clear(key)
+		}
+		return nil
 	}
-	s.note(nonce)
-	for _, other := range s.on {
-		time.AfterFunc(s.after, func() { other.note(nonce) })
-	}
-	return nil
 }
 
-func (s *page) note(nonce string) {
+func (s *page) note(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.notes = append(s.notes, nonce)
+	s.keys = append(s.keys, key)
 }
 
-func (s *page) sees(_ context.Context, nonce string) bool {
+func (s *page) sees(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.notes, nonce)
+	return slices.Contains(s.keys, key)
 }
 
-func (s *page) clear(_ context.Context, nonce string) []finding.Finding {
+func (s *page) clear(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.notes = slices.DeleteFunc(s.notes, func(n string) bool { return n == nonce })
-	return nil
+	s.keys = slices.DeleteFunc(s.keys, func(k string) bool { return k == key })
 }
 
 func TestMastersThatShareAreFound(t *testing.T) {
@@ -127,7 +159,8 @@ func TestMastersThatShareAreFound(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a, b, c := &page{called: "a", after: 500 * time.Millisecond}, &page{called: "b", after: 500 * time.Millisecond}, &page{called: "c"}
+				a, b, c := newPage(t, "a"), newPage(t, "b"), newPage(t, "c")
+				a.after, b.after = 500*time.Millisecond, 500*time.Millisecond
 				if test.ab {
 					a.on = append(a.on, b)
 				}
@@ -135,7 +168,7 @@ func TestMastersThatShareAreFound(t *testing.T) {
 					b.on = append(b.on, a)
 				}
 				share := func() finding.All {
-					return finding.Of(found(func(s *finding.Sheet) { checkSharing(t.Context(), []*page{a, b, c}, s) }))
+					return finding.Of(found(func(s *finding.Sheet) { checkSharing(t.Context(), []*patient{a.patient, b.patient, c.patient}, s) }))
 				}
 				all := share()
 				if test.want == "" {
@@ -147,7 +180,8 @@ func TestMastersThatShareAreFound(t *testing.T) {
 				if len(all.Findings) != 1 || all.Findings[0].Level != finding.Fault || all.Findings[0].What != test.want {
 					t.Errorf("%+v", all)
 				}
-				a.id, b.id = "one", "one"
+				a.nodes = []node{{info: map[string]string{"run_id": "one"}}}
+				b.nodes = a.nodes
 				if all := share(); len(all.Findings) != 1 || all.Findings[0].What != "a and b are one server (same run_id)" {
 					t.Errorf("not said, or not once: %+v", all)
 				}
@@ -159,9 +193,10 @@ func TestMastersThatShareAreFound(t *testing.T) {
 func TestAPlaceThatTakesNothingIsUnknown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		all := found(func(s *finding.Sheet) {
-			checkSharing(t.Context(), []*page{{called: "a", err: errors.New("NOPERM")}, {called: "b"}}, s)
-		})
+		a, b := newPage(t, "a"), newPage(t, "b")
+		a.err = errors.New("NOPERM")
+		checkSharing(t.Context(), []*patient{a.patient, b.patient}, &finding.Sheet{})
+		all := a.Findings
 		if len(all) == 0 || all[0].Server != "a" || all[0].Level != finding.Unknown || !strings.Contains(all[0].What, "NOPERM") {
 			t.Errorf("%+v", all)
 		}

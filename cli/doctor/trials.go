@@ -27,7 +27,7 @@ const (
 const (
 	leftFor   = time.Minute           // how long a key of the doctor's own stays at most where it could not be removed
 	settle    = time.Second           // within which what is written on one master would be seen on another
-	lookAgain = 50 * time.Millisecond // how often a nonce is looked for
+	lookAgain = 50 * time.Millisecond // how often such a key is looked for on the others
 )
 
 // counting is what the scripts do to a counter.
@@ -91,16 +91,16 @@ func checkConfirmed(ctx context.Context, c counting, s *finding.Sheet) {
 	}
 }
 
-// own is a key of the doctor's own, in the namespace, where it has the rights that a worker has.
-func (d doctor) own(nonce string) string { return "{" + d.Namespace + "}/Doctor/" + nonce }
+// own is a new key of the doctor's own, in the namespace, where it has the rights that a worker has.
+func (d doctor) own() string { return "{" + d.Namespace + "}/Doctor/" + crand.Text() }
 
 // count counts on the server, at counters of its own, which it removes.
 func (p *patient) count(ctx context.Context) {
-	key := p.own(crand.Text())
+	key := p.own()
 	p.unguarded = !checkCounting(ctx, p.admin.Probe(key, allocator.Durability{}), &p.Sheet)
 	p.remove(ctx, key)
 	if want := p.servers.Durability; want.Replicas > 0 || want.Fsync {
-		key = p.own(crand.Text())
+		key = p.own()
 		checkConfirmed(ctx, p.admin.Probe(key, want), &p.Sheet)
 		p.remove(ctx, key)
 	}
@@ -112,7 +112,7 @@ func (p *patient) remove(ctx context.Context, key string) {
 	defer cancel()
 	err := p.client.Del(ctx, key).Err()
 	if err != nil {
-		err = p.client.HDel(ctx, key, append([]string{"Name", fieldNonce}, fields...)...).Err()
+		err = p.client.HDel(ctx, key, append([]string{"Name"}, fields...)...).Err()
 	}
 	if err == nil {
 		return
@@ -131,60 +131,49 @@ func (p *patient) shares(other *patient, field string) bool {
 	})
 }
 
-// place is a server beside others.
-type place[P any] interface {
-	Label() string
-	shares(other P, field string) bool
-	leave(ctx context.Context, nonce string) error
-	sees(ctx context.Context, nonce string) bool
-	clear(ctx context.Context, nonce string) []finding.Finding
-}
-
-// checkSharing leaves a nonce at each place and looks for it at all others, until settle has passed.
-func checkSharing[P place[P]](ctx context.Context, places []P, s *finding.Sheet) {
-	left := make(map[string]P)
-	for _, p := range places {
-		nonce := crand.Text()
-		err := p.leave(ctx, nonce)
-		if err == nil {
-			left[nonce] = p
+// checkSharing leaves a key at each server and looks for it at all others, until settle has passed.
+func checkSharing(ctx context.Context, there []*patient, s *finding.Sheet) {
+	left := make(map[string]*patient)
+	for _, p := range there {
+		key := p.own()
+		if err := p.client.HSet(ctx, key, "Name", "doctor").Err(); err != nil {
+			p.Add(checkShared, finding.Unknown, "nothing could be written to it that others might see: %s", exit.Plain(err)).
+				Because("Masters that replicate to each other give the same numbers, unless each has a namespace of its own.")
 			continue
 		}
-		s.Server = p.Label()
-		s.Add(checkShared, finding.Unknown, "nothing could be written to it that others might see: %s", exit.Plain(err)).
-			Because("Masters that replicate to each other give the same numbers, unless each has a namespace of its own.")
-		s.Server = ""
+		left[key] = p
+		p.client.PExpire(ctx, key, leftFor)
 	}
-	seen := make(map[[2]string]bool) // what is written on the first comes up on the second
+	seen := make(map[[2]*patient]bool) // what is written on the first comes up on the second
 	for deadline := time.Now().Add(settle); ; base.Sleep(ctx, lookAgain) {
-		for nonce, p := range left {
-			for _, other := range places {
-				pair := [2]string{p.Label(), other.Label()}
-				seen[pair] = seen[pair] || other.sees(ctx, nonce)
+		for key, p := range left {
+			for _, other := range there {
+				pair := [2]*patient{p, other}
+				seen[pair] = seen[pair] || other.client.Exists(ctx, key).Val() > 0
 			}
 		}
 		if ctx.Err() != nil || !time.Now().Before(deadline) {
 			break
 		}
 	}
-	for nonce, p := range left {
-		s.Findings = append(s.Findings, p.clear(ctx, nonce)...)
+	for key, p := range left {
+		p.remove(ctx, key)
 	}
-	if apart := comparePlaces(places, seen, s); apart && len(left) == len(places) && len(places) > 1 {
+	if apart := compare(there, seen, s); apart && len(left) == len(there) && len(there) > 1 {
 		s.Add(checkShared, finding.OK, "what is written on one server comes up on no other")
 	}
 }
 
-// comparePlaces finds those that are one, or have the same data. INFO tells more of two than what they have seen of each
+// compare finds those that are one, or have the same data. INFO tells more of two than what they have seen of each
 // other.
-func comparePlaces[P place[P]](places []P, seen map[[2]string]bool, s *finding.Sheet) (apart bool) {
+func compare(there []*patient, seen map[[2]*patient]bool, s *finding.Sheet) (apart bool) {
 	apart = true
-	for i, p := range places {
-		for _, other := range places[:i] {
+	for i, p := range there {
+		for _, other := range there[:i] {
 			a, b := other.Label(), p.Label()
 			what, why := "what is written on %s comes up on %s", "One overwrites the other's counters, and numbers are given twice."
 			do := "Stop the replication, or give each a namespace of its own: allocator.Server.Namespace."
-			switch from, to := seen[[2]string{a, b}], seen[[2]string{b, a}]; {
+			switch from, to := seen[[2]*patient{other, p}], seen[[2]*patient{p, other}]; {
 			case p.shares(other, "run_id"):
 				what, do = "%s and %s are one server (same run_id)", "Name each server once."
 				why = "There is nothing to go on at when it fails, and workers refuse it."
@@ -203,25 +192,4 @@ func comparePlaces[P place[P]](places []P, seen map[[2]string]bool, s *finding.S
 		}
 	}
 	return apart
-}
-
-const fieldNonce = "Nonce"
-
-func (p *patient) leave(ctx context.Context, nonce string) error {
-	err := p.client.HSet(ctx, p.own(nonce), fieldNonce, nonce).Err()
-	if err == nil {
-		p.client.PExpire(ctx, p.own(nonce), leftFor)
-	}
-	return err
-}
-
-func (p *patient) sees(ctx context.Context, nonce string) bool {
-	got, err := p.client.HMGet(ctx, p.own(nonce), fieldNonce).Result()
-	return err == nil && got[0] == nonce
-}
-
-func (p *patient) clear(ctx context.Context, nonce string) []finding.Finding {
-	p.Findings = nil // what was found before is in the report
-	p.remove(ctx, p.own(nonce))
-	return p.Findings
 }
