@@ -11,45 +11,43 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// nodeCheck looks at one node, and notes what it finds on its sheet.
-type nodeCheck func(node, wanted, *finding.Sheet)
-
-var nodeChecks = []nodeCheck{
+// nodeChecks look at one node each, and note what they find on its sheet.
+var nodeChecks = []func(*node, wanted){
 	checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities,
 }
 
 const grantInfo = "Grant it to this user: ACL SETUSER … +info."
 
-func checkRole(n node, _ wanted, s *finding.Sheet) {
+func checkRole(n *node, _ wanted) {
 	const check = "role"
 	switch n.info["role"] {
 	case "master":
-		s.Add(check, finding.OK, "it is a primary")
+		n.Add(check, finding.OK, "it is a primary")
 	case "":
-		s.Add(check, finding.Unknown, "INFO does not tell its role, its version and its replicas").
+		n.Add(check, finding.Unknown, "INFO does not tell its role, its version and its replicas").
 			Because("A replica takes no writes, and what there is of replicas decides what a failover can lose.").Remedy(grantInfo)
 	default:
-		s.Add(check, finding.Fault, "it is a replica, of %s:%s", n.info["master_host"], n.info["master_port"]).
+		n.Add(check, finding.Fault, "it is a replica, of %s:%s", n.info["master_host"], n.info["master_port"]).
 			Because("It takes no writes, so no identifier can be given from it.").
 			Remedy("Name its primary with --redis, or the sentinels or the cluster that know it.")
 	}
 }
 
-func checkVersion(n node, _ wanted, s *finding.Sheet) {
+func checkVersion(n *node, _ wanted) {
 	const check, upgrade = "version", "Upgrade to Redis 7 or later, or to Valkey."
 	switch kind, version := n.version(); {
 	case version == "": // the role says that nothing is known
 	case kind == "Redis" && older(version, 5, 0):
-		s.Add(check, finding.Fault, "Redis %s", version).Because("Before Redis 5 a script that reads the clock may not write.").Remedy(upgrade)
+		n.Add(check, finding.Fault, "Redis %s", version).Because("Before Redis 5 a script that reads the clock may not write.").Remedy(upgrade)
 	case kind == "Redis" && older(version, 7, 0):
-		s.Add(check, finding.Warning, "Redis %s", version).Because("hilo is tested on Redis 7 and 8 and on Valkey 8.").Remedy(upgrade)
+		n.Add(check, finding.Warning, "Redis %s", version).Because("hilo is tested on Redis 7 and 8 and on Valkey 8.").Remedy(upgrade)
 	default:
-		s.Add(check, finding.OK, "%s %s", kind, version)
+		n.Add(check, finding.OK, "%s %s", kind, version)
 	}
 }
 
 // version is what the node says that it is; "": it does not say.
-func (n node) version() (kind, version string) {
+func (n *node) version() (kind, version string) {
 	if version = n.info["valkey_version"]; version != "" {
 		return "Valkey", version
 	}
@@ -65,20 +63,20 @@ func older(version string, major, minor int) bool {
 	return isMajor < major || isMajor == major && isMinor < minor
 }
 
-func checkEviction(n node, _ wanted, s *finding.Sheet) {
+func checkEviction(n *node, _ wanted) {
 	const check = "eviction"
 	switch policy := cmp.Or(n.config["maxmemory-policy"], n.info["maxmemory_policy"]); {
 	case policy == "":
-		s.Add(check, finding.Unknown, "its maxmemory-policy is not known: neither CONFIG nor INFO tells").
+		n.Add(check, finding.Unknown, "its maxmemory-policy is not known: neither CONFIG nor INFO tells").
 			Because("A policy that evicts counters has their numbers given again.").Remedy("See to it that it is noeviction.")
 	case strings.HasPrefix(policy, "allkeys-"):
-		s.Add(check, finding.Fault, "maxmemory-policy is %s", policy).
+		n.Add(check, finding.Fault, "maxmemory-policy is %s", policy).
 			Because("When memory is full it evicts counters, and their numbers are given again.").
 			Remedy("CONFIG SET maxmemory-policy noeviction, also in its configuration file.")
 	case policy != "noeviction":
-		s.Add(check, finding.OK, "maxmemory-policy is %s, which spares keys without a TTL", policy)
+		n.Add(check, finding.OK, "maxmemory-policy is %s, which spares keys without a TTL", policy)
 	default:
-		s.Add(check, finding.OK, "maxmemory-policy is noeviction")
+		n.Add(check, finding.OK, "maxmemory-policy is noeviction")
 	}
 }
 
@@ -92,78 +90,78 @@ const slowestFsync = 3 * time.Second
 
 const turnOnAOF = "Turn it on: CONFIG SET appendonly yes, also in its configuration file."
 
-func checkPersistence(n node, want wanted, s *finding.Sheet) {
+func checkPersistence(n *node, want wanted) {
 	byInfo := map[string]string{"0": "no", "1": "yes"}[n.info["aof_enabled"]]
 	switch cmp.Or(n.config["appendonly"], byInfo) {
 	case "":
-		s.Add(checkPersistent, finding.Unknown, "it is not known whether it keeps its data: neither CONFIG nor INFO tells").
+		n.Add(checkPersistent, finding.Unknown, "it is not known whether it keeps its data: neither CONFIG nor INFO tells").
 			Because("A server that comes back empty gives all numbers again, to workers that do not know better.").
 			Remedy("See to it that appendonly is yes.")
 	case "yes":
-		n.appending(s)
-		n.fsync(want, s)
+		n.appending()
+		n.fsync(want)
 	default:
-		n.snapshots(want, s)
+		n.snapshots(want)
 		if want.Durability.Fsync {
-			s.Add(checkFsync, finding.Fault, "--fsync waits for an AOF, and there is none").
+			n.Add(checkFsync, finding.Fault, "--fsync waits for an AOF, and there is none").
 				Because("No range would ever be confirmed.").Remedy(turnOnAOF)
 		}
 	}
 }
 
 // appending is about a node that writes an AOF.
-func (n node) appending(s *finding.Sheet) {
+func (n *node) appending() {
 	status, told := n.info["aof_last_write_status"]
 	sync, known := n.config["appendfsync"]
 	switch {
 	case told && status != "ok":
-		s.Add(checkPersistent, finding.Fault, "it could not write its AOF the last time (aof_last_write_status is %s)", status).
+		n.Add(checkPersistent, finding.Fault, "it could not write its AOF the last time (aof_last_write_status is %s)", status).
 			Because("It refuses writes, and a crash loses what is not on disk.").Remedy("See to its disk and its log.")
 	case !known:
-		s.Add(checkPersistent, finding.Note, "it writes an AOF; how often it goes to disk is not known, without CONFIG")
+		n.Add(checkPersistent, finding.Note, "it writes an AOF; how often it goes to disk is not known, without CONFIG")
 	case sync == "no":
-		s.Add(checkPersistent, finding.Warning, "it writes an AOF, and leaves it to the system when that goes to disk (appendfsync no)").
+		n.Add(checkPersistent, finding.Warning, "it writes an AOF, and leaves it to the system when that goes to disk (appendfsync no)").
 			Because("A crash of the machine can lose half a minute, more than the jump that follows may cover.").
 			Remedy("CONFIG SET appendfsync everysec, or always.")
 	default:
-		s.Add(checkPersistent, finding.OK, "it writes an AOF, appendfsync %s", sync)
+		n.Add(checkPersistent, finding.OK, "it writes an AOF, appendfsync %s", sync)
 	}
 }
 
 // fsync is about waiting for the AOF. A node that does not say its version may know how.
-func (n node) fsync(want wanted, s *finding.Sheet) {
+func (n *node) fsync(want wanted) {
 	const never = "No range would ever be confirmed."
 	kind, version := n.version()
 	switch sync := n.config["appendfsync"]; {
 	case !want.Durability.Fsync:
 	case kind == "Redis" && version != "" && older(version, 7, 2):
-		s.Add(checkFsync, finding.Fault, "--fsync takes WAITAOF, and %s %s does not know it", kind, version).
+		n.Add(checkFsync, finding.Fault, "--fsync takes WAITAOF, and %s %s does not know it", kind, version).
 			Because(never).Remedy("Upgrade to Redis 7.2 or later, or to Valkey; or set appendfsync always and leave --fsync out.")
 	case sync == "no":
-		s.Add(checkFsync, finding.Fault, "--fsync waits for the disk, and appendfsync no never says when that is").
+		n.Add(checkFsync, finding.Fault, "--fsync waits for the disk, and appendfsync no never says when that is").
 			Because(never).Remedy("CONFIG SET appendfsync everysec, or always.")
 	case sync == "everysec" && want.Durability.Timeout < slowestFsync:
-		s.Add(checkFsync, finding.Warning, "--fsync waits at most %v, and with appendfsync everysec it can take longer", want.Durability.Timeout).
+		n.Add(checkFsync, finding.Warning, "--fsync waits at most %v, and with appendfsync everysec it can take longer", want.Durability.Timeout).
 			Because("A range that is not confirmed in time is discarded, and nothing is given meanwhile.").
 			Remedy("Use --durable-timeout %v, or CONFIG SET appendfsync always.", slowestFsync)
 	default:
-		s.Add(checkFsync, finding.OK, "--fsync can be confirmed")
+		n.Add(checkFsync, finding.OK, "--fsync can be confirmed")
 	}
 }
 
 // snapshots is about a node without AOF.
-func (n node) snapshots(want wanted, s *finding.Sheet) {
+func (n *node) snapshots(want wanted) {
 	points, known := n.config["save"]
 	switch {
 	case n.info["rdb_last_bgsave_status"] == "err" && points != "":
-		s.Add(checkPersistent, finding.Fault, "it could not write its last snapshot (rdb_last_bgsave_status is err)").
+		n.Add(checkPersistent, finding.Fault, "it could not write its last snapshot (rdb_last_bgsave_status is err)").
 			Because("It refuses writes while that is so, unless told otherwise, and a restart loses all since the one before.").
 			Remedy("See to its disk and its log.")
 	case !known:
-		s.Add(checkPersistent, finding.Warning, "it writes no AOF; whether it writes snapshots is not known, without CONFIG").
+		n.Add(checkPersistent, finding.Warning, "it writes no AOF; whether it writes snapshots is not known, without CONFIG").
 			Because("A restart loses at least all since the last snapshot, more than the jump that follows may cover.").Remedy(turnOnAOF)
 	case points != "":
-		s.Add(checkPersistent, finding.Warning, "it writes snapshots (save %s) and no AOF", points).
+		n.Add(checkPersistent, finding.Warning, "it writes snapshots (save %s) and no AOF", points).
 			Because("A restart loses all since the last one, more than the jump that follows may cover.").Remedy(turnOnAOF)
 	default:
 		level, why := finding.Fault, "After a restart counters begin at 1 again for workers that were restarted too."
@@ -173,9 +171,9 @@ func (n node) snapshots(want wanted, s *finding.Sheet) {
 			level, why = finding.Warning, "It has replicas, so it takes the loss of all of them at once; and a primary that "+
 				"restarts before it is failed over empties them too."
 		}
-		s.Add(checkPersistent, level, "it keeps nothing: no AOF, no snapshots").Because(why).Remedy(turnOnAOF)
+		n.Add(checkPersistent, level, "it keeps nothing: no AOF, no snapshots").Because(why).Remedy(turnOnAOF)
 		if !want.adds.Bare() && !want.RequirePrefix {
-			s.Add(checkPersistent, finding.Warning, "its prefix is not kept either, and workers take it without one").
+			n.Add(checkPersistent, finding.Warning, "its prefix is not kept either, and workers take it without one").
 				Because("A master that comes back empty has neither prefix nor tag, and a worker that knows it alone would be given bare numbers.").
 				Remedy("Give workers --require-prefix, or HILO_REQUIRE_PREFIX=true, and the doctor as well.")
 		}
@@ -186,7 +184,7 @@ func (n node) snapshots(want wanted, s *finding.Sheet) {
 const longestLag = 10 * time.Second
 
 // checkReplicas compares what there is with what is to be waited for.
-func checkReplicas(n node, want wanted, s *finding.Sheet) {
+func checkReplicas(n *node, want wanted) {
 	const check = "replicas"
 	if n.info["role"] != "master" {
 		return
@@ -194,55 +192,55 @@ func checkReplicas(n node, want wanted, s *finding.Sheet) {
 	online := 0
 	for _, r := range n.replicas {
 		if !r.online {
-			s.Add(check, finding.Warning, "its replica %s is not in step yet, or no more", r.addr).
+			n.Add(check, finding.Warning, "its replica %s is not in step yet, or no more", r.addr).
 				Because("It confirms nothing, and what it lacks is lost if it is promoted.").Remedy("See to that replica and its log.")
 			continue
 		}
 		online++
 		if r.lag > longestLag {
-			s.Add(check, finding.Warning, "its replica %s was last heard %v ago", r.addr, r.lag).
+			n.Add(check, finding.Warning, "its replica %s was last heard %v ago", r.addr, r.lag).
 				Because("It confirms nothing meanwhile, and what it lacks is lost if it is promoted.").Remedy("See to that replica and the network.")
 		}
 	}
 	switch asked, total := want.Durability.Replicas, len(n.replicas); {
 	case asked > online:
-		s.Add(check, finding.Fault, "--replicas %d, and it has %d that can confirm", asked, online).
+		n.Add(check, finding.Fault, "--replicas %d, and it has %d that can confirm", asked, online).
 			Because("No range would ever be used.").Remedy("Add replicas, or ask for fewer.")
 	case total == 0:
-		s.Add(check, finding.Note, "it has no replicas, so there is no failover")
+		n.Add(check, finding.Note, "it has no replicas, so there is no failover")
 	case asked == 0:
-		s.Add(check, finding.Note, "it has %s, and nothing waits for them", term.Plural(total, "replica")).
+		n.Add(check, finding.Note, "it has %s, and nothing waits for them", term.Plural(total, "replica")).
 			Because("A failover can lose the newest ranges: counters jump ahead then, past what was given in two minutes.").
 			Remedy("Where that is not enough, wait for all of them: --replicas %d.", total)
 	case asked < total:
-		s.Add(check, finding.Warning, "--replicas %d, and it has %d", asked, total).
+		n.Add(check, finding.Warning, "--replicas %d, and it has %d", asked, total).
 			Because("One that did not confirm may be promoted.").Remedy("Wait for all: --replicas %d.", total)
 	default:
-		s.Add(check, finding.OK, "--replicas %d, which is all of them", asked)
+		n.Add(check, finding.OK, "--replicas %d, which is all of them", asked)
 	}
 }
 
-func checkMinReplicas(n node, _ wanted, s *finding.Sheet) {
+func checkMinReplicas(n *node, _ wanted) {
 	const check = "min-replicas"
 	has := len(n.replicas)
 	least, _ := strconv.Atoi(n.config["min-replicas-to-write"]) // 0, too, where CONFIG is not permitted
 	_, set := n.info["min_slaves_good_slaves"]                  // it is there only where min-replicas-to-write is
 	switch {
 	case least > has:
-		s.Add(check, finding.Fault, "min-replicas-to-write is %d, and it has %s", least, term.Plural(has, "replica")).
+		n.Add(check, finding.Fault, "min-replicas-to-write is %d, and it has %s", least, term.Plural(has, "replica")).
 			Because("It takes no writes, so no identifier can be given from it.").Remedy("Add replicas, or lower min-replicas-to-write.")
 	case least > 0:
-		s.Add(check, finding.OK, "min-replicas-to-write is %d", least)
+		n.Add(check, finding.OK, "min-replicas-to-write is %d", least)
 	case has > 0 && set:
-		s.Add(check, finding.OK, "it takes writes only while enough replicas are there")
+		n.Add(check, finding.OK, "it takes writes only while enough replicas are there")
 	case has > 0:
-		s.Add(check, finding.Warning, "min-replicas-to-write is 0, and it has %s", term.Plural(has, "replica")).
+		n.Add(check, finding.Warning, "min-replicas-to-write is 0, and it has %s", term.Plural(has, "replica")).
 			Because("An old primary that wakes up after a failover goes on giving numbers that its successor gives too.").
 			Remedy("CONFIG SET min-replicas-to-write 1, also in its configuration file.")
 	}
 }
 
-func checkPriorities(n node, _ wanted, s *finding.Sheet) {
+func checkPriorities(n *node, _ wanted) {
 	const check = "replica-priority"
 	at := make(map[string][]string) // replicas by their priority
 	for _, r := range n.replicas {
@@ -250,18 +248,18 @@ func checkPriorities(n node, _ wanted, s *finding.Sheet) {
 	}
 	never, unknown := at["0"], at[""]
 	if len(unknown) > 0 {
-		s.Add(check, finding.Unknown, "the priority of %s is not known: no answer from there", strings.Join(unknown, ", ")).
+		n.Add(check, finding.Unknown, "the priority of %s is not known: no answer from there", strings.Join(unknown, ", ")).
 			Because("A replica with replica-priority 0 is never promoted.")
 	}
 	switch {
 	case len(n.replicas) == 0:
 	case len(never) == len(n.replicas):
-		s.Add(check, finding.Warning, "replica-priority is 0 at each of its replicas").
+		n.Add(check, finding.Warning, "replica-priority is 0 at each of its replicas").
 			Because("None can be promoted, so there is no failover.").Remedy("CONFIG SET replica-priority 100 at one that may become the primary.")
 	case len(never) > 0:
-		s.Add(check, finding.Note, "replica-priority is 0 at %s", strings.Join(never, ", ")).
+		n.Add(check, finding.Note, "replica-priority is 0 at %s", strings.Join(never, ", ")).
 			Because("It is never promoted, but counts among those that --replicas waits for.")
 	case len(unknown) == 0:
-		s.Add(check, finding.OK, "each of its replicas may be promoted")
+		n.Add(check, finding.OK, "each of its replicas may be promoted")
 	}
 }

@@ -93,7 +93,7 @@ type patient struct {
 	finding.Sheet
 	client    redis.UniversalClient
 	admin     *allocator.Admin
-	nodes     []node // the primaries of a cluster; else one
+	nodes     []*node // the primaries of a cluster; else one
 	adds      finding.Adds
 	unguarded bool // scripts may not use INFO
 }
@@ -103,11 +103,10 @@ func (p *patient) examine(ctx context.Context) {
 	want := wanted{p.servers, p.adds}
 	serves := true
 	for _, n := range p.nodes {
-		sheet := finding.Sheet{Server: n.name}
 		for _, check := range nodeChecks {
-			check(n, want, &sheet)
+			check(n, want)
 		}
-		p.Findings = append(p.Findings, sheet.Findings...)
+		p.Findings = append(p.Findings, n.Findings...)
 		role := n.info["role"]
 		serves = serves && (role == "" || role == "master")
 	}

@@ -180,7 +180,7 @@ func TestMastersThatShareAreFound(t *testing.T) {
 				if len(all.Findings) != 1 || all.Findings[0].Level != finding.Fault || all.Findings[0].What != test.want {
 					t.Errorf("%+v", all)
 				}
-				a.nodes = []node{{info: map[string]string{"run_id": "one"}}}
+				a.nodes = []*node{{info: map[string]string{"run_id": "one"}}}
 				b.nodes = a.nodes
 				if all := share(); len(all.Findings) != 1 || all.Findings[0].What != "a and b are one server (same run_id)" {
 					t.Errorf("not said, or not once: %+v", all)

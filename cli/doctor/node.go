@@ -19,9 +19,9 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// node is one Redis process, as it describes itself.
+// node is one Redis process, as it describes itself, and the sheet of what is found there.
 type node struct {
-	name     string            // for findings
+	finding.Sheet
 	info     map[string]string // what INFO says; nil: it is not permitted
 	config   map[string]string // what CONFIG says; empty: it is not permitted
 	replicas []replica
@@ -62,13 +62,13 @@ func (p *patient) admit(ctx context.Context) error {
 		}
 		p.nodes = append(p.nodes, p.ask(ctx, client, name))
 	}
-	slices.SortFunc(p.nodes, func(a, b node) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(p.nodes, func(a, b *node) int { return cmp.Compare(a.Server, b.Server) })
 	return nil
 }
 
 // ask has a node describe itself.
-func (p *patient) ask(ctx context.Context, client redis.Cmdable, name string) node {
-	n := node{name: name, config: make(map[string]string)}
+func (p *patient) ask(ctx context.Context, client redis.Cmdable, name string) *node {
+	n := &node{Sheet: finding.Sheet{Server: name}, config: make(map[string]string)}
 	if text, err := client.Info(ctx).Result(); err == nil {
 		n.info = target.ParseInfo(text)
 	}

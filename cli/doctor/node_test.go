@@ -28,7 +28,7 @@ func TestNodeChecks(t *testing.T) {
 	}
 	tests := []struct {
 		name  string
-		check nodeCheck
+		check func(*node, wanted)
 		node  node
 		want  wanted
 		level finding.Level // "": no finding
@@ -111,8 +111,8 @@ func TestNodeChecks(t *testing.T) {
 			"fsync that takes longer", checkPersistence, node{info: said(nil), config: facts{"appendonly": "yes", "appendfsync": "everysec"}}, durable(0, true, time.Second),
 			finding.Warning, "--fsync waits at most 1s, and with appendfsync everysec it can take longer",
 		},
-		{"fsync in time", checkFsyncAlone, node{info: said(nil), config: facts{"appendfsync": "everysec"}}, durable(0, true, 3*time.Second), finding.OK, "--fsync can be confirmed"},
-		{"fsync on Valkey", checkFsyncAlone, node{info: said(facts{"valkey_version": "8.1.1", "redis_version": "7.2.4"})}, durable(0, true, time.Second), finding.OK, "--fsync can be confirmed"},
+		{"fsync in time", (*node).fsync, node{info: said(nil), config: facts{"appendfsync": "everysec"}}, durable(0, true, 3*time.Second), finding.OK, "--fsync can be confirmed"},
+		{"fsync on Valkey", (*node).fsync, node{info: said(facts{"valkey_version": "8.1.1", "redis_version": "7.2.4"})}, durable(0, true, time.Second), finding.OK, "--fsync can be confirmed"},
 
 		{"no replicas", checkReplicas, node{info: said(nil)}, wanted{}, finding.Note, "it has no replicas, so there is no failover"},
 		{"nobody waits for replicas", checkReplicas, node{info: said(nil), replicas: []replica{well}}, wanted{}, finding.Note, "it has 1 replica, and nothing waits for them"},
@@ -157,7 +157,8 @@ func TestNodeChecks(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got := found(func(s *finding.Sheet) { test.check(test.node, test.want, s) })
+			test.check(&test.node, test.want)
+			got := test.node.Findings
 			if test.level == "" && len(got) > 0 {
 				t.Errorf("%+v, want nothing", got)
 			}
@@ -172,8 +173,6 @@ func TestNodeChecks(t *testing.T) {
 		})
 	}
 }
-
-func checkFsyncAlone(n node, want wanted, s *finding.Sheet) { n.fsync(want, s) }
 
 // checkComplete: what is bad says why it matters, and what is worse what to do.
 func checkComplete(t *testing.T, f finding.Finding) {

@@ -126,8 +126,8 @@ func (p *patient) remove(ctx context.Context, key string) {
 
 // shares tells whether a node of each says the same of itself.
 func (p *patient) shares(other *patient, field string) bool {
-	return slices.ContainsFunc(p.nodes, func(a node) bool {
-		return a.info[field] != "" && slices.ContainsFunc(other.nodes, func(b node) bool { return b.info[field] == a.info[field] })
+	return slices.ContainsFunc(p.nodes, func(a *node) bool {
+		return a.info[field] != "" && slices.ContainsFunc(other.nodes, func(b *node) bool { return b.info[field] == a.info[field] })
 	})
 }
 
