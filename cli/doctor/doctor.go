@@ -72,16 +72,10 @@ permitted INFO serves; where neither is, a finding says unknown.
 
 func (d doctor) Run(ctx context.Context) error {
 	return d.servers.Use(ctx, d.Timeout, func(o target.Opened) error {
-		shown := diagnosis{Namespace: d.Namespace}
-		for i, t := range o.Targets {
-			o.Clients[i].AddHook(base.StepLimit(o.Durability.Bound(o.Timeout)))
-			shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})
-		}
-		all, err := d.examine(ctx, o)
+		shown, err := d.examine(ctx, o)
 		if err != nil {
 			return err
 		}
-		shown.All = finding.Of(all)
 		return cmp.Or(d.Show(shown, func() error { return shown.Print(d.Stdout) }), shown.Verdict())
 	})
 }
@@ -117,18 +111,21 @@ func (p *patient) examine(ctx context.Context) {
 }
 
 // examine is an error only when no server answers.
-func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding, error) {
+func (d doctor) examine(ctx context.Context, o target.Opened) (diagnosis, error) {
+	shown := diagnosis{Namespace: d.Namespace}
 	var patients, there []*patient
 	var adds []finding.Adds
 	away := make(map[string]error)
 	for i, t := range o.Targets {
 		p := &patient{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i]}
 		patients = append(patients, p)
+		p.client.AddHook(base.StepLimit(o.Durability.Bound(o.Timeout)))
+		shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})
 		if err := p.admit(ctx); err == nil {
 			p.examine(ctx)
 			there, adds = append(there, p), append(adds, p.adds)
 		} else if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return shown, ctx.Err()
 		} else {
 			away[t.Name] = err
 			what, remedy := t.Diagnose(err, o.Timeout)
@@ -138,9 +135,9 @@ func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding
 	switch {
 	case len(there) > 0:
 	case len(o.Targets) == 1: // its error is made a sentence of by Use
-		return nil, away[o.Targets[0].Name]
+		return shown, away[o.Targets[0].Name]
 	default:
-		return nil, &exit.Error{Code: exit.Unavailable, Text: o.Blame(away)}
+		return shown, &exit.Error{Code: exit.Unavailable, Text: o.Blame(away)}
 	}
 	together := finding.Sheet{Findings: finding.ComparePrefixes(adds)}
 	if len(o.Targets) > 1 {
@@ -150,5 +147,6 @@ func (d doctor) examine(ctx context.Context, o target.Opened) ([]finding.Finding
 	for _, p := range patients {
 		all = append(all, p.Findings...)
 	}
-	return append(all, together.Findings...), ctx.Err()
+	shown.All = finding.Of(append(all, together.Findings...))
+	return shown, ctx.Err()
 }
