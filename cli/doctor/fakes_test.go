@@ -54,7 +54,9 @@ func (d *double) Next(_ context.Context, capacity int64) (got allocator.Range, g
 func TestAServerThatCountsWithDoublesIsFound(t *testing.T) {
 	t.Parallel()
 	count := func(d double) []finding.Finding {
-		return found(func(s *finding.Sheet) { checkCounting(t.Context(), &d, s) })
+		var p patient
+		p.checkCounting(t.Context(), &d)
+		return p.Findings
 	}
 	got := diagnosis{All: finding.Of(count(double{}))}
 	got.must(t, "exactness", "", finding.Fault, "above 9007199254740992 it gives 9007199254740992..9007199254740996, and should give 9007199254740993..9007199254740995")

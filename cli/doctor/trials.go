@@ -38,54 +38,53 @@ type counting interface {
 	Next(ctx context.Context, capacity int64) (got allocator.Range, guarded bool, err error)
 }
 
-// checkCounting counts where doubles no longer can, and at the end of int64. It reports whether
-// scripts may use INFO, and true where it could not find that out.
-func checkCounting(ctx context.Context, c counting, s *finding.Sheet) (guarded bool) {
+// checkCounting counts where doubles no longer can, and at the end of int64.
+func (p *patient) checkCounting(ctx context.Context, c counting) {
 	probes := []struct{ max, capacity, low, high int64 }{
 		{1 << 53, 3, 1<<53 + 1, 1<<53 + 3},
 		{math.MaxInt64 - 3, 10, math.MaxInt64 - 2, math.MaxInt64},
 	}
-	for _, p := range probes {
+	var guarded bool
+	for _, probe := range probes {
 		var got allocator.Range
-		err := c.Raise(ctx, p.max)
+		err := c.Raise(ctx, probe.max)
 		if err == nil {
-			got, guarded, err = c.Next(ctx, p.capacity)
+			got, guarded, err = c.Next(ctx, probe.capacity)
 		}
 		switch {
 		case errors.Is(err, allocator.ErrCorrupt): // the server's prefix, which is another check's
-			return true
+			return
 		case err != nil:
 			remedy := "See to what it says, and try again."
 			if target.Forbidden(err) {
 				remedy = "Grant this user +evalsha +eval +hmget +hset +hdel +exists +time on the keys of the namespace."
 			}
-			s.Add(checkScripts, finding.Fault, "a range could not be taken: %s", exit.Plain(err)).
+			p.Add(checkScripts, finding.Fault, "a range could not be taken: %s", exit.Plain(err)).
 				Because("No identifier can be given from it.").Remedy("%s", remedy)
-			return true
-		case got.Low != p.low || got.High != p.high:
-			s.Add(checkExact, finding.Fault, "above %d it gives %d..%d, and should give %d..%d", p.max, got.Low, got.High, p.low, p.high).
+			return
+		case got.Low != probe.low || got.High != probe.high:
+			p.Add(checkExact, finding.Fault, "above %d it gives %d..%d, and should give %d..%d", probe.max, got.Low, got.High, probe.low, probe.high).
 				Because("Numbers are given twice.").Remedy("Do not use this server.")
-			return true
+			return
 		}
 	}
-	s.Add(checkExact, finding.OK, "it counts exactly, past 2^53 and up to 2^63-1")
-	if guarded {
-		s.Add(checkGuard, finding.OK, "scripts may use INFO, so the guard is on")
+	p.Add(checkExact, finding.OK, "it counts exactly, past 2^53 and up to 2^63-1")
+	if p.unguarded = !guarded; guarded {
+		p.Add(checkGuard, finding.OK, "scripts may use INFO, so the guard is on")
 	} else {
-		s.Add(checkGuard, finding.Warning, "scripts may not use INFO").
+		p.Add(checkGuard, finding.Warning, "scripts may not use INFO").
 			Because("So the guard is off: after a restart or a failover that lost writes, workers that were not running give numbers again.").
 			Remedy(grantInfo)
 	}
-	return guarded
 }
 
-// checkConfirmed takes a range with the durability that is wanted. What else is wrong checkCounting has said.
-func checkConfirmed(ctx context.Context, c counting, s *finding.Sheet) {
+// checkConfirmed takes a range with the durability that is wanted. What else is wrong checkCounting says.
+func (p *patient) checkConfirmed(ctx context.Context, c counting) {
 	switch _, _, err := c.Next(ctx, 1); {
 	case err == nil:
-		s.Add(checkDurable, finding.OK, "a range was confirmed as asked for")
+		p.Add(checkDurable, finding.OK, "a range was confirmed as asked for")
 	case errors.Is(err, allocator.ErrNotDurable):
-		s.Add(checkDurable, finding.Fault, "a range was not confirmed: %s", exit.Plain(err)).
+		p.Add(checkDurable, finding.Fault, "a range was not confirmed: %s", exit.Plain(err)).
 			Because("It would be discarded, and no identifier given.").
 			Remedy("See to replicas and AOF, or ask for less with --replicas and --fsync.")
 	}
@@ -94,16 +93,14 @@ func checkConfirmed(ctx context.Context, c counting, s *finding.Sheet) {
 // own is a new key of the doctor's own, in the namespace, where it has the rights that a worker has.
 func (d doctor) own() string { return "{" + d.Namespace + "}/Doctor/" + crand.Text() }
 
-// count counts on the server, at counters of its own, which it removes.
+// count counts on the server, at a counter of its own, which it removes. At its end there is no range left to confirm.
 func (p *patient) count(ctx context.Context) {
 	key := p.own()
-	p.unguarded = !checkCounting(ctx, p.admin.Probe(key, allocator.Durability{}), &p.Sheet)
-	p.remove(ctx, key)
 	if want := p.servers.Durability; want.Replicas > 0 || want.Fsync {
-		key = p.own()
-		checkConfirmed(ctx, p.admin.Probe(key, want), &p.Sheet)
-		p.remove(ctx, key)
+		p.checkConfirmed(ctx, p.admin.Probe(key, want))
 	}
+	p.checkCounting(ctx, p.admin.Probe(key, allocator.Durability{}))
+	p.remove(ctx, key)
 }
 
 // remove removes a key of the doctor's own, by its fields where the user has no more rights than a worker needs.
