@@ -119,7 +119,7 @@ func (s *page) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 			if s.sees(key) {
 				cmd.(*redis.IntCmd).SetVal(1)
 			}
-		case "del":
+		case "hdel":
 			s.clear(key)
 		}
 		return nil

@@ -103,14 +103,11 @@ func (p *patient) count(ctx context.Context) {
 	p.remove(ctx, key)
 }
 
-// remove removes a key of the doctor's own, by its fields where the user has no more rights than a worker needs.
+// remove removes a key of the doctor's own by its fields, which takes no more rights than a worker needs.
 func (p *patient) remove(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Timeout)
 	defer cancel()
-	err := p.client.Del(ctx, key).Err()
-	if err != nil {
-		err = p.client.HDel(ctx, key, append([]string{"Name"}, fields...)...).Err()
-	}
+	err := p.client.HDel(ctx, key, append([]string{"Name"}, fields...)...).Err()
 	if err == nil {
 		return
 	}
