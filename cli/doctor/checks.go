@@ -37,9 +37,9 @@ func checkVersion(n *node, _ wanted) {
 	const check, upgrade = "version", "Upgrade to Redis 7 or later, or to Valkey."
 	switch kind, version := n.version(); {
 	case version == "": // the role says that nothing is known
-	case kind == "Redis" && older(version, 5, 0):
+	case n.before(5, 0):
 		n.Add(check, finding.Fault, "Redis %s", version).Because("Before Redis 5 a script that reads the clock may not write.").Remedy(upgrade)
-	case kind == "Redis" && older(version, 7, 0):
+	case n.before(7, 0):
 		n.Add(check, finding.Warning, "Redis %s", version).Because("hilo is tested on Redis 7 and 8 and on Valkey 8.").Remedy(upgrade)
 	default:
 		n.Add(check, finding.OK, "%s %s", kind, version)
@@ -54,13 +54,12 @@ func (n *node) version() (kind, version string) {
 	return "Redis", n.info["redis_version"]
 }
 
-// older compares the first two numbers of a version. One that does not begin with any is not older.
-func older(version string, major, minor int) bool {
+// before tells whether the node is a Redis before a version. One whose version is not known, or is no number, is not.
+func (n *node) before(major, minor int) bool {
+	kind, version := n.version()
 	var isMajor, isMinor int
-	if read, _ := fmt.Sscanf(version, "%d.%d", &isMajor, &isMinor); read == 0 {
-		return false
-	}
-	return isMajor < major || isMajor == major && isMinor < minor
+	read, _ := fmt.Sscanf(version, "%d.%d", &isMajor, &isMinor)
+	return kind == "Redis" && read > 0 && (isMajor < major || isMajor == major && isMinor < minor)
 }
 
 func checkEviction(n *node, _ wanted) {
@@ -131,11 +130,10 @@ func (n *node) appending() {
 // fsync is about waiting for the AOF. A node that does not say its version may know how.
 func (n *node) fsync(want wanted) {
 	const never = "No range would ever be confirmed."
-	kind, version := n.version()
 	switch sync := n.config["appendfsync"]; {
 	case !want.Durability.Fsync:
-	case kind == "Redis" && version != "" && older(version, 7, 2):
-		n.Add(checkFsync, finding.Fault, "--fsync takes WAITAOF, and %s %s does not know it", kind, version).
+	case n.before(7, 2):
+		n.Add(checkFsync, finding.Fault, "--fsync takes WAITAOF, and Redis %s does not know it", n.info["redis_version"]).
 			Because(never).Remedy("Upgrade to Redis 7.2 or later, or to Valkey; or set appendfsync always and leave --fsync out.")
 	case sync == "no":
 		n.Add(checkFsync, finding.Fault, "--fsync waits for the disk, and appendfsync no never says when that is").
