@@ -98,17 +98,16 @@ several, it is to be the home: it knows which numbers went out bare.`,
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := serverPrefix{Session: r.Session(), target: r.Target()}
-			var named prefix.Server
+			named := prefix.Server{NodeTag: r.String("tag"), Identities: r.Bool(flagIdentities)}
 			if r.Args().Present() {
 				named.ServerPrefix = r.Arguments("PREFIX")[0]
 				s.changes = append(s.changes, func(now *prefix.Server) { now.ServerPrefix = named.ServerPrefix })
 			}
 			if r.IsSet("tag") {
-				named.NodeTag = r.String("tag")
 				s.changes = append(s.changes, func(now *prefix.Server) { now.NodeTag = named.NodeTag })
 			}
 			if r.IsSet(flagIdentities) {
-				s.changes = append(s.changes, func(now *prefix.Server) { now.Identities = r.Bool(flagIdentities) })
+				s.changes = append(s.changes, func(now *prefix.Server) { now.Identities = named.Identities })
 			}
 			if s.all = len(s.changes) == 3; len(s.changes) == 0 {
 				r.Failf("%s needs a PREFIX, a --tag, --identities, or some of them: %s", r.FullName(), r.UsageText)
