@@ -153,15 +153,16 @@ func checkSharing(ctx context.Context, there []*patient, s *finding.Sheet) {
 	for key, p := range left {
 		p.remove(ctx, key)
 	}
-	if apart := compare(there, seen, s); apart && len(left) == len(there) && len(there) > 1 {
+	before := len(s.Findings)
+	compare(there, seen, s)
+	if len(s.Findings) == before && len(left) == len(there) && len(there) > 1 {
 		s.Add(checkShared, finding.OK, "what is written on one server comes up on no other")
 	}
 }
 
 // compare finds those that are one, or have the same data. INFO tells more of two than what they have seen of each
 // other.
-func compare(there []*patient, seen map[[2]*patient]bool, s *finding.Sheet) (apart bool) {
-	apart = true
+func compare(there []*patient, seen map[[2]*patient]bool, s *finding.Sheet) {
 	for i, p := range there {
 		for _, other := range there[:i] {
 			a, b := other.Label(), p.Label()
@@ -181,9 +182,7 @@ func compare(there []*patient, seen map[[2]*patient]bool, s *finding.Sheet) (apa
 			case !from:
 				continue
 			}
-			apart = false
 			s.Add(checkShared, finding.Fault, what, a, b).Because(why).Remedy("%s", do)
 		}
 	}
-	return apart
 }
