@@ -123,14 +123,15 @@ func (d doctor) examine(ctx context.Context, o target.Opened) (diagnosis, error)
 		shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})
 		if err := p.admit(ctx); err == nil {
 			p.examine(ctx)
-			there, adds = append(there, p), append(adds, p.adds)
+			there = append(there, p)
 		} else if ctx.Err() != nil {
 			return shown, ctx.Err()
 		} else {
-			away[t.Name] = err
+			away[t.Name], p.adds = err, finding.Adds{Name: t.Name, Err: err}
 			what, remedy := t.Diagnose(err, o.Timeout)
 			p.Add("reach", finding.Fault, "%s", what).Because("Nothing else is known of it.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])
 		}
+		adds = append(adds, p.adds)
 	}
 	switch {
 	case len(there) > 0:

@@ -210,6 +210,8 @@ func TestDoctorOfSeveralMasters(t *testing.T) {
 		got = examine(t, exit.Fault, flags...)
 		got.must(t, "reach", "south", finding.Fault, "no Redis answers at "+south.HostPort())
 		got.must(t, "exactness", "north", finding.OK, "")
+		clitest.Must(t, "prefix", "clear", "--redis", north.URL())
+		examine(t, exit.Fault, flags...).must(t, "prefix", "north", finding.Fault, "it has neither prefix nor tag") // though it is the only one there
 		north.Kill()
 		clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, append([]string{"doctor"}, flags...)...),
 			"north: no Redis answers at "+north.HostPort(), "south: no Redis answers at "+south.HostPort())
