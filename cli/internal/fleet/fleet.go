@@ -49,15 +49,13 @@ type Program struct {
 	sources []*source
 	limiter *rate.Limiter // nil: full speed
 	claimed atomic.Int64
-	began   time.Time
 }
 
-// source is a collection and how it fares. A failing one is asked again when that much time has passed since the program
-// began.
+// source is a collection and how it fares. A failing one is asked again when its retry allows it.
 type source struct {
 	*allocator.Collection
 	failing atomic.Bool
-	again   atomic.Int64
+	retry   *rate.Limiter
 }
 
 // retryAfter is beside the allocator's own back-off, which every error has behind it.
@@ -76,13 +74,12 @@ func NextID(ctx context.Context, from *allocator.Collection, _ int64, note func(
 func (p *Program) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p.began = time.Now()
 	for _, name := range p.Collections {
 		c, err := p.IDs.Collection(name)
 		if err != nil {
 			return err
 		}
-		p.sources = append(p.sources, &source{Collection: c})
+		p.sources = append(p.sources, &source{Collection: c, retry: rate.NewLimiter(rate.Every(retryAfter), 1)})
 	}
 	if p.Rate > 0 {
 		const ticks = 20 // a second, for each goroutine
@@ -165,7 +162,7 @@ func (t *turns) take(ctx context.Context, n int64) error {
 	for missed := 0; t.got < n && missed < len(t.sources); t.at = (t.at + 1) % len(t.sources) {
 		s := t.sources[t.at]
 		failing := s.failing.Load()
-		if failing && !s.due(time.Since(t.began)) {
+		if failing && !s.retry.Allow() {
 			missed++
 			continue
 		}
@@ -186,7 +183,6 @@ func (t *turns) take(ctx context.Context, n int64) error {
 		case t.Lasting(err):
 			return withoutItsEnd(err)
 		case !errors.Is(err, context.Canceled):
-			s.again.Store(int64(time.Since(t.began) + retryAfter))
 			t.Failed(s.Name(), err, true)
 			s.failing.Store(true) // now, so that whoever is served says so after this
 		case failing:
@@ -197,12 +193,6 @@ func (t *turns) take(ctx context.Context, n int64) error {
 		missed++
 	}
 	return nil
-}
-
-// due reports whether a failing source is to be asked again, by the one caller that it says so to.
-func (s *source) due(now time.Duration) bool {
-	again := s.again.Load()
-	return int64(now) >= again && s.again.CompareAndSwap(again, int64(now+retryAfter))
 }
 
 // note adds an identifier of the current source to the run that it continues, or else begins one.
