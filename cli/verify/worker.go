@@ -114,11 +114,13 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 	}
 	program := fleet.Program{
 		IDs: a, Collections: w.collections, Goroutines: 1, Count: mine.IDs, Rate: mine.Rate, Batch: 4096, Prompt: true,
-		Call:    t.call,
-		Sink:    func(runs []fleet.Run) error { return w.out.Encode(word{Runs: runs}) },
-		Lasting: func(err error) bool { return !mayPass(err) },
-		Failed: func(_ string, err error, _ bool) {
-			_ = w.out.Encode(word{Why: inWords(o.Explain(ctx, err))}) // if nobody hears it, that is what the sink finds
+		Call: t.call,
+		Sink: func(runs []fleet.Run) error { return w.out.Encode(word{Runs: runs}) },
+		Failed: func(_ string, err error, _ bool) error {
+			if !mayPass(err) {
+				return err
+			}
+			return w.out.Encode(word{Why: inWords(o.Explain(ctx, err))})
 		},
 	}
 	if mine.Rate > 0 { // not all workers at once, where each has little to do

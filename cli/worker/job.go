@@ -80,11 +80,8 @@ func (s *job) run(signaled context.Context) (report, error) {
 	_ = s.ids.Warm(ctx, s.Collections...) // a collection that has no range then is asked again, and its error told
 	program := fleet.Program{
 		IDs: s.ids, Collections: s.Collections, Goroutines: s.Goroutines, Count: s.Count, Rate: float64(s.Rate), Batch: 256,
-		Call: fleet.NextID,
-		Sink: func(runs []fleet.Run) error { s.sink(late, runs); return nil },
-		Lasting: func(err error) bool { // all else can be put right while a worker waits
-			return errors.Is(err, allocator.ErrExhausted) || errors.Is(err, allocator.ErrMixed)
-		},
+		Call:   fleet.NextID,
+		Sink:   func(runs []fleet.Run) error { s.sink(late, runs); return nil },
 		Failed: s.failed,
 		Served: func(name string) { s.refusals[name].end(name); s.outage.end(name) },
 	}
@@ -103,16 +100,20 @@ func (s *job) run(signaled context.Context) (report, error) {
 	return found, s.verdict(found, err)
 }
 
-// failed says that a collection gives nothing, or that none does.
-func (s *job) failed(name string, err error, news bool) {
+// failed says that a collection gives nothing, or that none does. Its error cannot be put right while the worker waits.
+func (s *job) failed(name string, err error, news bool) error {
+	if errors.Is(err, allocator.ErrExhausted) || errors.Is(err, allocator.ErrMixed) {
+		return err
+	}
 	s.failures.Add(1)
 	why := s.explain(err)
 	if errors.Is(err, allocator.ErrNotSeeded) || errors.Is(err, allocator.ErrCorrupt) {
 		s.refusals[name].add(name, why, news)
 		s.outage.end(name)
-		return
+		return nil
 	}
 	s.outage.add(name, why, news)
+	return nil
 }
 
 // sink counts identifiers, and returns when their documents are stored, or when it is too late for that.

@@ -38,11 +38,10 @@ type Program struct {
 	Call func(ctx context.Context, from *allocator.Collection, most int64, note func(prefix.ID)) error
 	// Sink is given what was taken. An error ends the program.
 	Sink func(runs []Run) error
-	// Lasting reports whether it makes no sense to try again after an error, which then ends the program.
-	Lasting func(err error) bool
 	// Failed is told why a collection gives nothing. It is news where somebody waited for it: the collection is passed by
-	// from then on, and asked now and then without waiting. It may have been served meanwhile where it is no news.
-	Failed func(collection string, err error, news bool)
+	// from then on, and asked now and then without waiting. It may have been served meanwhile where it is no news. Its error
+	// ends the program: to try again makes no sense.
+	Failed func(collection string, err error, news bool) error
 	// Served is told that a collection which failed gives identifiers again; nil: nobody is.
 	Served func(collection string)
 
@@ -171,6 +170,7 @@ func (t *turns) take(ctx context.Context, n int64) error {
 			call = gone
 		}
 		err := t.Call(call, s.Collection, n-t.got, t.noted)
+		news := !errors.Is(err, context.Canceled)
 		switch {
 		case err == nil:
 			missed = 0
@@ -180,15 +180,14 @@ func (t *turns) take(ctx context.Context, n int64) error {
 			continue
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it is the end
-		case t.Lasting(err):
-			return withoutItsEnd(err)
-		case !errors.Is(err, context.Canceled):
-			t.Failed(s.Name(), err, true)
-			s.failing.Store(true) // now, so that whoever is served says so after this
-		case failing:
-			t.Failed(s.Name(), withoutItsEnd(err), false)
-		default: // the next batch begins with it, and waits
+		case !news && !failing: // the next batch begins with it, and waits
 			return nil
+		}
+		if lasting := t.Failed(s.Name(), withoutItsEnd(err), news); lasting != nil {
+			return lasting
+		}
+		if news {
+			s.failing.Store(true) // now, so that whoever is served says so after this
 		}
 		missed++
 	}
@@ -212,13 +211,12 @@ func (t *turns) note(id prefix.ID) {
 
 // withoutItsEnd is err without the end of the context that was asked with.
 func withoutItsEnd(err error) error {
-	if !errors.Is(err, context.Canceled) {
+	both, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err)
+	if !ok || !errors.Is(err, context.Canceled) {
 		return err
 	}
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		if many, ok := inner.(interface{ Unwrap() []error }); ok {
-			return many.Unwrap()[0]
-		}
-	}
-	return err
+	return both.Unwrap()[0]
 }

@@ -23,11 +23,16 @@ func program(t *testing.T, s *redistest.Server, n int64, collections ...string) 
 	heard := &told{failed: make(map[string]int), served: make(map[string]int)}
 	return &Program{
 		IDs: ids, Collections: collections, Goroutines: 3, Count: n, Batch: 100,
-		Call:    NextID,
-		Sink:    heard.sink,
-		Lasting: func(err error) bool { return errors.Is(err, allocator.ErrExhausted) },
-		Failed:  func(name string, _ error, _ bool) { heard.add(heard.failed, name) },
-		Served:  func(name string) { heard.add(heard.served, name) },
+		Call: NextID,
+		Sink: heard.sink,
+		Failed: func(name string, err error, _ bool) error {
+			if errors.Is(err, allocator.ErrExhausted) {
+				return err
+			}
+			heard.add(heard.failed, name)
+			return nil
+		},
+		Served: func(name string) { heard.add(heard.served, name) },
 	}, heard
 }
 
