@@ -126,10 +126,8 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 	if mine.Rate > 0 { // not all workers at once, where each has little to do
 		base.Sleep(ctx, rand.N(time.Duration(float64(time.Second)/mine.Rate)))
 	}
-	if mine.IDs > 0 {
-		if err := program.Run(ctx); err != nil {
-			return err
-		}
+	if err := program.Run(ctx); err != nil {
+		return err
 	}
 	<-ctx.Done()
 	return nil

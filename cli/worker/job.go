@@ -79,7 +79,7 @@ func (s *job) run(signaled context.Context) (report, error) {
 	defer context.AfterFunc(ctx, closed)()
 	_ = s.ids.Warm(ctx, s.Collections...) // a collection that has no range then is asked again, and its error told
 	program := fleet.Program{
-		IDs: s.ids, Collections: s.Collections, Goroutines: s.Goroutines, Count: s.Count, Rate: float64(s.Rate), Batch: 256,
+		IDs: s.ids, Collections: s.Collections, Goroutines: s.Goroutines, Count: cmp.Or(s.Count, math.MaxInt64), Rate: float64(s.Rate), Batch: 256,
 		Call:   fleet.NextID,
 		Sink:   func(runs []fleet.Run) error { s.sink(late, runs); return nil },
 		Failed: s.failed,

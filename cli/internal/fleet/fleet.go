@@ -29,7 +29,7 @@ type Program struct {
 	IDs         *allocator.Allocator
 	Collections []string
 	Goroutines  int
-	Count       int64   // identifiers in all; 0: no end
+	Count       int64   // identifiers in all
 	Rate        float64 // identifiers a second in all; 0: full speed
 	Batch       int64   // so many, or fewer at a low rate, are taken for the sink at once
 	Prompt      bool    // what was taken goes to the sink before anybody waits for more
@@ -46,7 +46,7 @@ type Program struct {
 	Served func(collection string)
 
 	sources []*source
-	limiter *rate.Limiter // nil: full speed
+	limiter *rate.Limiter
 	claimed atomic.Int64
 }
 
@@ -80,6 +80,7 @@ func (p *Program) Run(ctx context.Context) error {
 		}
 		p.sources = append(p.sources, &source{Collection: c, retry: rate.NewLimiter(rate.Every(retryAfter), 1)})
 	}
+	p.limiter = rate.NewLimiter(rate.Inf, 0)
 	if p.Rate > 0 {
 		const ticks = 20 // a second, for each goroutine
 		p.Batch = max(1, min(p.Batch, int64(p.Rate)/int64(p.Goroutines)/ticks))
@@ -123,14 +124,8 @@ func (p *Program) work(ctx context.Context, number int) error {
 
 // claim waits until so many may be taken, and gives 0 at the end.
 func (p *Program) claim(ctx context.Context) int64 {
-	n := p.Batch
-	if p.Count > 0 {
-		n = max(0, min(n, p.Count-(p.claimed.Add(n)-n)))
-	}
-	if n == 0 || ctx.Err() != nil {
-		return 0
-	}
-	if p.limiter != nil && p.limiter.WaitN(ctx, int(n)) != nil {
+	n := max(0, min(p.Batch, p.Count-(p.claimed.Add(p.Batch)-p.Batch)))
+	if n > 0 && p.limiter.WaitN(ctx, int(n)) != nil {
 		<-ctx.Done() // with a deadline WaitN knows beforehand that it would not be in time
 		return 0
 	}

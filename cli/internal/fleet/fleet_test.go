@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 
@@ -123,7 +124,7 @@ func TestAFailingCollectionIsPassedBy(t *testing.T) {
 			set("x")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			p, heard := program(t, s, 0, "orders", "users")
+			p, heard := program(t, s, math.MaxInt64, "orders", "users")
 			p.Prompt = prompt
 			right := sync.OnceFunc(func() { set("7") })
 			sink := p.Sink
@@ -155,11 +156,11 @@ func TestAProgramEndsWhereItMakesNoSenseToGoOn(t *testing.T) {
 	if err := s.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", "9223372036854775800").Err(); err != nil {
 		t.Fatal(err)
 	}
-	p, heard := program(t, s, 0, "orders")
+	p, heard := program(t, s, math.MaxInt64, "orders")
 	if err := p.Run(t.Context()); !errors.Is(err, allocator.ErrExhausted) || heard.ledger.IDs != 7 {
 		t.Errorf("%v after %d ids", err, heard.ledger.IDs)
 	}
-	p, heard = program(t, s, 0, "users")
+	p, heard = program(t, s, math.MaxInt64, "users")
 	heard.refuse = errors.New("nobody hears it")
 	if err := p.Run(t.Context()); !errors.Is(err, heard.refuse) {
 		t.Error(err)
