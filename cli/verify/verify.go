@@ -23,7 +23,7 @@ import (
 )
 
 // verify proves on servers of the user's that no identifier is given twice.
-type verify struct { //nolint:recvcheck // filled in once, and a value from then on
+type verify struct {
 	*base.Session
 	servers     target.Servers
 	settings    map[string]string // of worker processes, as environment variables
@@ -86,20 +86,17 @@ removes its keys at the end, also after an error or Ctrl-C. kill -9 leaves them.
 			&cli.StringFlag{Name: "give-up", Usage: "end when no worker got an identifier for `D`", Value: "1m", DefaultText: "1m"},
 			&cli.BoolFlag{Name: flagAsWorker, Hidden: true},
 		),
-		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			r.Arguments()
-			if r.Bool(flagAsWorker) {
-				return readWorker(r)
-			}
-			v := verify{Session: r.Session(), servers: r.Servers(), settings: r.Settings()}
-			v.read(r)
-			return v
-		}),
+		Action: base.Action(env, readVerify),
 	}
 }
 
-// read reads what is the command's own.
-func (v *verify) read(r *base.Reader) {
+// readVerify reads all flags: of a proof, or of a worker of one.
+func readVerify(r *base.Reader) base.Runner {
+	r.Arguments()
+	if r.Bool(flagAsWorker) {
+		return readWorker(r)
+	}
+	v := verify{Session: r.Session(), servers: r.Servers(), settings: r.Settings()}
 	standard := int64(1_000_000)
 	if v.Duration = r.Period("duration", 0); v.Duration > 0 {
 		standard = mostIDs
@@ -114,6 +111,7 @@ func (v *verify) read(r *base.Reader) {
 	case v.Goroutines && v.KillWorkers:
 		r.Failf("--kill-workers takes processes, and goroutines cannot be killed: leave out --goroutines")
 	}
+	return v
 }
 
 // scratch is a namespace of the proof's own: the user's, what it is for, and something random.
