@@ -35,13 +35,19 @@ type (
 	}
 )
 
-// worker takes identifiers for a proof, as a program does, and reports each of them.
+// worker takes identifiers for a proof, as a program does: by each of the calls that there are for it. It reads back what it
+// got, and reports it.
 type worker struct {
 	*base.Session
 	servers     target.Servers
 	collections []string
 	in          *json.Decoder
 	out         *json.Encoder
+
+	newest     map[string]prefix.ID // by collection
+	text       []byte               // room for one
+	identities *allocator.Allocator // that values of the identity are taken from, too; nil: none are
+	identified time.Time            // when that was last
 }
 
 // readWorker makes a worker process. It speaks with the proof that started it over stdin and stdout. The environment that it
@@ -108,13 +114,13 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 		defer cancel()
 		_ = w.in.Decode(new(share)) // there is no other
 	}()
-	t := taker{separator: w.Separator, newest: make(map[string]prefix.ID)}
+	w.newest = make(map[string]prefix.ID)
 	if len(o.Targets) > 1 {
-		t.identities = a
+		w.identities = a
 	}
 	program := fleet.Program{
 		IDs: a, Collections: w.collections, Goroutines: 1, Count: mine.IDs, Rate: mine.Rate, Batch: 4096, Prompt: true,
-		Call: t.call,
+		Call: w.call,
 		Sink: func(runs []fleet.Run) error { return w.out.Encode(word{Runs: runs}) },
 		Failed: func(_ string, err error, _ bool) error {
 			if !mayPass(err) {
@@ -139,28 +145,19 @@ func mayPass(err error) bool {
 		errors.Is(err, allocator.ErrPrefixMissing) || errors.Is(err, allocator.ErrIdentitiesElsewhere)
 }
 
-// taker takes identifiers by each of the calls that there are for it, and reads back what it got.
-type taker struct {
-	separator  string
-	newest     map[string]prefix.ID // by collection
-	text       []byte               // room for one
-	identities *allocator.Allocator // that values of the identity are taken from, too; nil: none are
-	identified time.Time            // when that was last
-}
-
 // mostTaken is the greatest size of one call of Take.
 const mostTaken = 64
 
 // call is for fleet.Program.
-func (t *taker) call(ctx context.Context, from *allocator.Collection, most int64, note func(prefix.ID)) error {
-	if took, err := t.takeIdentities(ctx, most, note); took || err != nil {
+func (w *worker) call(ctx context.Context, from *allocator.Collection, most int64, note func(prefix.ID)) error {
+	if took, err := w.takeIdentities(ctx, most, note); took || err != nil {
 		return err
 	}
 	if ctx.Err() == nil && rand.IntN(2) == 0 { // Take is nothing for one that is over
 		batch, err := from.Take(ctx, rand.N(min(most, mostTaken))+1)
 		for text := range batch.All() {
 			if err == nil {
-				err = t.read(from.Name(), text, note)
+				err = w.read(from.Name(), text, note)
 			}
 		}
 		return err
@@ -169,10 +166,10 @@ func (t *taker) call(ctx context.Context, from *allocator.Collection, most int64
 	var err error
 	switch rand.IntN(4) {
 	case 0:
-		return fleet.NextID(ctx, from, most, func(id prefix.ID) { t.newest[from.Name()] = id; note(id) })
+		return fleet.NextID(ctx, from, most, func(id prefix.ID) { w.newest[from.Name()] = id; note(id) })
 	case 1:
-		t.text, err = from.AppendNext(ctx, t.text[:0])
-		text = string(t.text)
+		w.text, err = from.AppendNext(ctx, w.text[:0])
+		text = string(w.text)
 	case 2:
 		text, _ = from.TryNext()
 	}
@@ -182,17 +179,17 @@ func (t *taker) call(ctx context.Context, from *allocator.Collection, most int64
 	if err != nil {
 		return err
 	}
-	return t.read(from.Name(), text, note)
+	return w.read(from.Name(), text, note)
 }
 
 // read notes an identifier by its text, which is taken apart by the rules where it is not the newest but for one more: that
 // takes ten times as long.
-func (t *taker) read(collection, text string, note func(prefix.ID)) error {
-	id := t.newest[collection]
+func (w *worker) read(collection, text string, note func(prefix.ID)) error {
+	id := w.newest[collection]
 	id.Number++
-	if t.text = id.Append(t.text[:0], t.separator); string(t.text) != text {
+	if w.text = id.Append(w.text[:0], w.Separator); string(w.text) != text {
 		var err error
-		id, err = prefix.Parse(text, t.separator)
+		id, err = prefix.Parse(text, w.Separator)
 		if err == nil && id.Collection != collection {
 			err = fmt.Errorf("it is of the collection %q", id.Collection)
 		}
@@ -201,7 +198,7 @@ func (t *taker) read(collection, text string, note func(prefix.ID)) error {
 				Text: fmt.Sprintf("%q was handed out, which is no identifier of %q (%s): please report this", text, collection, exit.Plain(err))}
 		}
 	}
-	t.newest[collection] = id
+	w.newest[collection] = id
 	note(id)
 	return nil
 }
@@ -216,14 +213,14 @@ const (
 
 // takeIdentities takes some values of the identity when it is time again and it may wait. That their home is away is no
 // error.
-func (t *taker) takeIdentities(ctx context.Context, most int64, note func(prefix.ID)) (took bool, err error) {
-	if t.identities == nil || ctx.Err() != nil || time.Since(t.identified) < identityEvery {
+func (w *worker) takeIdentities(ctx context.Context, most int64, note func(prefix.ID)) (took bool, err error) {
+	if w.identities == nil || ctx.Err() != nil || time.Since(w.identified) < identityEvery {
 		return false, nil
 	}
-	defer func() { t.identified = time.Now() }()
+	defer func() { w.identified = time.Now() }()
 	ctx, cancel := context.WithTimeout(ctx, identityPatience)
 	defer cancel()
-	got, err := t.identities.NextIdentities(ctx, identityName, rand.N(min(most, mostIdentities))+1)
+	got, err := w.identities.NextIdentities(ctx, identityName, rand.N(min(most, mostIdentities))+1)
 	if err != nil && (mayPass(err) || ctx.Err() != nil) {
 		return false, nil
 	}

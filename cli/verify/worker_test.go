@@ -74,9 +74,9 @@ func TestRunsThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-func TestATakerReadsEachIdentifierBack(t *testing.T) {
+func TestAWorkerReadsEachIdentifierBack(t *testing.T) {
 	t.Parallel()
-	k := &taker{separator: "/", newest: make(map[string]prefix.ID)}
+	k := &worker{Session: &base.Session{Separator: "/"}, newest: make(map[string]prefix.ID)}
 	var j proof.Ledger
 	tr := &trial{verify: verify{Session: &base.Session{Separator: "/"}, IDs: 100, screen: term.NewLive(nil, 0)}}
 	texts := []string{"orders/1", "orders/2", "orders/2", "orders/5-A", "orders/6-A", "orders/N/7", "orders/8", "orders/N-1/9", "orders/9", "orders/9223372036854775807"}
