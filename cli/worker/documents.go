@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
-// documents are identifiers that a job stores as keys, where one that was given twice is found.
+// documents are identifiers that a worker stores as keys, where one that was given twice is found.
 //
 // The value of each says which worker wrote it and as its how-manieth, so no two are equal. Where a key is there
 // already, the command that would have written it gives its value, which tells the three cases apart: written by this very
@@ -32,9 +32,9 @@ type documents struct {
 type document struct{ id, value string }
 
 // store returns when each is stored or a duplicate. When ctx ended before that it gives how many are left.
-func (s *job) store(ctx context.Context, open []document) (left int) {
+func (w *worker) store(ctx context.Context, open []document) (left int) {
 	for failures := 0; len(open) > 0 && ctx.Err() == nil; failures++ {
-		if open = s.attempt(ctx, open); len(open) > 0 {
+		if open = w.attempt(ctx, open); len(open) > 0 {
 			// Twice as long each time, up to 2 s, and spread by up to a half, so that a fleet does not come back in step.
 			delay := min(2*time.Second, 50*time.Millisecond<<min(failures, 10))
 			base.Sleep(ctx, delay/2+rand.N(delay/2))
@@ -44,9 +44,9 @@ func (s *job) store(ctx context.Context, open []document) (left int) {
 }
 
 // attempt gives those of which nobody knows yet whether they are stored.
-func (s *job) attempt(ctx context.Context, batch []document) (open []document) {
+func (w *worker) attempt(ctx context.Context, batch []document) (open []document) {
 	var err error
-	sets, _ := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	sets, _ := w.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, doc := range batch {
 			p.SetArgs(ctx, doc.id, doc.value, redis.SetArgs{Mode: "NX", Get: true})
 		}
@@ -55,28 +55,28 @@ func (s *job) attempt(ctx context.Context, batch []document) (open []document) {
 	for i, set := range sets {
 		switch there, failed := set.(*redis.StatusCmd).Result(); {
 		case errors.Is(failed, redis.Nil), failed == nil && there == batch[i].value:
-			s.stored.Add(1)
+			w.stored.Add(1)
 		case failed == nil:
-			s.duplicate(batch[i], there)
+			w.duplicate(batch[i], there)
 		case redis.HasErrorPrefix(failed, "WRONGTYPE"):
-			s.duplicate(batch[i], "a key of another type")
+			w.duplicate(batch[i], "a key of another type")
 		default:
 			open, err = append(open, batch[i]), failed
 		}
 	}
 	switch {
 	case err == nil:
-		s.storing.end("")
+		w.storing.end("")
 	case ctx.Err() == nil:
-		s.storeErrors.Add(1)
-		said := strings.ReplaceAll(s.Documents.Sentence(err, s.Timeout), base.Dashed(base.FlagRedis), base.Dashed(base.FlagDocuments))
-		s.storing.add("", errors.New(said), true)
+		w.storeErrors.Add(1)
+		said := strings.ReplaceAll(w.Documents.Sentence(err, w.Timeout), base.Dashed(base.FlagRedis), base.Dashed(base.FlagDocuments))
+		w.storing.add("", errors.New(said), true)
 	}
 	return open
 }
 
-func (s *job) duplicate(doc document, found string) {
-	s.duplicates.Add(1)
-	s.Log.Error("DUPLICATE ID: it was given twice, and a document with it is there already",
+func (w *worker) duplicate(doc document, found string) {
+	w.duplicates.Add(1)
+	w.Log.Error("DUPLICATE ID: it was given twice, and a document with it is there already",
 		zap.String("id", doc.id), zap.String("there", found), zap.String("new", doc.value))
 }

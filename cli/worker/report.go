@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// report is what became of a job. The names of its fields in JSON are documented in the help, and stay.
+// report is what became of a worker. The names of its fields in JSON are documented in the help, and stay.
 type report struct {
 	Worker      string        `json:"worker"`  // host, process id and something random: what its documents say
 	Stopped     string        `json:"stopped"` // signal, count, duration, failed
@@ -41,20 +41,20 @@ type prefixCount struct {
 }
 
 // report puts together what the allocator said before and after its end.
-func (s *job) report(stopped string, took time.Duration, before, after allocator.Stats) report {
+func (w *worker) report(stopped string, took time.Duration, before, after allocator.Stats) report {
 	r := report{
-		Worker:     s.name,
+		Worker:     w.name,
 		Stopped:    stopped,
 		Seconds:    took.Seconds(),
-		Stored:     s.stored.Load(),
-		Duplicates: s.duplicates.Load(),
-		Unstored:   s.unstored.Load(),
-		Errors:     errorCounts{s.failures.Load(), s.storeErrors.Load()},
+		Stored:     w.stored.Load(),
+		Duplicates: w.duplicates.Load(),
+		Unstored:   w.unstored.Load(),
+		Errors:     errorCounts{w.failures.Load(), w.storeErrors.Load()},
 		Prefixes:   []prefixCount{},
-		Report:     tally.Between(s.Collections, nil, []allocator.Stats{before}, []allocator.Stats{after}),
+		Report:     tally.Between(w.Collections, nil, []allocator.Stats{before}, []allocator.Stats{after}),
 	}
 	r.NotReturned = r.Total.Held - r.Total.Returned
-	for adds, n := range s.adds {
+	for adds, n := range w.adds {
 		r.IDs += n
 		r.Prefixes = append(r.Prefixes, prefixCount{adds.ServerPrefix, adds.NodeTag, n})
 	}
@@ -66,7 +66,7 @@ func (s *job) report(stopped string, took time.Duration, before, after allocator
 }
 
 // verdict is why the exit code is not 0: a duplicate before all else.
-func (s *job) verdict(found report, err error) error {
+func (w *worker) verdict(found report, err error) error {
 	switch {
 	case found.Duplicates > 0:
 		return &exit.Error{Code: exit.Fault, Text: fmt.Sprintf("%s given twice: see DUPLICATE ID in the log for which, "+
@@ -75,7 +75,7 @@ func (s *job) verdict(found report, err error) error {
 		return exit.After(err, found.IDs)
 	case found.Unstored > 0:
 		return &exit.Error{Code: exit.Unavailable, Text: fmt.Sprintf("%s not stored before the end: their Redis at %s did not serve",
-			was(found.Unstored), s.Documents.Addr)}
+			was(found.Unstored), w.Documents.Addr)}
 	}
 	return nil
 }

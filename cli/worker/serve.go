@@ -19,19 +19,19 @@ import (
 )
 
 // serve serves metrics and health until the function that it gives is called.
-func (s *job) serve(ctx context.Context) (stop func(), err error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.MetricsAddr)
+func (w *worker) serve(ctx context.Context) (stop func(), err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", w.MetricsAddr)
 	if err != nil {
 		return nil, fmt.Errorf("metrics cannot be served: %w; choose another address with --metrics-addr", err)
 	}
-	server := gateway.NewServer(s.handler(), s.Log)
+	server := gateway.NewServer(w.handler(), w.Log)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.Log.Error("metrics are not served any more", zap.Error(err))
+			w.Log.Error("metrics are not served any more", zap.Error(err))
 		}
 	})
-	fmt.Fprintf(s.Stderr, "metrics at http://%s/metrics\n", listener.Addr())
+	fmt.Fprintf(w.Stderr, "metrics at http://%s/metrics\n", listener.Addr())
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
@@ -42,29 +42,29 @@ func (s *job) serve(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-func (s *job) handler() http.Handler {
+func (w *worker) handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(s.collectors()...)
+	registry.MustRegister(w.collectors()...)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(s.Log)}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(w.Log)}))
+	mux.HandleFunc("GET /healthz", func(to http.ResponseWriter, _ *http.Request) { fmt.Fprintln(to, "alive") })
+	mux.HandleFunc("GET /readyz", func(to http.ResponseWriter, _ *http.Request) {
 		switch {
-		case s.closing.Load():
-			http.Error(w, "stopping", http.StatusServiceUnavailable)
-		case !s.ids.Stats().Ready():
-			http.Error(w, "no numbers in hand, and no server is up", http.StatusServiceUnavailable)
+		case w.closing.Load():
+			http.Error(to, "stopping", http.StatusServiceUnavailable)
+		case !w.ids.Stats().Ready():
+			http.Error(to, "no numbers in hand, and no server is up", http.StatusServiceUnavailable)
 		default:
-			fmt.Fprintln(w, "ready")
+			fmt.Fprintln(to, "ready")
 		}
 	})
 	return mux
 }
 
 // collectors are those of the allocator and of the worker itself.
-func (s *job) collectors() []prometheus.Collector {
-	ids, err := metrics.New(metrics.Options{}, s.ids)
+func (w *worker) collectors() []prometheus.Collector {
+	ids, err := metrics.New(metrics.Options{}, w.ids)
 	if err != nil {
 		panic("bug: " + err.Error())
 	}
@@ -73,12 +73,12 @@ func (s *job) collectors() []prometheus.Collector {
 		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
 	}
 	const errorsName, errorsHelp = "hilo_worker_errors_total", "Attempts of the worker that failed and were made again."
-	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, prometheus.Labels{"source": "servers"}, s.failures.Load)}
-	if s.client != nil {
+	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, prometheus.Labels{"source": "servers"}, w.failures.Load)}
+	if w.client != nil {
 		all = append(all,
-			counter(errorsName, errorsHelp, prometheus.Labels{"source": "documents"}, s.storeErrors.Load),
-			counter("hilo_worker_stored_total", "Documents that the worker stored.", nil, s.stored.Load),
-			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", nil, s.duplicates.Load))
+			counter(errorsName, errorsHelp, prometheus.Labels{"source": "documents"}, w.storeErrors.Load),
+			counter("hilo_worker_stored_total", "Documents that the worker stored.", nil, w.stored.Load),
+			counter("hilo_worker_duplicates_total", "Identifiers whose document was there already: given twice.", nil, w.duplicates.Load))
 	}
 	return all
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
 // exported are the names of all metrics that a worker serves, but those of Go and of the process.
@@ -30,8 +29,7 @@ func exported(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newJob(worker{Session: new(base.Session)})
-	s.ids, s.client = ids, client
+	s := &worker{ids: ids, documents: documents{client: client}}
 	names := make(map[string]bool)
 	for _, collector := range s.collectors() {
 		descs := make(chan *prometheus.Desc)

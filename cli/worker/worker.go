@@ -7,15 +7,19 @@ package worker
 import (
 	"cmp"
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/prefix"
 )
 
-// worker takes identifiers as a program of a fleet does, until it is told to stop.
+// worker takes identifiers as a program of a fleet does, once, until it is told to stop.
 type worker struct {
 	*base.Session
 	servers     target.Servers
@@ -26,6 +30,18 @@ type worker struct {
 	Duration    time.Duration  // 0: no end
 	Documents   *target.Target // nil: none are stored
 	MetricsAddr string         // "": nothing is served
+
+	name     string // unique to this process, for the documents
+	ids      *allocator.Allocator
+	explain  func(error) error
+	closing  atomic.Bool
+	failures atomic.Int64      // attempts on servers that failed
+	outage   *alarm            // about all collections
+	refusals map[string]*alarm // about a collection each: what stands there refuses it
+	documents
+
+	mu   sync.Mutex              // guards what follows
+	adds map[prefix.Server]int64 // identifiers, by what servers added
 }
 
 // Command is hilo worker.
@@ -76,27 +92,27 @@ collections: $HILO_WORKER_COLLECTIONS, with white space between them.`+base.Abou
 // Run returns when the end is reached or ctx has ended, which is how it is meant to end.
 func (w *worker) Run(ctx context.Context) error {
 	return w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
-		s := newJob(*w)
+		w.prepare()
 		var err error
-		if s.ids, err = o.Allocator(base.Options(w.Session, o, w.Log)); err != nil { // it goes on after an outage: nothing is said twice
+		if w.ids, err = o.Allocator(base.Options(w.Session, o, w.Log)); err != nil { // it goes on after an outage: nothing is said twice
 			return err
 		}
-		s.explain = func(err error) error { return o.Explain(ctx, err) }
+		w.explain = func(err error) error { return o.Explain(ctx, err) }
 		if w.Documents != nil {
 			var closeDocuments func()
-			if s.client, closeDocuments, err = w.Documents.Open(w.Timeout); err != nil {
+			if w.client, closeDocuments, err = w.Documents.Open(w.Timeout); err != nil {
 				return err
 			}
 			defer closeDocuments()
 		}
 		if w.MetricsAddr != "" {
-			stop, err := s.serve(ctx)
+			stop, err := w.serve(ctx)
 			if err != nil {
 				return err
 			}
 			defer stop()
 		}
-		found, err := s.run(ctx)
+		found, err := w.run(ctx)
 		return cmp.Or(err, w.show(found))
 	})
 }
