@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
@@ -82,8 +81,9 @@ type repeated struct {
 	Workers []int  `json:"workers"` // by number, one for each time
 }
 
-// found puts together what the ledger, the workers and the counters of the servers say.
-func (t *trial) found(counters []allocator.Counter) report {
+// found puts together what the ledger, the workers and the counters of the servers say, but not how the servers fared: that
+// is known when they are clean.
+func (t *trial) found(ctx context.Context) report {
 	p := report{
 		Namespace:   t.Namespace,
 		Proven:      t.err == nil && t.ledger.Duplicates == 0,
@@ -102,12 +102,8 @@ func (t *trial) found(counters []allocator.Counter) report {
 		Outages:     []outage{},
 		Repeated:    []repeated{},
 	}
-	for _, m := range t.masters {
-		p.Servers = append(p.Servers, server{m.name, m.adds.ServerPrefix, m.adds.NodeTag, m.adds.Identities, m.temporary, m.left})
-		p.Outages = append(p.Outages, m.outages...)
-	}
-	for i, s := range t.ledger.Series {
-		c := counters[i]
+	for _, s := range t.ledger.Series {
+		c := t.counter(ctx, s)
 		shown := seriesReport{
 			Collection: s.Collection, Prefix: s.ServerPrefix, Tag: s.NodeTag,
 			IDs: s.IDs, Duplicates: s.Duplicates, Greatest: s.Numbers.Greatest, Gaps: s.Numbers.Gaps(), Missing: s.Numbers.Missing(),

@@ -16,7 +16,6 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
@@ -163,15 +162,16 @@ func (v verify) prove(ctx context.Context, o target.Opened) error {
 		}
 	}
 	t.run(ctx)
-	var counters []allocator.Counter // as the series
-	for _, s := range t.ledger.Series {
-		counters = append(counters, t.counter(context.WithoutCancel(ctx), s))
-	}
+	found := t.found(context.WithoutCancel(ctx))
 	stop()
 	left := t.clean(ctx)
+	for _, m := range t.masters {
+		found.Servers = append(found.Servers, server{m.name, m.adds.ServerPrefix, m.adds.NodeTag, m.adds.Identities, m.temporary, m.left})
+		found.Outages = append(found.Outages, m.outages...)
+	}
 	v.screen.End()
-	if t.ledger.IDs > 0 {
-		if err := v.show(t.found(counters)); err != nil {
+	if found.IDs > 0 {
+		if err := v.show(found); err != nil {
 			return err
 		}
 	}
