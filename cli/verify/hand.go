@@ -125,7 +125,7 @@ func (t *trial) ended(ctx context.Context, h *hand, err error) {
 	case !h.ready && !t.ending:
 		t.end(fmt.Errorf("worker %d did not get as far as to begin (%w)", h.number, err))
 	default:
-		t.lost++
+		t.result.Lost++
 		if t.useless++; t.useless > uselessMost {
 			t.end(fmt.Errorf("%d workers in a row ended without a word, the last of them with: %w", t.useless, err))
 		}
@@ -142,7 +142,7 @@ func (t *trial) killOne() {
 	h := t.hands[rand.IntN(len(t.hands))]
 	if h.ready && !h.over {
 		h.over = true
-		t.killed++
+		t.result.Killed++
 		h.kill()
 	}
 }

@@ -84,24 +84,20 @@ type repeated struct {
 // found puts together what the ledger, the workers and the counters of the servers say, but not how the servers fared: that
 // is known when they are clean.
 func (t *trial) found(ctx context.Context) report {
-	p := report{
-		Namespace:   t.Namespace,
-		Proven:      t.err == nil && t.ledger.Duplicates == 0,
-		Interrupted: errors.Is(t.err, context.Canceled),
-		Processes:   !t.Goroutines,
-		Workers:     t.Workers,
-		Killed:      t.killed,
-		Lost:        t.lost,
-		IDs:         t.ledger.IDs,
-		Duplicates:  t.ledger.Duplicates,
-		Seconds:     t.took.Seconds(),
-		PerSecond:   float64(t.ledger.IDs) / max(t.took.Seconds(), 1e-9),
-		Returned:    t.sums.Returned,
-		Burnt:       t.sums.Burnt,
-		Failures:    t.sums.Failures,
-		Outages:     []outage{},
-		Repeated:    []repeated{},
-	}
+	p := t.result
+	p.Namespace = t.Namespace
+	p.Proven = t.err == nil && t.ledger.Duplicates == 0
+	p.Interrupted = errors.Is(t.err, context.Canceled)
+	p.Processes = !t.Goroutines
+	p.Workers = t.Workers
+	p.IDs = t.ledger.IDs
+	p.Duplicates = t.ledger.Duplicates
+	p.PerSecond = float64(p.IDs) / max(p.Seconds, 1e-9)
+	p.Returned = t.sums.Returned
+	p.Burnt = t.sums.Burnt
+	p.Failures = t.sums.Failures
+	p.Outages = []outage{}
+	p.Repeated = []repeated{}
 	for _, s := range t.ledger.Series {
 		c := t.counter(ctx, s)
 		shown := seriesReport{

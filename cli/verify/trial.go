@@ -22,18 +22,16 @@ type trial struct {
 	masters []*master
 	keys    []string // all that is written, the prefix first
 	ledger  proof.Ledger
+	result  report // what is counted while it runs; found adds what the others know
 
 	hands   []*hand     // that live
 	reports chan func() // enters what was heard from a worker
 	newest  int         // number of a worker
-	killed  int
-	lost    int   // workers that ended without a last word and were not killed by the proof
-	useless int   // of them in a row that had reported nothing
-	left    int64 // identifiers that nobody was told to take
+	useless int         // workers in a row that ended without a last word and had reported nothing
+	left    int64       // identifiers that nobody was told to take
 	sums    allocator.CollectionStats
 
 	began      time.Time // all workers were ready
-	took       time.Duration
 	progressed time.Time // something was reported
 	nextKill   time.Time
 	complaint  *exit.Error // why a worker got none, if that came up since something was reported
@@ -160,7 +158,7 @@ func (t *trial) end(err error) {
 	}
 	t.ending = true
 	if !t.began.IsZero() {
-		t.took = time.Since(t.began)
+		t.result.Seconds = time.Since(t.began).Seconds()
 	}
 	t.tellAll()
 }
