@@ -111,13 +111,10 @@ func (s *story) say(what string, values ...any) {
 	}
 }
 
-// allocate lends do an allocator on masters, as a program of its own would have it. Its ranges hold up to capacity
+// allocate lends do an allocator on both masters, as a program of its own would have it. Its ranges hold up to capacity
 // numbers, 0: as many as is usual; those of one that ends within seconds need not last for an outage of ten.
 func (s *story) allocate(ctx context.Context, masters []*master, capacity int64, do func(*allocator.Allocator) error) error {
-	var servers target.Servers
-	for _, m := range masters {
-		servers.Targets = append(servers.Targets, m.Target)
-	}
+	servers := target.Servers{Targets: []target.Target{masters[0].Target, masters[1].Target}}
 	return servers.Use(ctx, s.Timeout, func(o target.Opened) error {
 		a, err := o.Allocator(allocator.Options{
 			Namespace:     s.Namespace,
