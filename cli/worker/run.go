@@ -18,6 +18,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/fleet"
+	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -38,7 +39,7 @@ func (w *worker) prepare() {
 
 // run takes identifiers until the end, closes the allocator and tells what became of it all. Its error says why the
 // exit code is not 0.
-func (w *worker) run(signaled context.Context) (report, error) {
+func (w *worker) run(signaled context.Context, o target.Opened) (report, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(signaled, cmp.Or(w.Duration, math.MaxInt64))
 	defer cancel()
@@ -59,9 +60,11 @@ func (w *worker) run(signaled context.Context) (report, error) {
 	_ = w.ids.Warm(ctx, w.Collections...) // a collection that has no range then is asked again, and its error told
 	program := fleet.Program{
 		IDs: w.ids, Collections: w.Collections, Goroutines: w.Goroutines, Count: cmp.Or(w.Count, math.MaxInt64), Rate: float64(w.Rate), Batch: 256,
-		Call:   fleet.NextID,
-		Sink:   func(runs []fleet.Run) error { w.sink(late, runs); return nil },
-		Failed: w.failed,
+		Call: fleet.NextID,
+		Sink: func(runs []fleet.Run) error { w.sink(late, runs); return nil },
+		Failed: func(name string, err error, news bool) error {
+			return w.failed(name, err, o.Explain(signaled, err), news)
+		},
 		Served: func(name string) { w.refusals[name].end(name); w.outage.end(name) },
 	}
 	stopped, err := "count", program.Run(ctx)
@@ -79,13 +82,12 @@ func (w *worker) run(signaled context.Context) (report, error) {
 	return found, w.verdict(found, err)
 }
 
-// failed says that a collection gives nothing, or that none does. Its error cannot be put right while the worker waits.
-func (w *worker) failed(name string, err error, news bool) error {
+// failed says why a collection gives nothing, or that none does. Its error cannot be put right while the worker waits.
+func (w *worker) failed(name string, err, why error, news bool) error {
 	if errors.Is(err, allocator.ErrExhausted) || errors.Is(err, allocator.ErrMixed) {
 		return err
 	}
 	w.failures.Add(1)
-	why := w.explain(err)
 	if errors.Is(err, allocator.ErrNotSeeded) || errors.Is(err, allocator.ErrCorrupt) {
 		w.refusals[name].add(name, why, news)
 		w.outage.end(name)

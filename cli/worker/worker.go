@@ -33,7 +33,6 @@ type worker struct {
 
 	name     string // unique to this process, for the documents
 	ids      *allocator.Allocator
-	explain  func(error) error
 	closing  atomic.Bool
 	failures atomic.Int64      // attempts on servers that failed
 	outage   *alarm            // about all collections
@@ -97,7 +96,6 @@ func (w *worker) Run(ctx context.Context) error {
 		if w.ids, err = o.Allocator(base.Options(w.Session, o, w.Log)); err != nil { // it goes on after an outage: nothing is said twice
 			return err
 		}
-		w.explain = func(err error) error { return o.Explain(ctx, err) }
 		if w.Documents != nil {
 			var closeDocuments func()
 			if w.client, closeDocuments, err = w.Documents.Open(w.Timeout); err != nil {
@@ -112,7 +110,7 @@ func (w *worker) Run(ctx context.Context) error {
 			}
 			defer stop()
 		}
-		found, err := w.run(ctx)
+		found, err := w.run(ctx, o)
 		return cmp.Or(err, w.show(found))
 	})
 }
