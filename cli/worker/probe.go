@@ -69,13 +69,11 @@ type answer struct {
 // Run shows the answer. One that is not ready is said by the error alone, but as JSON.
 func (p probe) Run(ctx context.Context) error {
 	got := p.ask(ctx)
-	var unready error
-	text := func() error { return p.Printf("%s\n", got.Answer) }
-	if !got.Ready {
-		unready = &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("%s is not ready: %s", p.URL, got.Answer)}
-		text = func() error { return unready }
+	if got.Ready {
+		return p.Show(got, func() error { return p.Printf("%s\n", got.Answer) })
 	}
-	return cmp.Or(p.Show(got, text), unready)
+	unready := &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("%s is not ready: %s", p.URL, got.Answer)}
+	return cmp.Or[error](p.Show(got, func() error { return nil }), unready)
 }
 
 func (p probe) ask(ctx context.Context) answer {
