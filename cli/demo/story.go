@@ -36,10 +36,9 @@ type story struct {
 
 // member is one worker of the fleet.
 type member struct {
-	number   int                    // from 1
-	masters  []*master              // in order of preference
-	newest   atomic.Pointer[string] // of the first collection
-	failures int64                  // calls that got no identifier
+	number  int                    // from 1
+	masters []*master              // in order of preference
+	newest  atomic.Pointer[string] // of the first collection
 }
 
 // tell runs the fleet from its start to its end.
@@ -148,7 +147,9 @@ func (s *story) work(ctx context.Context, w *member) error {
 				text, err := a.Next(ctx, name)
 				if err != nil {
 					if ctx.Err() == nil { // it is not the end
-						w.failures++
+						s.mu.Lock()
+						s.Failures++
+						s.mu.Unlock()
 					}
 					break
 				}
@@ -248,9 +249,6 @@ func (s *story) closeMasters() {
 func (s *story) count(ctx context.Context) error {
 	s.Workers, s.Seconds = workers, time.Since(s.start).Seconds()
 	s.IDs, s.Duplicates = s.ledger.IDs, s.ledger.Duplicates
-	for _, w := range s.fleet {
-		s.Failures += w.failures
-	}
 	for _, m := range s.masters {
 		err := base.Administer(ctx, s.Session, m.Target, func(admin *allocator.Admin) error {
 			for _, of := range s.ledger.Series {
