@@ -127,7 +127,7 @@ type alarm struct {
 	reminder *rate.Sometimes
 }
 
-// add is about an error, which is somebody'w. One that is no news does not begin an alarm.
+// add is about an error, which is somebody's. One that is no news does not begin an alarm.
 func (t *alarm) add(whose string, err error, news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
