@@ -104,13 +104,9 @@ compare {ids, seconds, perSecond, ratio, failures, latencyNanoseconds}.`,
 			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers in all, however long that takes"},
 			&cli.StringFlag{Name: "warmup", Usage: "measure nothing for `D` at first"},
 			&cli.StringFlag{Name: "rate", Usage: "take `R` identifiers a second in all", DefaultText: "full speed"},
-			&cli.StringFlag{Name: "workers", Usage: "`N` goroutines", Value: "8", DefaultText: "8"},
-			&cli.StringFlag{
-				Name: "allocators", Usage: "spread the workers over `N` allocators, as separate processes would be", Value: "1", DefaultText: "1",
-			},
-			&cli.StringFlag{
-				Name: "collections", Usage: "take from `N` collections in turn: COLLECTION1, COLLECTION2, …", Value: "1", DefaultText: "1",
-			},
+			&cli.StringFlag{Name: "workers", Usage: "`N` goroutines", Value: "8"},
+			&cli.StringFlag{Name: "allocators", Usage: "spread the workers over `N` allocators, as separate processes would be", Value: "1"},
+			&cli.StringFlag{Name: "collections", Usage: "take from `N` collections in turn: COLLECTION1, COLLECTION2, …", Value: "1"},
 			&cli.BoolFlag{Name: "compare", Usage: "add one INCR per identifier, for up to 2 seconds", HideDefault: true},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {

@@ -94,7 +94,7 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 	last := len(l.keys) - 1
 	c.Flags = append([]cli.Flag{
 		&cli.StringFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: "*", HideDefault: true},
-		&cli.StringFlag{Name: "sort", Usage: "by `KEY`: " + strings.Join(l.keys[:last], ", ") + " or " + l.keys[last], Value: "name", DefaultText: "name"},
+		&cli.StringFlag{Name: "sort", Usage: "by `KEY`: " + strings.Join(l.keys[:last], ", ") + " or " + l.keys[last], Value: "name"},
 		&cli.BoolFlag{Name: "reverse", Usage: "the other way round", HideDefault: true},
 	}, lookFlags()...)
 	c.Action = base.Action(env, func(r *base.Reader) base.Runner {

@@ -36,12 +36,7 @@ with Ctrl-C.`,
 			[]string{"hilo dev", "hilo dev --addr 127.0.0.1:0"},
 			"1 the address cannot be had"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{
-				Name:        "addr",
-				Usage:       "listen at `HOST:PORT`; port 0 takes a free one",
-				Value:       "127.0.0.1:6379",
-				DefaultText: "127.0.0.1:6379",
-			},
+			&cli.StringFlag{Name: "addr", Usage: "listen at `HOST:PORT`; port 0 takes a free one", Value: "127.0.0.1:6379"},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()

@@ -35,7 +35,7 @@ interrupted, what it printed stays given.`+base.AboutServers,
 			},
 			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of an identity"),
 		Flags: base.ServerFlags(
-			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
+			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1"},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := &issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}
@@ -69,7 +69,7 @@ the one that was made it with hilo prefix set --identities.`,
 			[]string{"hilo identity next companies", "hilo identity next companies --count 10"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
 		Flags: base.ServerFlags(
-			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1", DefaultText: "1"},
+			&cli.StringFlag{Name: "count", Usage: "take `N` identifiers", Value: "1"},
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := &issue{Session: r.Session(), servers: r.Servers(), chunk: idsAtOnce}

@@ -66,8 +66,8 @@ each interval, and --output json one in all; with --count N and json, a value a 
 			},
 			"1 failed or interrupted", "3 Redis unavailable: with --count, no server answered at the last look"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "interval", Usage: "look every `D`, 100ms or more", Value: "1s", DefaultText: "1s"},
-			&cli.StringFlag{Name: "sort", Usage: "sort by `KEY`: " + strings.Join(sorts, ", "), Value: sorts[0], DefaultText: sorts[0]},
+			&cli.StringFlag{Name: "interval", Usage: "look every `D`, 100ms or more", Value: "1s"},
+			&cli.StringFlag{Name: "sort", Usage: "sort by `KEY`: " + strings.Join(sorts, ", "), Value: sorts[0]},
 			&cli.StringFlag{Name: "filter", Usage: "only collections with `TEXT` in their name"},
 			&cli.StringFlag{Name: "count", Usage: "print `N` snapshots, and end", DefaultText: "on and on, 1 with json"},
 		},

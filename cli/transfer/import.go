@@ -69,7 +69,7 @@ what was given since.`,
 			},
 			"1 failed or interrupted", "3 Redis unavailable", "4 another namespace or prefix, or refused by a rule"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "margin", Usage: "raise each counter by `N` more", Value: "0", DefaultText: "0"},
+			&cli.StringFlag{Name: "margin", Usage: "raise each counter by `N` more", Value: "0"},
 			&cli.StringFlag{Name: "from-namespace", Usage: "the file is of `NAMESPACE`, not of --namespace, and that is meant"},
 			&cli.StringFlag{Name: "prefix", Usage: "where the server has another prefix or tag, `WHICH`: keep or take"},
 			&cli.BoolFlag{Name: "partial", Usage: "the file is a part of an export, and that is meant", HideDefault: true},

@@ -76,8 +76,8 @@ collections: $HILO_WORKER_COLLECTIONS, with white space between them.`+base.Abou
 			"1 failed", "3 documents could not be stored before the end", "4 exhausted, or the name of an identity",
 			"5 an identifier was given twice"),
 		Flags: base.ServerFlags(
-			&cli.StringFlag{Name: "rate", Usage: "take `R` identifiers a second in all, 0 or max: full speed", Value: "100", DefaultText: "100"},
-			&cli.StringFlag{Name: "goroutines", Usage: "take them on `N` goroutines", Value: "4", DefaultText: "4"},
+			&cli.StringFlag{Name: "rate", Usage: "take `R` identifiers a second in all, 0 or max: full speed", Value: "100"},
+			&cli.StringFlag{Name: "goroutines", Usage: "take them on `N` goroutines", Value: "4"},
 			&cli.StringFlag{Name: "count", Usage: "end after `N` identifiers"},
 			&cli.StringFlag{Name: "duration", Usage: "end after `D`"},
 			&cli.StringFlag{Name: base.FlagDocuments, Usage: "store each in the Redis at `URL`"},

@@ -1,6 +1,7 @@
 package base
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -58,8 +59,13 @@ func Describe(text string, examples []string, exits ...string) string {
 		"\n\nExit codes:" + line + strings.Join(exits, line)
 }
 
-// Complete adds what all commands have in common.
+// Complete adds what all commands have in common. The default of a flag is shown as it is: urfave/cli would quote it.
 func Complete(c *cli.Command) error {
+	for _, flag := range c.Flags {
+		if text, ok := flag.(*cli.StringFlag); ok {
+			text.DefaultText = cmp.Or(text.DefaultText, text.Value)
+		}
+	}
 	c.Flags = append(c.Flags, &cli.BoolFlag{Name: HelpName, Aliases: []string{"h"}, Usage: "show this help", HideDefault: true})
 	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { // in words that no Line has read
 		return exit.Usagef("%s; see %s --help", err, c.FullName())

@@ -31,7 +31,7 @@ and so on stand in for the flags.`
 func ServerFlags(own ...cli.Flag) []cli.Flag {
 	return append(own,
 		&cli.StringFlag{Name: flagPrefer, Usage: "of several servers try `NAME` first"},
-		&cli.StringFlag{Name: flagReplicas, Usage: "use only what `N` replicas have", Value: "0", DefaultText: "0"},
+		&cli.StringFlag{Name: flagReplicas, Usage: "use only what `N` replicas have", Value: "0"},
 		&cli.BoolFlag{Name: flagFsync, Usage: "use only what is on the server's disk (AOF)", HideDefault: true},
 		&cli.StringFlag{Name: flagDurableTimeout, Usage: "wait `D` for either at most", DefaultText: "1s, with --fsync 3s"},
 		&cli.BoolFlag{Name: flagRequireSeeded, Usage: "refuse to start a missing counter at 1", HideDefault: true},

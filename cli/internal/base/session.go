@@ -58,7 +58,7 @@ func GlobalFlags() []cli.Flag {
 }
 
 func newGlobal(name, usage, standard string) cli.Flag {
-	return &cli.StringFlag{Name: name, Usage: usage + "; $" + Variable(name), Value: standard, DefaultText: standard}
+	return &cli.StringFlag{Name: name, Usage: usage + "; $" + Variable(name), Value: standard}
 }
 
 // Variable is the environment variable of a global flag, or one of ServerFlags.
