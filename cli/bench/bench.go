@@ -184,7 +184,7 @@ func (b bench) Run(ctx context.Context) error {
 		if given = found.IDs; given == 0 && err != nil {
 			return err
 		}
-		return cmp.Or(b.show(found), err)
+		return cmp.Or(b.Show(found, func() error { return b.print(found) }), err)
 	})
 	return exit.After(err, given)
 }

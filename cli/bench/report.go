@@ -39,10 +39,7 @@ type compared struct {
 	Latency   percentiles `json:"latencyNanoseconds"`
 }
 
-func (b bench) show(m measured) error {
-	if b.JSON {
-		return b.WriteJSON(m)
-	}
+func (b bench) print(m measured) error {
 	allocators, wanted, warm := "one allocator", "at full speed", ""
 	if m.Allocators > 1 {
 		allocators = fmt.Sprintf("%d allocators", m.Allocators)

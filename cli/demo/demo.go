@@ -103,27 +103,24 @@ func (s *story) Run(ctx context.Context) error {
 	if err := s.count(ctx); err != nil {
 		return err
 	}
-	return cmp.Or(s.show(s.outcome), verdict(s.outcome))
+	return cmp.Or(s.Show(s.outcome, s.print), verdict(s.outcome))
 }
 
-func (s *story) show(found outcome) error {
-	if s.JSON {
-		return s.WriteJSON(found)
-	}
+func (s *story) print() error {
 	t := term.Table{Head: []string{"SERVER", "COLLECTION", "IDS", "ROUND TRIPS", "MAX", "DUPLICATES", "NEVER USED"}}
-	for _, c := range found.Collections {
+	for _, c := range s.Collections {
 		t.Add(c.Server, c.Collection, fmt.Sprint(c.IDs), fmt.Sprint(c.Ranges), fmt.Sprint(c.Max), fmt.Sprint(c.Duplicates),
 			fmt.Sprintf("%d in %s", c.Unused, term.Plural(c.Gaps, "gap")))
 	}
 	t.Add("")
 	var sums term.Table
 	sums.Addf("speed:", "%d ids a second by one worker alone: %d of %s in %.2f s,",
-		found.Alone.PerSecond, found.Alone.IDs, found.Alone.Collection, found.Alone.Seconds)
-	sums.Addf("", "with %d round trips", found.Alone.RoundTrips)
-	sums.Addf("cost:", "%d round trips for %d ids, one for %d of them", found.RoundTrips, found.IDs, found.IDs/max(1, found.RoundTrips))
-	sums.Addf("waste:", "%d of %d numbers that workers reserved were never used; they", found.Unused, found.Reserved)
-	sums.Addf("", "returned %d: those that nobody had reserved behind", found.Returned)
-	sums.Addf("proof:", "%d ids read back, one bit for each: %d bits set twice,", found.IDs, found.Duplicates)
-	sums.Addf("", "%d calls without an id while north was away", found.Failures)
+		s.Alone.PerSecond, s.Alone.IDs, s.Alone.Collection, s.Alone.Seconds)
+	sums.Addf("", "with %d round trips", s.Alone.RoundTrips)
+	sums.Addf("cost:", "%d round trips for %d ids, one for %d of them", s.RoundTrips, s.IDs, s.IDs/max(1, s.RoundTrips))
+	sums.Addf("waste:", "%d of %d numbers that workers reserved were never used; they", s.Unused, s.Reserved)
+	sums.Addf("", "returned %d: those that nobody had reserved behind", s.Returned)
+	sums.Addf("proof:", "%d ids read back, one bit for each: %d bits set twice,", s.IDs, s.Duplicates)
+	sums.Addf("", "%d calls without an id while north was away", s.Failures)
 	return cmp.Or(s.Printf("\n"), s.WriteTable(t), s.WriteTable(sums))
 }

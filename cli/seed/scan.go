@@ -73,9 +73,9 @@ func (s *fromScan) Run(ctx context.Context) error {
 		s.found.Changes = done
 		return s.WriteJSON(s.found)
 	case s.DryRun:
-		return cmp.Or(s.Printf("%s\n", s.looked()), done.Show(s.Session))
+		return cmp.Or(s.Printf("%s\n", s.looked()), done.Print(s.Session))
 	}
-	return done.Show(s.Session)
+	return done.Print(s.Session)
 }
 
 // agree shows on stderr what would be written and asks. No answer is needed where nothing would change.

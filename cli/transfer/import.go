@@ -114,14 +114,12 @@ func (i importing) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return i.show(imported{i.Server.ServerPrefix, i.Server.NodeTag, i.Server.Identities, i.Server != i.Found, done})
+	shown := imported{i.Server.ServerPrefix, i.Server.NodeTag, i.Server.Identities, i.Server != i.Found, done}
+	return i.Show(shown, func() error { return i.print(shown) })
 }
 
-func (i importing) show(shown imported) error {
-	if i.JSON {
-		return i.WriteJSON(shown)
-	}
-	if err := shown.Show(i.Session); err != nil || !shown.PrefixSet {
+func (i importing) print(shown imported) error {
+	if err := shown.Print(i.Session); err != nil || !shown.PrefixSet {
 		return err
 	}
 	was := "is now"

@@ -120,10 +120,7 @@ func (t *trial) found(ctx context.Context) report {
 	return p
 }
 
-func (v verify) show(p report) error {
-	if v.JSON {
-		return v.WriteJSON(p)
-	}
+func (v verify) print(p report) error {
 	kind := "goroutines"
 	if p.Processes {
 		kind = "processes"
@@ -157,7 +154,7 @@ func (v verify) show(p report) error {
 	}
 	t.Add("namespace:", p.where())
 	t.Add("")
-	return cmp.Or(v.WriteTable(t), v.WriteTable(p.series()), v.showRepeated(p.Repeated), v.Prosef("\n%s\n", p.summary()))
+	return cmp.Or(v.WriteTable(t), v.WriteTable(p.series()), v.printRepeated(p.Repeated), v.Prosef("\n%s\n", p.summary()))
 }
 
 // elsewhere says where the numbers are that nobody was given and no worker held at its end.
@@ -219,7 +216,7 @@ func (p report) series() term.Table {
 	return t
 }
 
-func (v verify) showRepeated(all []repeated) error {
+func (v verify) printRepeated(all []repeated) error {
 	if len(all) == 0 {
 		return nil
 	}

@@ -171,7 +171,7 @@ func (v verify) prove(ctx context.Context, o target.Opened) error {
 	}
 	v.screen.End()
 	if found.IDs > 0 {
-		if err := v.show(found); err != nil {
+		if err := v.Show(found, func() error { return v.print(found) }); err != nil {
 			return err
 		}
 	}

@@ -87,10 +87,7 @@ func was(n int64) string {
 	return fmt.Sprintf("%d ids were", n)
 }
 
-func (w *worker) show(r report) error {
-	if w.JSON {
-		return w.WriteJSON(r)
-	}
+func (w *worker) print(r report) error {
 	var t term.Table
 	t.Add("worker:", r.Worker)
 	t.Add("ended by:", fmt.Sprintf("%s after %s", r.Stopped, term.Short(int64(r.Seconds*1e9))))

@@ -111,7 +111,7 @@ func (w *worker) Run(ctx context.Context) error {
 			defer stop()
 		}
 		found, err := w.run(ctx, o)
-		return cmp.Or(err, w.show(found))
+		return cmp.Or(err, w.Show(found, func() error { return w.print(found) }))
 	})
 }
 

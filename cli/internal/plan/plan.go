@@ -112,7 +112,7 @@ func (p *Plan) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return done.Show(p.Session)
+	return p.Show(done, func() error { return done.Print(p.Session) })
 }
 
 // check says what would come of the plan, or why it cannot be carried out.
@@ -190,11 +190,8 @@ func (c *Changes) add(state allocator.State, result allocator.Imported) {
 	c.Counters = append(c.Counters, changed)
 }
 
-// Show prints what came of it: of a dry run each counter, and the sum.
-func (c Changes) Show(g *base.Session) error {
-	if g.JSON {
-		return g.WriteJSON(c)
-	}
+// Print prints what came of it: of a dry run each counter, and the sum.
+func (c Changes) Print(g *base.Session) error {
 	sum := fmt.Sprintf("%s: %d new, %d raised, %d stay", term.Plural(len(c.Counters), "counter"), c.New, c.Raised, c.Stay)
 	if c.Stay > 0 {
 		sum += " (as high already)"
