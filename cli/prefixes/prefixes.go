@@ -112,9 +112,7 @@ several, it is to be the home: it knows which numbers went out bare.`,
 			if s.all = len(s.changes) == 3; len(s.changes) == 0 {
 				r.Failf("%s needs a PREFIX, a --tag, --identities, or some of them: %s", r.FullName(), r.UsageText)
 			}
-			if err := named.Validate(); err != nil {
-				r.Fail(exit.Invalid(err, "a prefix such as NorthServer/ and a tag such as A will do"))
-			}
+			r.Fail(exit.Invalid(named.Validate(), "a prefix such as NorthServer/ and a tag such as A will do"))
 			return s
 		}),
 	}

@@ -58,9 +58,8 @@ func (s *serve) readDatabases(r *base.Reader) {
 			r.Failf("%s is %q: must be NAME=NAMESPACE, such as Shop=Raven", source, text)
 			return
 		}
-		if err := cmp.Or(prefix.ValidateNamespace(name), prefix.ValidateNamespace(namespace)); err != nil {
-			r.Fail(exit.Invalid(err, "see to "+source+" "+strconv.Quote(text)))
-		}
+		bad := cmp.Or(prefix.ValidateNamespace(name), prefix.ValidateNamespace(namespace))
+		r.Fail(exit.Invalid(bad, "see to "+source+" "+strconv.Quote(text)))
 		if seen[prefix.Fold(name)] {
 			r.Failf("%s names %q twice: letter case does not tell two databases apart", source, name)
 		}

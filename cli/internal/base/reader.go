@@ -210,9 +210,7 @@ func (r *Reader) Collection(separator string) string {
 
 // Valid refuses what cannot be the name of a collection, and says what to do about it.
 func (r *Reader) Valid(name, separator, remedy string) {
-	if err := prefix.ValidateCollection(name, separator); err != nil {
-		r.Fail(exit.Invalid(err, remedy))
-	}
+	r.Fail(exit.Invalid(prefix.ValidateCollection(name, separator), remedy))
 }
 
 // Identity is the one argument of a command that works on an identity, without the "|" that it may end in.

@@ -85,13 +85,9 @@ func (r *Reader) Session() *Session {
 	g := &Session{Env: r.Env}
 	var source string
 	g.Namespace, source = r.Text(FlagNamespace)
-	if err := prefix.ValidateNamespace(g.Namespace); err != nil {
-		r.Fail(exit.Invalid(err, "choose another with "+source))
-	}
+	r.Fail(exit.Invalid(prefix.ValidateNamespace(g.Namespace), "choose another with "+source))
 	g.Separator, source = r.Text(flagSeparator)
-	if err := prefix.ValidateSeparator(g.Separator); err != nil {
-		r.Fail(exit.Invalid(err, "choose another with "+source+", such as / or :"))
-	}
+	r.Fail(exit.Invalid(prefix.ValidateSeparator(g.Separator), "choose another with "+source+", such as / or :"))
 	g.JSON = r.Choice(FlagOutput, "text or json", "text", "json") == "json"
 	g.Timeout = r.Period(flagTimeout, 0)
 	level, _ := zapcore.ParseLevel(r.Choice(FlagLogLevel, "debug, info, warn or error", "debug", "info", "warn", "error"))

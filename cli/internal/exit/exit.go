@@ -45,8 +45,11 @@ func Refusedf(format string, values ...any) error {
 	return &Error{Code: Refused, Text: fmt.Sprintf(format, values...)}
 }
 
-// Invalid is a usage error made of a refusal by package prefix, which says what is wrong, and of what to do.
+// Invalid is a usage error made of a refusal by package prefix, if it is one, which says what is wrong, and of what to do.
 func Invalid(err error, remedy string) error {
+	if err == nil {
+		return nil
+	}
 	return &Error{Code: Usage, Text: Plain(err) + "; " + remedy, Cause: err}
 }
 
