@@ -115,14 +115,9 @@ func (s *story) say(what string, values ...any) {
 func (s *story) allocate(ctx context.Context, masters []*master, capacity int64, do func(*allocator.Allocator) error) error {
 	servers := target.Servers{Targets: []target.Target{masters[0].Target, masters[1].Target}}
 	return servers.Use(ctx, s.Timeout, func(o target.Opened) error {
-		a, err := o.Allocator(allocator.Options{
-			Namespace:     s.Namespace,
-			Separator:     s.Separator,
-			MaxCapacity:   capacity,
-			Runway:        time.Millisecond,
-			RefillTimeout: 500 * time.Millisecond,
-			Logger:        base.WithoutReturned(s.Log), // the outage is meant
-		})
+		opts := base.Options(s.Session, o, base.WithoutReturned(s.Log)) // the outage is meant
+		opts.MaxCapacity, opts.Runway, opts.RefillTimeout = capacity, time.Millisecond, 500*time.Millisecond
+		a, err := o.Allocator(opts)
 		if err != nil {
 			return err
 		}
