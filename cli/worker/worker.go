@@ -128,9 +128,7 @@ func readWorker(r *base.Reader) base.Runner {
 	w.Goroutines = int(r.Number("goroutines", 1, base.MostWorkers))
 	w.Count, w.Duration = r.Count("count", 1), r.Period("duration", 0)
 	w.readDocuments(r)
-	if text, _ := r.Text("metrics-addr"); text != "" {
-		w.MetricsAddr, _ = r.Address("metrics-addr", "HOST:PORT or :PORT, such as :9090")
-	}
+	w.MetricsAddr, _ = r.Address("metrics-addr", "HOST:PORT or :PORT, such as :9090")
 	return w
 }
 

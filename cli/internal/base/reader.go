@@ -135,10 +135,11 @@ func (r *Reader) Period(flag string, least time.Duration) time.Duration {
 	return d
 }
 
-// Address reads where to listen, and which flag or variable says so; rule is what an error demands.
+// Address reads where to listen, and which flag or variable says so; rule is what an error demands. A flag that has no default
+// and is not given is "".
 func (r *Reader) Address(flag, rule string) (address, source string) {
 	address, source = r.Text(flag)
-	if _, port, err := net.SplitHostPort(address); err != nil || port != "0" && !target.IsPort(port) {
+	if _, port, err := net.SplitHostPort(address); address != "" && (err != nil || port != "0" && !target.IsPort(port)) {
 		r.Failf("%s is %q: must be %s", source, address, rule)
 	}
 	return address, source
