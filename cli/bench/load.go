@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -82,9 +83,8 @@ func newLoad(l *load, sources []source) *load {
 // run returns when all callers have ended: by the load's own end, by ctx, or because one of them failed for good.
 // What was taken until then counts in any case.
 func (l *load) run(ctx context.Context) (taken, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { l.stop.Store(true) })()
+	running, working := errgroup.WithContext(ctx)
+	defer context.AfterFunc(working, func() { l.stop.Store(true) })()
 	if l.Duration > 0 {
 		end := l.Duration
 		if l.Rate > 0 {
@@ -92,15 +92,10 @@ func (l *load) run(ctx context.Context) (taken, error) {
 		}
 		defer time.AfterFunc(end, func() { l.stop.Store(true) }).Stop()
 	}
-	var running sync.WaitGroup
 	for _, c := range l.callers {
-		running.Go(func() {
-			if err := c.work(ctx); err != nil {
-				cancel(err)
-			}
-		})
+		running.Go(func() error { return c.work(working) })
 	}
-	running.Wait()
+	err := cmp.Or(running.Wait(), context.Cause(ctx))
 
 	t, seen := taken{progress: l.soFar()}, make(histogram)
 	var greatest time.Duration
@@ -113,7 +108,7 @@ func (l *load) run(ctx context.Context) (taken, error) {
 	}
 	t.latency, t.sampling = summarize(seen, t.ids, greatest)
 	t.sampling.OneIn = l.OneIn
-	return t, context.Cause(ctx)
+	return t, err
 }
 
 func (l *load) now() time.Duration { return time.Since(l.start) }

@@ -5,12 +5,13 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -71,8 +72,6 @@ func NextID(ctx context.Context, from *allocator.Collection, _ int64, note func(
 
 // Run returns when all are taken, with the cause when ctx has ended, or with the error that ended the program.
 func (p *Program) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	for _, name := range p.Collections {
 		c, err := p.IDs.Collection(name)
 		if err != nil {
@@ -86,16 +85,11 @@ func (p *Program) Run(ctx context.Context) error {
 		p.Batch = max(1, min(p.Batch, int64(p.Rate)/int64(p.Goroutines)/ticks))
 		p.limiter = rate.NewLimiter(rate.Limit(p.Rate), int(p.Batch+int64(p.Rate)/10))
 	}
-	var running sync.WaitGroup
+	running, working := errgroup.WithContext(ctx)
 	for i := range p.Goroutines {
-		running.Go(func() {
-			if err := p.work(ctx, i); err != nil {
-				cancel(err)
-			}
-		})
+		running.Go(func() error { return p.work(working, i) })
 	}
-	running.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(running.Wait(), context.Cause(ctx))
 }
 
 // work is one goroutine.
