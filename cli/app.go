@@ -70,7 +70,7 @@ func New(env Env) *cli.Command {
 		Usage:     "identifiers such as orders/1, given out from a Redis, never twice",
 		UsageText: "hilo COMMAND [ARGUMENTS] [FLAGS]",
 		Flags: append(base.GlobalFlags(),
-			&cli.BoolFlag{Name: "version", Usage: "show the version", HideDefault: true}),
+			&cli.BoolFlag{Name: "version", Usage: "show the version"}),
 		Commands: []*cli.Command{
 			demo.Command(env),
 			take.NextCommand(env),

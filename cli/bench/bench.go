@@ -107,7 +107,7 @@ compare {ids, seconds, perSecond, ratio, failures, latencyNanoseconds}.`,
 			&cli.StringFlag{Name: "workers", Usage: "`N` goroutines", Value: "8"},
 			&cli.StringFlag{Name: "allocators", Usage: "spread the workers over `N` allocators, as separate processes would be", Value: "1"},
 			&cli.StringFlag{Name: "collections", Usage: "take from `N` collections in turn: COLLECTION1, COLLECTION2, …", Value: "1"},
-			&cli.BoolFlag{Name: "compare", Usage: "add one INCR per identifier, for up to 2 seconds", HideDefault: true},
+			&cli.BoolFlag{Name: "compare", Usage: "add one INCR per identifier, for up to 2 seconds"},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			b := bench{Session: r.Session(), target: r.Target(), Compare: r.Bool("compare"), Every: time.Second, Progress: io.Discard}

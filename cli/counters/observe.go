@@ -95,7 +95,7 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 	c.Flags = append([]cli.Flag{
 		&cli.StringFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: "*", HideDefault: true},
 		&cli.StringFlag{Name: "sort", Usage: "by `KEY`: " + strings.Join(l.keys[:last], ", ") + " or " + l.keys[last], Value: "name"},
-		&cli.BoolFlag{Name: "reverse", Usage: "the other way round", HideDefault: true},
+		&cli.BoolFlag{Name: "reverse", Usage: "the other way round"},
 	}, lookFlags()...)
 	c.Action = base.Action(env, func(r *base.Reader) base.Runner {
 		r.Arguments()

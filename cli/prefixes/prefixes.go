@@ -94,7 +94,7 @@ several, it is to be the home: it knows which numbers went out bare.`,
 			"1 failed or interrupted", "3 Redis unavailable", "4 refused by a rule"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tag", Usage: "node `TAG`, 1 to 8 letters and digits, a letter first"},
-			&cli.BoolFlag{Name: flagIdentities, Usage: "it is the home of identities", HideDefault: true},
+			&cli.BoolFlag{Name: flagIdentities, Usage: "it is the home of identities"},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := serverPrefix{Session: r.Session(), target: r.Target()}

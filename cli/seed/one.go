@@ -64,13 +64,13 @@ counted and left out.`,
 			"1 failed, interrupted, or not agreed to", "3 Redis unavailable", "4 the name is taken by the other kind"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "max", Usage: "`N`, 0 to 9223372036854775807, the greatest number that is taken"},
-			&cli.BoolFlag{Name: "force", Usage: "lower the counter too", HideDefault: true},
+			&cli.BoolFlag{Name: "force", Usage: "lower the counter too"},
 			&cli.StringFlag{Name: "file", Usage: "`F` with a counter in each line, - for stdin"},
 			&cli.StringFlag{Name: "scan", Usage: "`PATTERN` of keys, with * ? [a-z] as in Redis"},
 			&cli.StringFlag{Name: "strip", Usage: "with --scan: `TEXT` to take off the front of each key"},
 			&cli.StringFlag{Name: "kind", Usage: "with --scan, the `KIND` to raise: hilo or identity", Value: "hilo"},
-			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking", HideDefault: true},
-			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing", HideDefault: true},
+			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			p := plan.Plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
@@ -183,7 +183,7 @@ lowered, and values that are in use may be given again.`,
 			"1 failed or interrupted", "3 Redis unavailable", "4 the name is taken by a collection"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "value", Usage: "`N`, 0 to 9223372036854775807, the greatest value that is taken"},
-			&cli.BoolFlag{Name: "force", Usage: "lower the identity too", HideDefault: true},
+			&cli.BoolFlag{Name: "force", Usage: "lower the identity too"},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := seed{Plan: plan.Plan{Session: r.Session(), Target: r.Target()}, identity: true, Force: r.Bool("force")}

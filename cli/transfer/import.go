@@ -72,8 +72,8 @@ what was given since.`,
 			&cli.StringFlag{Name: "margin", Usage: "raise each counter by `N` more", Value: "0"},
 			&cli.StringFlag{Name: "from-namespace", Usage: "the file is of `NAMESPACE`, not of --namespace, and that is meant"},
 			&cli.StringFlag{Name: "prefix", Usage: "where the server has another prefix or tag, `WHICH`: keep or take"},
-			&cli.BoolFlag{Name: "partial", Usage: "the file is a part of an export, and that is meant", HideDefault: true},
-			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing", HideDefault: true},
+			&cli.BoolFlag{Name: "partial", Usage: "the file is a part of an export, and that is meant"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := importing{

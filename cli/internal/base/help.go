@@ -66,7 +66,7 @@ func Complete(c *cli.Command) error {
 			text.DefaultText = cmp.Or(text.DefaultText, text.Value)
 		}
 	}
-	c.Flags = append(c.Flags, &cli.BoolFlag{Name: HelpName, Aliases: []string{"h"}, Usage: "show this help", HideDefault: true})
+	c.Flags = append(c.Flags, &cli.BoolFlag{Name: HelpName, Aliases: []string{"h"}, Usage: "show this help"})
 	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { // in words that no Line has read
 		return exit.Usagef("%s; see %s --help", err, c.FullName())
 	}

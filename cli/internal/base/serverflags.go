@@ -32,10 +32,10 @@ func ServerFlags(own ...cli.Flag) []cli.Flag {
 	return append(own,
 		&cli.StringFlag{Name: flagPrefer, Usage: "of several servers try `NAME` first"},
 		&cli.StringFlag{Name: flagReplicas, Usage: "use only what `N` replicas have", Value: "0"},
-		&cli.BoolFlag{Name: flagFsync, Usage: "use only what is on the server's disk (AOF)", HideDefault: true},
+		&cli.BoolFlag{Name: flagFsync, Usage: "use only what is on the server's disk (AOF)"},
 		&cli.StringFlag{Name: flagDurableTimeout, Usage: "wait `D` for either at most", DefaultText: "1s, with --fsync 3s"},
-		&cli.BoolFlag{Name: flagRequireSeeded, Usage: "refuse to start a missing counter at 1", HideDefault: true},
-		&cli.BoolFlag{Name: flagRequirePrefix, Usage: "refuse a server without prefix and tag", HideDefault: true},
+		&cli.BoolFlag{Name: flagRequireSeeded, Usage: "refuse to start a missing counter at 1"},
+		&cli.BoolFlag{Name: flagRequirePrefix, Usage: "refuse a server without prefix and tag"},
 	)
 }
 
