@@ -27,15 +27,13 @@ func (t Target) hosted() (reached Target, closeIt func(), err error) {
 	if !t.Embedded {
 		return t, func() {}, nil
 	}
-	server := miniredis.NewMiniRedis()
-	if err := server.StartAddr("127.0.0.1:0"); err != nil {
+	server, err := miniredis.Run()
+	if err != nil {
 		return t, nil, fmt.Errorf("the embedded server does not start: %w", err)
 	}
-	if reached, err = Parse("redis://" + server.Addr() + "/0"); err != nil {
-		panic("bug: " + err.Error())
-	}
-	reached.Name, reached.Addr = t.Name, t.Addr
-	return reached, server.Close, nil
+	t.Embedded, t.URL = false, "redis://"+server.Addr()+"/0"
+	t.options = &redis.UniversalOptions{Addrs: []string{server.Addr()}}
+	return t, server.Close, nil
 }
 
 // Open makes a client of the target, and for embedded: the server too. It does no I/O to servers of others.
