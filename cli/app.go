@@ -104,7 +104,7 @@ func New(env Env) *cli.Command {
 			if c.Bool("version") {
 				return newVersionCommand(env).Action(ctx, c)
 			}
-			return base.ShowGroup(ctx, c)
+			return base.HelpCommand().Action(ctx, c)
 		},
 		ExitErrHandler: func(context.Context, *cli.Command, error) {}, // Run reports; without this, urfave/cli may end the process
 		Reader:         env.Stdin,
@@ -132,7 +132,7 @@ nor tag, a name is an identity or a collection, not both; where it has, it gives
 identities only as their home, which hilo prefix set --identities makes it.`,
 			[]string{"hilo identity next companies", "hilo identity list"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, of another server, or the name is taken by a collection"),
-		Action: base.ShowGroup,
+		DefaultCommand: base.HelpName,
 		Commands: []*cli.Command{
 			take.IdentityNextCommand(env),
 			seed.IdentityCommand(env),

@@ -52,7 +52,7 @@ Identities (companies/1) have neither, so all come from one server, their home, 
 says so. One without prefix and tag is the only one, and needs not say so.`,
 			[]string{"hilo prefix set NorthServer/ --identities", "hilo prefix set --tag A", "hilo prefix get"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 refused by a rule", "5 a check found a fault"),
-		Action: base.ShowGroup,
+		DefaultCommand: base.HelpName,
 		Commands: []*cli.Command{
 			getCommand(env),
 			setCommand(env),

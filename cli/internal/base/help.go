@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -73,7 +72,8 @@ func Complete(c *cli.Command) error {
 	return nil
 }
 
-// HelpCommand is "hilo help next" for "hilo next --help"; path leads to the command that it stands in.
+// HelpCommand is "hilo help next" for "hilo next --help"; path leads to the command that it stands in, and that runs it by
+// default.
 func HelpCommand(path ...string) *cli.Command {
 	return &cli.Command{
 		Name:        HelpName,
@@ -93,14 +93,6 @@ func HelpCommand(path ...string) *cli.Command {
 			return about.showHelp()
 		},
 	}
-}
-
-// ShowGroup is the action of a command that has commands: alone it shows its help.
-func ShowGroup(_ context.Context, c *cli.Command) error {
-	if c.Args().Present() {
-		return unknown(c.FullName(), "command", c.Args().First(), c.Commands, strconv.Quote)
-	}
-	return (&Line{Command: c, root: c.Root(), path: c.Path()[1:]}).showHelp()
 }
 
 // showHelp shows the help of the command. The library would do so by text/template, which calls methods by their names: as
