@@ -22,39 +22,27 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// hosted is the target or, in place of embedded:, a server in this process, which others can reach too.
-func (t Target) hosted() (reached Target, closeIt func(), err error) {
-	if !t.Embedded {
-		return t, func() {}, nil
+// Open makes a client of the target and does no I/O to servers of others; embedded: becomes a server in this process, which
+// others can reach too. A person waits: one dial, not five, since go-redis tries the command itself again; and no longer than
+// asked for, where the URL says nothing of time. What only upgrades of managed servers need stays off, so that nothing is sent
+// but commands that an ACL would allow.
+func (t *Target) Open(timeout time.Duration) (client redis.UniversalClient, closeAll func(), err error) {
+	stop := func() {}
+	if t.Embedded {
+		server, err := miniredis.Run()
+		if err != nil {
+			return nil, nil, fmt.Errorf("the embedded server does not start: %w", err)
+		}
+		stop = server.Close
+		t.Embedded, t.URL = false, "redis://"+server.Addr()+"/0"
+		t.options = &redis.UniversalOptions{Addrs: []string{server.Addr()}}
 	}
-	server, err := miniredis.Run()
-	if err != nil {
-		return t, nil, fmt.Errorf("the embedded server does not start: %w", err)
-	}
-	t.Embedded, t.URL = false, "redis://"+server.Addr()+"/0"
-	t.options = &redis.UniversalOptions{Addrs: []string{server.Addr()}}
-	return t, server.Close, nil
-}
-
-// Open makes a client of the target, and for embedded: the server too. It does no I/O to servers of others.
-func (t Target) Open(timeout time.Duration) (client redis.UniversalClient, closeAll func(), err error) {
-	t, stop, err := t.hosted()
-	if err != nil {
-		return nil, nil, err
-	}
-	client = t.client(timeout)
-	return client, func() { _ = client.Close(); stop() }, nil
-}
-
-// client is a client of the target, which is not embedded. A person waits: one dial, not five, since go-redis tries the
-// command itself again; and no longer than asked for, where the URL says nothing of time. What only upgrades of managed
-// servers need stays off, so that nothing is sent but commands that an ACL would allow.
-func (t Target) client(timeout time.Duration) redis.UniversalClient {
 	o := *t.options
 	o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
 	o.DialerRetries, o.ContextTimeoutEnabled = 1, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewUniversalClient(&o)
+	client = redis.NewUniversalClient(&o)
+	return client, func() { _ = client.Close(); stop() }, nil
 }
 
 // Alone is the target as servers of which there is one.

@@ -29,15 +29,13 @@ type Servers struct {
 func (s Servers) Use(ctx context.Context, timeout time.Duration, do func(Opened) error) error {
 	o := Opened{Servers: s, Timeout: timeout}
 	o.Targets = slices.Clone(s.Targets)
-	for i, t := range s.Targets {
-		t, stop, err := t.hosted()
+	for i := range o.Targets {
+		client, closeAll, err := o.Targets[i].Open(s.Durability.Bound(timeout))
 		if err != nil {
 			return err
 		}
-		defer stop() //nolint:gocritic // all stay open until do has ended
-		client := t.client(s.Durability.Bound(timeout))
-		defer client.Close() //nolint:gocritic // the same
-		o.Targets[i], o.Clients = t, append(o.Clients, client)
+		defer closeAll() //nolint:gocritic // all stay open until do has ended
+		o.Clients = append(o.Clients, client)
 	}
 	return o.Explain(ctx, do(o))
 }

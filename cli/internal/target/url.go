@@ -21,7 +21,7 @@ import (
 )
 
 // Target is a server as --redis names it.
-type Target struct {
+type Target struct { //nolint:recvcheck // opened once, and a value from then on
 	Name     string // "" where none was given
 	Addr     string // what may be shown: hosts and ports, never a user or password
 	URL      string // as it was given, which may hold a password: never shown
