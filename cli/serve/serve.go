@@ -94,12 +94,7 @@ $HILO_SERVE_COLLECTIONS, have white space between them.`+base.AboutServers,
 
 // Run returns when ctx has ended, which is how it is meant to end.
 func (s *serve) Run(ctx context.Context) error {
-	return s.servers.Use(ctx, s.Timeout, func(o target.Opened) error {
-		ids, err := o.Allocator(base.Options(s.Session, o, s.Log)) // it goes on after an outage, so nothing is said twice
-		if err != nil {
-			return err
-		}
-		defer base.CloseAllocator(ctx, s.Session, ids)
+	return base.Allocate(ctx, s.Session, s.servers, func(o target.Opened, ids *allocator.Allocator) error {
 		s.ravendb.Client, s.gateway.RavenDB = o.Clients[0], &s.ravendb
 		for i, t := range o.Targets {
 			s.gateway.Masters = append(s.gateway.Masters, gateway.Master{Name: t.Name, Client: o.Clients[i], Namespace: s.Namespace})

@@ -33,7 +33,10 @@ type issue struct {
 // Run says with an error how many were given before it: they stay given.
 func (i *issue) Run(ctx context.Context) error {
 	i.out = bufio.NewWriter(i.Stdout)
-	err := base.Allocate(ctx, i.Session, i.servers, func(a *allocator.Allocator) error { return i.print(ctx, a) })
+	if len(i.servers.Targets) == 1 { // with several, that one is down need not come back as the command's error
+		i.Log = base.WithoutReturned(i.Log)
+	}
+	err := base.Allocate(ctx, i.Session, i.servers, func(_ target.Opened, a *allocator.Allocator) error { return i.print(ctx, a) })
 	if i.JSON && i.printed > 0 {
 		i.out.WriteString("\n]\n") // so that also what came before an error is valid
 	}

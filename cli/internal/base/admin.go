@@ -57,19 +57,15 @@ func within[Sent any](l StepLimit, next func(context.Context, Sent) error) func(
 	}
 }
 
-// Allocate lends do an allocator of the servers. Nothing is sent before do asks for something that needs it.
-func Allocate(ctx context.Context, g *Session, s target.Servers, do func(*allocator.Allocator) error) error {
+// Allocate lends do the servers and an allocator of them. Nothing is sent before do asks for something that needs it.
+func Allocate(ctx context.Context, g *Session, s target.Servers, do func(target.Opened, *allocator.Allocator) error) error {
 	return s.Use(ctx, g.Timeout, func(o target.Opened) error {
-		log := g.Log
-		if len(o.Targets) == 1 { // with several, that one is down need not come back as the command's error
-			log = WithoutReturned(log)
-		}
-		a, err := o.Allocator(Options(g, o, log))
+		a, err := o.Allocator(Options(g, o, g.Log))
 		if err != nil {
 			return err
 		}
 		defer CloseAllocator(ctx, g, a)
-		return do(a)
+		return do(o, a)
 	})
 }
 
