@@ -140,13 +140,11 @@ func (l *Line) find(name string) (Flag, *[]string) {
 }
 
 func (l *Line) unknownFlag(name string) error {
-	flags := l.root.Flags
-	if l.Command != l.root {
-		flags = slices.Concat(flags, l.Command.Flags)
-	} else if slices.ContainsFunc(l.root.Commands, func(c *cli.Command) bool { return flagNamed(c.Flags, name) != nil }) {
+	hasFlag := func(c *cli.Command) bool { return flagNamed(c.Flags, name) != nil }
+	if l.Command == l.root && slices.ContainsFunc(l.root.Commands, hasFlag) {
 		return exit.Usagef("%s is a flag of a command: it stands after the command's name", Dashed(name))
 	}
-	return unknown(l.name(), "flag", name, flags, Dashed)
+	return unknown(l.name(), "flag", name, slices.Concat(l.root.Flags, l.Command.Flags), Dashed)
 }
 
 // name is the command as the user would type it.

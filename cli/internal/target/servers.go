@@ -53,7 +53,7 @@ type Opened struct {
 }
 
 // Allocator makes an allocator for all of the servers; it may be called more than once. It does no I/O, and whoever
-// calls it gives back what was not used with Session.CloseAllocator.
+// calls it gives back what was not used with base.CloseAllocator.
 func (o Opened) Allocator(opts allocator.Options) (*allocator.Allocator, error) {
 	if len(o.Targets) == 1 && o.Targets[0].Name == "" {
 		return allocator.New(o.Clients[0], opts)
