@@ -110,8 +110,6 @@ func New(env Env) *cli.Command {
 		Reader:         env.Stdin,
 		Writer:         term.HelpWriter(env.Stdout), // commands write to env.Stdout themselves
 		ErrWriter:      env.Stderr,
-		// A URL of a cluster has commas in it.
-		DisableSliceFlagSeparator: true,
 		// The help command of urfave/cli would take "help" and "h" from the collections of these names. Ours is in help.go.
 		HideHelp: true,
 	}

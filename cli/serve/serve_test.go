@@ -196,6 +196,7 @@ func TestMistakesInTheFlags(t *testing.T) {
 		{"everybody, with a token alone", []string{"--listen", "0.0.0.0:0", "--token-file", token}, []string{"takes TLS"}},
 		{"a database without a namespace", []string{"--database", "Shop"}, []string{"must be NAME=NAMESPACE"}},
 		{"a namespace that is none", []string{"--database", "Shop={x}"}, []string{`holds "{"`}},
+		{"a namespace that is none behind its comma", []string{"--database", "Shop=a,b}"}, []string{`holds "}"`}},
 		{"a database twice", []string{"--database", "Shop=a", "--database", "shop=b"}, []string{`names "shop" twice`}},
 		{"a public URL that is none", []string{"--public-url", "ids.example.org"}, []string{"must be such as https://"}},
 		{"a certificate without a key", []string{"--cert", "c.pem"}, []string{"--cert", "without the key", "add --key FILE"}},

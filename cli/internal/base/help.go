@@ -66,6 +66,8 @@ func Complete(c *cli.Command) error {
 		}
 	}
 	c.Flags = append(c.Flags, &cli.BoolFlag{Name: HelpName, Aliases: []string{"h"}, Usage: "show this help"})
+	// A URL of a cluster has commas in it.
+	c.DisableSliceFlagSeparator = true
 	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { // in words that no Line has read
 		return exit.Usagef("%s; see %s --help", err, c.FullName())
 	}
