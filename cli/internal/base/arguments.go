@@ -1,6 +1,7 @@
 package base
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -12,16 +13,18 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// Line sorts the words of a command line, and says what is wrong with them without quoting a password. urfave/cli would
-// split a URL at its commas where --redis stands behind a command, and take an argument such as " -x" for a flag.
+// Line tells the arguments of a command line from its commands and flags, and says what is wrong with them without quoting
+// a password. urfave/cli would take an argument such as " -x" for a flag.
 type Line struct {
 	Command    *cli.Command // that is named so far: at first hilo itself
 	Due        Flag         // whose value is the next word; nil: none
 	FlagsEnded bool         // by "--"
 
-	root                           *cli.Command
-	help                           bool // is asked for
-	global, path, local, arguments []string
+	root      *cli.Command
+	name      string   // of the command, as the user would type it
+	help      bool     // is asked for
+	words     []string // commands, flags and their values
+	arguments []string
 }
 
 // Flag is any flag of urfave/cli: all of them tell what they take.
@@ -31,7 +34,7 @@ type Flag interface {
 }
 
 // NewLine is the command line of root, before its first word.
-func NewLine(root *cli.Command) *Line { return &Line{Command: root, root: root} }
+func NewLine(root *cli.Command) *Line { return &Line{Command: root, root: root, name: root.Name} }
 
 // Read takes all words of a command line but the first, which is the program. The mistakes that would make the order a
 // guess (an unknown command or flag, a missing value) are found here.
@@ -43,7 +46,7 @@ func Read(root *cli.Command, args []string) (*Line, error) {
 		}
 	}
 	if l.Due != nil {
-		return nil, exit.Usagef("%s needs a value; see %s --help", Dashed(l.Due.Names()[0]), l.name())
+		return nil, exit.Usagef("%s needs a value; see %s --help", Dashed(l.Due.Names()[0]), l.name)
 	}
 	return l, nil
 }
@@ -56,10 +59,10 @@ func (l *Line) Run(ctx context.Context) error {
 	return l.root.Run(ctx, l.Sorted())
 }
 
-// Sorted has the words in the order that urfave/cli understands: the program, global flags, the command, its flags,
-// "--", its arguments. What stands after a "--" of the user's own is never a flag.
+// Sorted has the words in the order that urfave/cli understands: the program, commands and flags as they stand, "--",
+// arguments. What stands after a "--" of the user's own is never a flag.
 func (l *Line) Sorted() []string {
-	sorted := slices.Concat([]string{l.root.Name}, l.global, l.path, l.local)
+	sorted := append([]string{l.root.Name}, l.words...)
 	if len(l.arguments) > 0 {
 		sorted = append(append(sorted, "--"), l.arguments...)
 	}
@@ -75,8 +78,7 @@ func (l *Line) Take(word string) error {
 		if hasLogin(word) && !takesURL(name) {
 			return errMisplacedURL
 		}
-		_, list := l.find(name)
-		*list = append(*list, word)
+		l.words = append(l.words, word)
 		return nil
 	case l.FlagsEnded || len(word) < 2 || word[0] != '-':
 		return l.word(word)
@@ -100,11 +102,12 @@ func (l *Line) word(word string) error {
 	for _, command := range commands {
 		if command.HasName(word) {
 			l.Command = command
-			l.path = append(l.path, word)
+			l.name += " " + word
+			l.words = append(l.words, word)
 			return nil
 		}
 	}
-	return unknown(l.name(), "command", word, commands, strconv.Quote)
+	return unknown(l.name, "command", word, commands, strconv.Quote)
 }
 
 // flag takes a flag, with its value where that stands behind "=".
@@ -113,7 +116,7 @@ func (l *Line) flag(word string) error {
 	if hasLogin(word) && !takesURL(name) {
 		return errMisplacedURL
 	}
-	flag, list := l.find(name)
+	flag := cmp.Or(flagNamed(l.Command.Flags, name), flagNamed(l.root.Flags, name))
 	if flag == nil {
 		return l.unknownFlag(name)
 	}
@@ -124,19 +127,11 @@ func (l *Line) flag(word string) error {
 	if slices.Contains(flag.Names(), HelpName) {
 		l.help = on || !hasValue
 	}
-	*list = append(*list, word)
+	l.words = append(l.words, word)
 	if flag.TakesValue() && !hasValue {
 		l.Due = flag
 	}
 	return nil
-}
-
-// find finds a flag of the command, or a global one, and the list it goes to.
-func (l *Line) find(name string) (Flag, *[]string) {
-	if flag := flagNamed(l.Command.Flags, name); flag != nil && l.Command != l.root {
-		return flag, &l.local
-	}
-	return flagNamed(l.root.Flags, name), &l.global
 }
 
 func (l *Line) unknownFlag(name string) error {
@@ -144,12 +139,7 @@ func (l *Line) unknownFlag(name string) error {
 	if l.Command == l.root && slices.ContainsFunc(l.root.Commands, hasFlag) {
 		return exit.Usagef("%s is a flag of a command: it stands after the command's name", Dashed(name))
 	}
-	return unknown(l.name(), "flag", name, slices.Concat(l.root.Flags, l.Command.Flags), Dashed)
-}
-
-// name is the command as the user would type it.
-func (l *Line) name() string {
-	return strings.Join(append([]string{l.root.Name}, l.path...), " ")
+	return unknown(l.name, "flag", name, slices.Concat(l.root.Flags, l.Command.Flags), Dashed)
 }
 
 // hasLogin reports whether a word looks like a URL with a password in it: where it does not stand behind

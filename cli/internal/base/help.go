@@ -102,7 +102,7 @@ func HelpCommand(path ...string) *cli.Command {
 func (l *Line) showHelp() error {
 	var text strings.Builder // written at once: a reader such as head, which is gone after the first lines, is no error
 	t := tabwriter.NewWriter(&text, 1, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "%s - %s\n\nUsage:\n   %s\n", l.name(), l.Command.Usage, l.Command.UsageText)
+	fmt.Fprintf(t, "%s - %s\n\nUsage:\n   %s\n", l.name, l.Command.Usage, l.Command.UsageText)
 	flags, about := "Flags", aboutOne
 	if l.Command == l.root {
 		flags, about = "Global flags, which stand anywhere", aboutAll
