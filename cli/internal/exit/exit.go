@@ -78,8 +78,12 @@ var rules = []struct {
 	{err: allocator.ErrUnavailable, code: Unavailable},
 }
 
-// Plain is the text of err without the package and the sentinel that it may begin with: the exit code says as much.
+// Plain is the text of err without the package and the sentinel that it may begin with: the exit code says as much. What a
+// signal ended was interrupted, unless an Error says more.
 func Plain(err error) string {
+	if _, known := errors.AsType[*Error](err); errors.Is(err, context.Canceled) && !known {
+		return "interrupted"
+	}
 	text := strings.TrimPrefix(err.Error(), "allocator: ")
 	for _, rule := range rules {
 		if !rule.said && errors.Is(err, rule.err) {
@@ -112,11 +116,7 @@ func Code(err error) int {
 func Report(stderr io.Writer, err error) int {
 	code := Code(err)
 	if err != nil && stderr != nil {
-		text := Plain(err)
-		if _, known := errors.AsType[*Error](err); errors.Is(err, context.Canceled) && !known {
-			text = "interrupted"
-		}
-		text += Remedy(err)
+		text := Plain(err) + Remedy(err)
 		// Joined errors come in lines; values of the user's were quoted where they were put in.
 		text = "hilo: " + strings.Join(strings.FieldsFunc(text, IsLineBreak), "; ")
 		fmt.Fprintln(stderr, term.Wrap(text, term.Columns(stderr), len("hilo: ")))

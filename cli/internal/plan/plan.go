@@ -93,11 +93,7 @@ func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *a
 		return err
 	})
 	if written := len(done.Counters); err != nil && written > 0 && !done.DryRun {
-		text := exit.Plain(err)
-		if errors.Is(err, context.Canceled) {
-			text = "interrupted"
-		}
-		text = fmt.Sprintf("after %d of %s: %s; to do it again does no harm", written, term.Plural(len(p.Rows), "counter"), text)
+		text := fmt.Sprintf("after %d of %s: %s; to do it again does no harm", written, term.Plural(len(p.Rows), "counter"), exit.Plain(err))
 		if p.Server != p.Found {
 			text += ", with --prefix take, since the prefix is not set yet"
 		}
