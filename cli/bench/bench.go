@@ -1,6 +1,5 @@
-// Package bench has hilo bench: rate, round trips and latency on a server of the user's.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// Package bench has hilo bench: rate, round trips and latency on a server of the user's. It exports its commands and nothing
+// else, and may import the rooms under cli/internal and the library.
 package bench
 
 import (

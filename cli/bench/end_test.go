@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,14 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
+// numbered are orders1, orders2 and so on.
+func numbered(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("orders%d", i+1))
+	}
+	return names
+}
+
 // aBench works on s and would never end. It calls underWay once, when identifiers have been given.
 func aBench(t *testing.T, s *redistest.Server, underWay func()) (b bench, stdout, log *bytes.Buffer) {
 	t.Helper()
@@ -35,7 +44,7 @@ func aBench(t *testing.T, s *redistest.Server, underWay func()) (b bench, stdout
 			Env: base.Env{Stdout: stdout}, Namespace: "hilo-bench-of-a-test", Separator: "/", JSON: true,
 			Timeout: time.Minute, Log: base.NewLogger(log, zap.WarnLevel),
 		},
-		target: to, Collections: base.Numbered("orders", 2), Workers: 4, Allocators: 2, Duration: time.Hour, Every: time.Millisecond,
+		target: to, Collections: numbered(2), Workers: 4, Allocators: 2, Duration: time.Hour, Every: time.Millisecond,
 		Progress: clitest.Writer(func(p []byte) (int, error) {
 			if !bytes.Contains(p, []byte(" 0 ids/s")) {
 				once.Do(underWay)
@@ -100,7 +109,7 @@ func TestBenchWhoseRedisGoesAway(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		underWay, ended := make(chan struct{}), make(chan error)
 		b, stdout, log := aBench(t, s, func() { close(underWay) })
-		b.Collections, b.Timeout = base.Numbered("orders", 10_000), 500*time.Millisecond
+		b.Collections, b.Timeout = numbered(10_000), 500*time.Millisecond
 		go func() { ended <- b.Run(t.Context()) }()
 		select {
 		case <-underWay:

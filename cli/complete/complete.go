@@ -1,7 +1,5 @@
 // Package complete has hilo completion: short scripts with which shells ask hilo how a command line may go on, and the
-// answer to them.
-//
-// It exports its command and the answer, and may import the rooms under cli/internal.
+// answer to them. It exports its command and the answer, and may import the rooms under cli/internal.
 package complete
 
 import (

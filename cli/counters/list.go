@@ -1,7 +1,6 @@
 // Package counters has the commands that show what stands in Redis: hilo list, hilo inspect and hilo identity list. What
-// they have in common, one or two looks at counters, is in observe.go.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// they have in common, one or two looks at counters, is in observe.go. It exports its commands and nothing else, and may
+// import the rooms under cli/internal and the library.
 package counters
 
 import (

@@ -1,7 +1,6 @@
 // Package demo has hilo demo, a fleet on two masters of which one is lost, and hilo dev, a server to try things out with.
-// Both need nothing installed.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// Both need nothing installed. It exports its commands and nothing else, and may import the rooms under cli/internal and the
+// library.
 package demo
 
 import (

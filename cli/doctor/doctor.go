@@ -1,7 +1,6 @@
 // Package doctor has hilo doctor: checks of servers for what could lose or repeat numbers. Those of one node are functions
-// of what it says of itself, without I/O; the others try things out at keys of their own.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// of what it says of itself, without I/O; the others try things out at keys of their own. It exports its commands and
+// nothing else, and may import the rooms under cli/internal and the library.
 package doctor
 
 import (

@@ -1,6 +1,5 @@
-// Package prefixes has hilo prefix get, set, clear and check: what a server adds to its identifiers.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// Package prefixes has hilo prefix get, set, clear and check: what a server adds to its identifiers. It exports its commands
+// and nothing else, and may import the rooms under cli/internal and the library.
 package prefixes
 
 import (

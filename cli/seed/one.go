@@ -1,7 +1,6 @@
 // Package seed has the commands that raise counters: hilo seed, of one counter, of those of a file or of those that keys
-// show, and hilo identity seed.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// show, and hilo identity seed. It exports its commands and nothing else, and may import the rooms under cli/internal and
+// the library.
 package seed
 
 import (

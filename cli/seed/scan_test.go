@@ -201,7 +201,7 @@ func TestABarIsShownAtATerminalAndTakenAway(t *testing.T) {
 	if end := seen[strings.LastIndex(seen, cleared)+len(cleared):]; end != "1200 counters: 1200 new, 0 raised, 0 stay\r\n" {
 		t.Errorf("the screen ends with %q", end)
 	}
-	for line := range strings.FieldsFuncSeq(seen, exit.IsLineBreak) {
+	for line := range strings.FieldsFuncSeq(seen, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if width := ansi.StringWidth(line); width > 80 {
 			t.Errorf("%d columns: %q", width, line)
 		}

@@ -1,7 +1,5 @@
 // Package serve has hilo serve, which gives identifiers out over HTTP, to programs in any language and to RavenDB's own
-// clients.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// clients. It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
 package serve
 
 import (

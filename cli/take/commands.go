@@ -1,7 +1,6 @@
 // Package take has the commands that take identifiers and print them: hilo next, hilo id and hilo identity next. All three
-// print by way of issue, which takes no more than it can print.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// print by way of issue, which takes no more than it can print. It exports its commands and nothing else, and may import the
+// rooms under cli/internal and the library.
 package take
 
 import (

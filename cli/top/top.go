@@ -1,7 +1,6 @@
 // Package top has hilo top: servers and counters, live on a screen or in lines. A looker reads a server; state is what the
-// looks amount to; screen is what a person sees of it. The latter two do no I/O.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// looks amount to; screen is what a person sees of it. The latter two do no I/O. It exports its commands and nothing else,
+// and may import the rooms under cli/internal and the library.
 package top
 
 import (

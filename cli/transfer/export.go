@@ -1,7 +1,6 @@
 // Package transfer has hilo export and hilo import, which carry all counters of a namespace to another server, and the
-// format of the lines between them.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// format of the lines between them. It exports its commands and nothing else, and may import the rooms under cli/internal
+// and the library.
 package transfer
 
 import (

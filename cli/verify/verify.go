@@ -1,8 +1,6 @@
-// Package verify has hilo verify: the proof, on servers of the user's, that no identifier is given twice. A trial hears
-// what worker processes report over pipes and enters it in a ledger (package allocator/proof); a watcher for each server
-// says when it went away.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// Package verify has hilo verify: the proof, on servers of the user's, that no identifier is given twice. A trial hears what
+// worker processes report over pipes and enters it in a ledger (package allocator/proof); a watcher for each server says
+// when it went away. It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
 package verify
 
 import (

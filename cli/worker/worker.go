@@ -1,7 +1,6 @@
-// Package worker has hilo worker, which takes identifiers as a program of a fleet does, stores them as documents and
-// serves metrics; and hilo probe, which asks one how it is.
-//
-// It exports its commands and nothing else, and may import the rooms under cli/internal and the library.
+// Package worker has hilo worker, which takes identifiers as a program of a fleet does, stores them as documents and serves
+// metrics; and hilo probe, which asks one how it is. It exports its commands and nothing else, and may import the rooms
+// under cli/internal and the library.
 package worker
 
 import (

@@ -145,13 +145,9 @@ func (r *Reader) Address(flag, rule string) (address, source string) {
 	return address, source
 }
 
-// Collections are as many as the flag collections says.
+// Collections are as many as the flag collections says: name1, name2 and so on, or name alone.
 func (r *Reader) Collections(name string, most int64) []string {
-	return Numbered(name, int(r.Number("collections", 1, most)))
-}
-
-// Numbered are name1, name2 and so on, or name alone.
-func Numbered(name string, n int) []string {
+	n := r.Number("collections", 1, most)
 	if n == 1 {
 		return []string{name}
 	}

@@ -1,7 +1,6 @@
-// Package base is what all commands stand on: the environment that they are given, the session that the global flags
-// make of it, the order of arguments, help, and how a session reaches servers and writes results.
-//
-// It may import target, exit and term beside it, and the library; never a command.
+// Package base is what all commands stand on: the environment that they are given, the session that the global flags make of
+// it, the order of arguments, help, and how a session reaches servers and writes results. It may import target, exit and
+// term beside it, and the library; never a command.
 package base
 
 import (

@@ -1,6 +1,5 @@
-// Package exit knows the exit codes, which error ends in which, and how an error is said in one sentence.
-//
-// It may import term and the library.
+// Package exit knows the exit codes, which error ends in which, and how an error is said in one sentence. It may import term
+// and the library.
 package exit
 
 import (
@@ -118,7 +117,7 @@ func Report(stderr io.Writer, err error) int {
 	if err != nil && stderr != nil {
 		text := Plain(err) + Remedy(err)
 		// Joined errors come in lines; values of the user's were quoted where they were put in.
-		text = "hilo: " + strings.Join(strings.FieldsFunc(text, IsLineBreak), "; ")
+		text = "hilo: " + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 		fmt.Fprintln(stderr, term.Wrap(text, term.Columns(stderr), len("hilo: ")))
 	}
 	return code
@@ -133,9 +132,6 @@ func Remedy(err error) string {
 	}
 	return ""
 }
-
-// IsLineBreak tells whether r ends a line.
-func IsLineBreak(r rune) bool { return r == '\n' || r == '\r' }
 
 // After is err with what had been given before it.
 func After(err error, given int64) error {

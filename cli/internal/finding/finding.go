@@ -1,6 +1,5 @@
-// Package finding is what checks say: how bad something is, what it is, why it matters and what to do.
-//
-// It may import exit and term beside it, and the library.
+// Package finding is what checks say: how bad something is, what it is, why it matters and what to do. It may import exit
+// and term beside it, and the library.
 package finding
 
 import (

@@ -1,7 +1,5 @@
 // Package fleet takes identifiers as a program of a fleet does: of several collections in turn, on several goroutines, at a
-// rate, and past a collection that fails. What it takes goes to a sink.
-//
-// It may import base beside it, and the library.
+// rate, and past a collection that fails. What it takes goes to a sink. It may import base beside it, and the library.
 package fleet
 
 import (

@@ -1,7 +1,5 @@
-// Package plan raises many counters: rows of files, what is wrong with them, the check of all before the first is
-// written, and what came of it.
-//
-// It may import base, exit, target and term beside it, and the library.
+// Package plan raises many counters: rows of files, what is wrong with them, the check of all before the first is written,
+// and what came of it. It may import base, exit, target and term beside it, and the library.
 package plan
 
 import (

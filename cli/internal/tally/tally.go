@@ -1,6 +1,5 @@
-// Package tally is what allocators counted, by collection, as commands show it.
-//
-// It may import term beside it, and the library.
+// Package tally is what allocators counted, by collection, as commands show it. It may import term beside it, and the
+// library.
 package tally
 
 import (

@@ -1,7 +1,6 @@
 // Package target is how a server is reached: the URLs that name one, TLS and passwords, clients of every kind, several
-// masters together; and, where one cannot be reached, the sentence that says why and what to do.
-//
-// It may import exit and the library.
+// masters together; and, where one cannot be reached, the sentence that says why and what to do. It may import exit and the
+// library.
 package target
 
 import (

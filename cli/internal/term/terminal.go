@@ -1,7 +1,5 @@
-// Package term is how things are printed: how wide a terminal is, lines broken to fit it, tables, a line that changes, a bar,
-// and numbers and times in few letters.
-//
-// It imports nothing of hilo.
+// Package term is how things are printed: how wide a terminal is, lines broken to fit it, tables, a line that changes, a
+// bar, and numbers and times in few letters. It imports nothing of hilo.
 package term
 
 import (
