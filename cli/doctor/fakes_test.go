@@ -95,9 +95,9 @@ func newPage(t *testing.T, name string) *page {
 	return s
 }
 
-func (s *page) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (*page) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (s *page) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (*page) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 

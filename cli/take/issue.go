@@ -50,7 +50,7 @@ func (i *issue) Run(ctx context.Context) error {
 
 // print takes no more than it can print at once, so that what was taken is what was printed.
 func (i *issue) print(ctx context.Context, a *allocator.Allocator) error {
-	for i.printed < i.count {
+	for i.printed < i.count && i.out.Flush() == nil { // Run says what could not be written
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -62,13 +62,8 @@ func (i *issue) print(ctx context.Context, a *allocator.Allocator) error {
 		}
 		if errors.Is(err, allocator.ErrExhausted) && i.chunk > 1 {
 			i.chunk = 1 // fewer than a chunk are left, if any: they are given all the same
-			continue
-		}
-		if err != nil {
+		} else if err != nil {
 			return err
-		}
-		if i.out.Flush() != nil {
-			break
 		}
 	}
 	return nil
