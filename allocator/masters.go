@@ -255,9 +255,9 @@ func (a *Allocator) lookAround() {
 }
 
 // judgeAll leaves servers that clash with another, and asks those again that do so no more. One whose word was heard
-// before all servers were asked, at since, and which said the same again, is accepted as by a range: a server whose
-// word becomes the same later is the one that is left. One that is in use is accepted as it is: its next range shows
-// what it says then.
+// before all servers were asked, and that said it again when asked after they had answered, from since on, is accepted as
+// by a range: a server whose word becomes the same later is the one that is left. One that is in use is accepted as it
+// is: its next range shows what it says then.
 func (a *Allocator) judgeAll(heard map[*server]*source, since time.Duration) {
 	for _, s := range a.servers {
 		w := s.word()

@@ -56,8 +56,9 @@ type Changes struct { //nolint:recvcheck // filled in once, and a value from the
 // planAtOnce is how many counters go between two looks at ctx, and two steps of the bar.
 const planAtOnce = 1000
 
-// Raise carries the plan out: counters, and then the prefix, where that is another one. prepare, if there is one, may change the plan before it is checked; agree, if there is one, is asked
-// before the first counter is written. What was raised before an error stays raised, and the error says how much.
+// Raise carries the plan out: counters, and then the prefix, where that is another one. prepare, if there is one, may change
+// the plan before it is checked; agree, if there is one, is asked before the first counter is written. What was raised before
+// an error stays raised, and the error says how much.
 func (p *Plan) Raise(ctx context.Context, prepare func(redis.UniversalClient, *allocator.Admin) error,
 	agree func(Changes) error,
 ) (done Changes, err error) {
