@@ -73,7 +73,7 @@ func (a *Allocator) identity(s *server, name string) *line {
 
 // atHome asks the home of identities. One that says that it is so no more has all servers asked, once.
 func (a *Allocator) atHome(ctx context.Context, name string, ask func(*server) (int64, error)) (int64, error) {
-	for again, since := false, time.Duration(0); ; again, since = true, a.now() {
+	for again, since := false, a.now(); ; again, since = true, a.now() {
 		s, err := a.home(ctx, since)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
@@ -83,7 +83,7 @@ func (a *Allocator) atHome(ctx context.Context, name string, ask func(*server) (
 			return low, err
 		}
 		s.mu.Lock()
-		s.home = false
+		s.home, s.homeAsked = false, a.now()
 		s.mu.Unlock()
 	}
 }
@@ -108,10 +108,11 @@ func (a *Allocator) home(ctx context.Context, since time.Duration) (*server, err
 			}
 			return nil, ended(ctx, "identities", err)
 		}
-		if c.err != nil {
+		switch {
+		case c.began < since && !errors.Is(c.err, ErrClosed): // it says what was before
+		case c.err != nil:
 			return nil, c.err
-		}
-		if c.began >= since {
+		default:
 			return a.knownHome()
 		}
 	}
@@ -129,7 +130,7 @@ func (a *Allocator) searched() *check {
 			if a.background.Err() == nil {
 				c.err = a.judge(nil)
 			}
-			if c.err == nil && !a.served.Swap(true) {
+			if home, _ := a.knownHome(); c.err == nil && home != nil && !a.served.Swap(true) {
 				a.standBy()
 			}
 			a.searching.Lock()

@@ -196,7 +196,7 @@ func (m *model) worker(t *testing.T, ctx context.Context, who string, take func(
 
 // Two allocators of a fleet take from masters whose prefixes an operator mixes up and sets right, while answers overtake
 // one another: no identifier is given twice. Without any one of these it is, within some tens of sequences: the order of what a
-// server says (hear), the question to the server itself, after the others (accept), those to servers that are left (accept).
+// server says (hear), the question to the server itself, after the others, and those to servers that are left (accept).
 func TestNoIdentifierIsOfTwoMasters(t *testing.T) {
 	t.Parallel()
 	const sequences = 40
