@@ -87,7 +87,7 @@ func TestTheHomeOfIdentitiesIsJudged(t *testing.T) {
 		{"one of two", []finding.Adds{{Name: "a", Adds: home}, {Name: "b", Adds: none}}, finding.OK, "identities come from a"},
 		{"none of two", []finding.Adds{{Name: "a", Adds: none}, {Name: "b", Adds: none}}, finding.Note, "no server says that it is the home of identities"},
 		{"none of two that have some", []finding.Adds{{Name: "a", Adds: none, Uses: true}, {Name: "b", Adds: none}}, finding.Warning, "there are identities, and no server says"},
-		{"perhaps the one that is away", []finding.Adds{{Name: "a", Adds: none, Uses: true}, unknown}, "", ""},
+		{"perhaps the one that is away", []finding.Adds{{Name: "a", Adds: none, Uses: true}, unknown}, finding.Unknown, "may be their home"},
 		{"both", []finding.Adds{{Name: "a", Adds: home}, {Name: "b", Adds: home}}, finding.Fault, "a and b both say that they are the home of identities"},
 	}
 	for _, test := range tests {

@@ -86,7 +86,9 @@ func (s *Sheet) compareHomes(servers []Adds) {
 	switch {
 	case len(homes) == 1 && !alone:
 		s.Add(checkHome, OK, "identities come from %s", homes[0])
-	case len(homes) > 0 || !known: // one that is not known may be the home
+	case len(homes) == 0 && !known && used && !alone:
+		s.Add(checkHome, Unknown, "there are identities, and a server of which nothing is known may be their home")
+	case len(homes) > 0 || !known:
 	case used:
 		s.Add(checkHome, Warning, "there are identities, and no server says that it is their home").Because("None is given.").Remedy(do)
 	case !alone:
