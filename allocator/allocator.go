@@ -2,90 +2,88 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/allocator/internal/memory"
+	"github.com/hilo-id/hilo/allocator/internal/batcher"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
+	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
 )
 
-// Allocator hands out identifiers of any number of collections. It is safe for concurrent use; make one per process and
-// Close it at the end.
+// Allocator issues identifiers of any number of collections. It is safe for concurrent use. Make one per process and Close
+// it at the end.
 type Allocator struct {
-	opts Options
-	// servers are in order of preference.
-	servers []*server
-	// now() counts from start, on the monotonic clock.
-	start   time.Time
-	refills queue
-	// background is of what no caller waits for alone. Close calls it off.
-	background context.Context //nolint:containedctx // it lives as long as the allocator
-	callOff    context.CancelFunc
-	// served says that several servers were found to be set right, and may give identifiers.
-	served atomic.Bool
-
-	// byName has the collections. types has what Assign knows of a type, by reflect.Type.
+	shared
+	// byName has the collections. types has the *entityType of each reflect.Type that Assign has seen.
 	byName registry
-	// lines has the *line of each identity that was asked for, by lineKey.
-	lines sync.Map
-	types sync.Map
+	types  sync.Map
 
-	// searching guards search, the asking for the home of identities that is under way; nil: there is none. It is taken
-	// before mu.
-	searching sync.Mutex
-	search    *check
-
-	// mu guards what follows, and additions to byName. It is taken before Collection.mu.
+	// mu guards what follows, and additions to byName.
 	mu sync.Mutex
-	// closing says that no collection is added any more, and nothing is asked any more.
+	// closing reports that Close was called.
 	closing bool
-	// asking counts the goroutines of lines and standbys. It is added to only while closing is false.
-	asking sync.WaitGroup
-	// standby is when the servers are asked about; nil: nobody needs to.
-	standby *time.Timer
-	// closed is closed when Close is through. result is what Close returned, set before that.
+	// closed is closed when Close has ended. result is what Close returned, set before that.
 	closed chan struct{}
 	result error
 }
 
-// New makes an allocator for one server. It does no I/O, and does not close the client. The hooks of a *redis.Client are
-// called where its ContextTimeoutEnabled is set and Options.Durability is not: else one made by its WithTimeout is used,
-// which go-redis leaves hooks out of. Errors: ErrInvalidOptions.
+// New returns an allocator for one server, or ErrInvalidOptions. It does no I/O, and does not close the client. The hooks of a
+// *redis.Client are called if its ContextTimeoutEnabled is set and Options.Durability is not. Otherwise a client made by its
+// WithTimeout is used, which has no hooks.
 func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
-	if err := usable(client, opts.Durability); err != nil {
+	if err := fleet.Validate(client, scripts.Durability(opts.Durability)); err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
-	return newAllocator(opts, &server{
-		backend:   newBackend(client, opts),
-		namespace: opts.Namespace,
-		longest:   longestBackoff,
-	}), nil
+	return newAllocator(opts, fleet.Config{Backend: newBackend(client, opts), Namespace: opts.Namespace}), nil
 }
 
-func newAllocator(opts Options, servers ...*server) *Allocator {
-	for i, s := range servers {
-		s.index, s.keys, s.log, s.asks = i, prefix.NewKeys(s.namespace), opts.Logger, make(chan struct{}, asksAtOnce)
-	}
-	a := &Allocator{
-		opts:    opts,
-		servers: servers,
-		start:   time.Now(),
-		closed:  make(chan struct{}),
-	}
-	a.background, a.callOff = context.WithCancel(context.Background())
-	a.refills.run = a.refill
+// newBackend returns the Backend of a client. It is no method of Options, because a type whose methods reach *redis.Client
+// makes each package that uses an Allocator compile hundreds of methods of go-redis.
+func newBackend(client redis.UniversalClient, o Options) fleet.Backend {
+	return fleet.NewBackend(client, scripts.Durability(o.Durability), o.attemptTimeout())
+}
+
+func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
+	a := &Allocator{shared: shared{opts: opts}, closed: make(chan struct{})}
+	a.refills.run = (*Collection).runRefill
+	a.fleet = fleet.New(servers, fleet.Options{
+		AttemptTimeout: opts.attemptTimeout(),
+		CheckTimeout:   opts.RefillTimeout,
+		GuardGap:       opts.GuardGap,
+		RequireSeeded:  opts.RequireSeeded,
+		RequirePrefix:  opts.RequirePrefix,
+		Confirmed:      opts.Durability.wanted(),
+		Logger:         opts.Logger,
+		Recovered:      a.retryRefills,
+		NameServer:     func(server string, err error) error { return &ServerError{Server: server, err: err} },
+	})
+	a.identities = batcher.New(batcher.Options{
+		Limit:           opts.Limit,
+		LimitServerSide: min(opts.Limit, prefix.MaxServerSide),
+		MaxCount:        maxRange,
+		CollectionMarks: a.collectionMarks,
+	})
 	return a
 }
 
-// Next is Collection(collection) and its Next.
+// collectionMarks returns the marks of a collection at a server, or nil if the collection was never used.
+func (a *Allocator) collectionMarks(s *fleet.Server, name string) *watermark.Marks {
+	if c, ok := a.byName.find(prefix.Fold(name)); ok {
+		return &c.counter.marks[s.Index]
+	}
+	return nil
+}
+
+// Next issues the next identifier of a collection as text, as Collection.Next does.
 func (a *Allocator) Next(ctx context.Context, collection string) (string, error) {
 	c, err := a.Collection(collection)
 	if err != nil {
@@ -94,7 +92,7 @@ func (a *Allocator) Next(ctx context.Context, collection string) (string, error)
 	return c.Next(ctx)
 }
 
-// NextID is Collection(collection) and its NextID.
+// NextID issues the next identifier of a collection in its parts, as Collection.NextID does.
 func (a *Allocator) NextID(ctx context.Context, collection string) (prefix.ID, error) {
 	c, err := a.Collection(collection)
 	if err != nil {
@@ -103,7 +101,8 @@ func (a *Allocator) NextID(ctx context.Context, collection string) (prefix.ID, e
 	return c.NextID(ctx)
 }
 
-// NextNumber is Collection(collection) and its NextNumber. ErrPrefixed with more than one server.
+// NextNumber issues the next number of a collection alone, as Collection.NextNumber does. With more than one server it returns
+// ErrPrefixed.
 func (a *Allocator) NextNumber(ctx context.Context, collection string) (int64, error) {
 	c, err := a.Collection(collection)
 	if err != nil {
@@ -112,8 +111,8 @@ func (a *Allocator) NextNumber(ctx context.Context, collection string) (int64, e
 	return c.NextNumber(ctx)
 }
 
-// Collection is the collection of that name, the same one each time. Names that differ in letter case share a counter
-// in Redis and keep their spelling in the identifiers. It does no I/O. Errors: ErrInvalidName, ErrClosed.
+// Collection returns the collection of that name, the same one each time, or ErrInvalidName or ErrClosed. Names that differ
+// in letter case share a counter in Redis and keep their spelling in the identifiers. It does no I/O.
 func (a *Allocator) Collection(name string) (*Collection, error) {
 	if c, ok := a.byName.find(name); ok {
 		return c, nil
@@ -134,22 +133,55 @@ func (a *Allocator) collection(name string) *Collection {
 	if c, ok := a.byName.find(name); ok {
 		return c
 	}
-	c := &Collection{a: a, name: name, several: len(a.servers) > 1}
+	c := &Collection{a: &a.shared, name: name, several: len(a.fleet.Servers()) > 1}
 	c.cur.Store(none)
 	if folded := prefix.Fold(name); folded != name {
 		c.counter = a.collection(folded).counter
 	} else {
-		c.counter = &counter{told: make([]memory.Counter, len(a.servers))}
+		c.counter = &counter{marks: make([]watermark.Marks, len(a.fleet.Servers()))}
 	}
 	a.byName.add(c)
 	return c
 }
 
-// now is the time since the allocator was made.
-func (a *Allocator) now() time.Duration { return time.Since(a.start) }
+// Warm fetches a range for each collection, so that the first identifiers of a service do not wait for Redis. Up to 32
+// requests are in flight at a time. Collections with numbers in hand cost nothing.
+//
+// The error names each collection that has no range, and why, with the errors of Collection and its methods. If ctx ends
+// first, that is the error of those that still wait, and their ranges may come later. Close returns what is not used.
+func (a *Allocator) Warm(ctx context.Context, collections ...string) error {
+	var failures []error
+	var cold []*Collection
+	for _, name := range collections {
+		c, err := a.Collection(name)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		cold = append(cold, c)
+		_, _ = c.refillOrAdvance() // wait returns its error
+	}
+	for _, c := range cold {
+		for !c.inHand() {
+			if err := c.wait(ctx); err != nil {
+				failures = append(failures, fmt.Errorf("allocator: %w", err))
+				break
+			}
+		}
+	}
+	return errors.Join(failures...)
+}
 
-// horizon is for how long numbers are held: the Runway, and what it takes at worst to notice that the server is back:
-// an attempt that is under way when it comes back and fails, and the wait after it.
-func (a *Allocator) horizon() time.Duration {
-	return a.opts.Runway + a.opts.attemptTimeout() + longestBackoff
+// retryRefills starts a refill of each collection whose latest one failed for lack of a server, and returns how many it
+// started.
+func (a *Allocator) retryRefills() (started int) {
+	a.byName.each(func(c *Collection) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.unserved && !c.closed && c.refill == nil {
+			c.startRefill(a.now())
+			started++
+		}
+	})
+	return started
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -30,11 +31,20 @@ func mustNew(t *testing.T, client redis.UniversalClient, opts Options) *Allocato
 // patient is an allocator that fails no attempt because the machine is busy, for tests that keep it so.
 func patient(t *testing.T, s *redistest.Server) *Allocator {
 	t.Helper()
-	opts := s.Options()
+	opts := redistest.Options(s)
 	opts.ReadTimeout = time.Minute
 	client := redis.NewClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	return mustNew(t, client, Options{RefillTimeout: time.Minute})
+}
+
+func mustAdmin(t *testing.T, s *redistest.Server) *admin.Admin {
+	t.Helper()
+	m, err := admin.New(redistest.NewClient(t, s), admin.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 func mustNumber(t *testing.T, a *Allocator, collection string) int64 {
@@ -61,8 +71,8 @@ func wantMax(t *testing.T, client *redis.Client, want string) {
 	}
 }
 
-// fleet takes n numbers with each of some goroutines and gives all of them.
-func fleet(t *testing.T, goroutines, n int, next func(i int) (int64, error)) []int64 {
+// runConcurrently takes n numbers with each of some goroutines and gives all of them.
+func runConcurrently(t *testing.T, goroutines, n int, next func(i int) (int64, error)) []int64 {
 	t.Helper()
 	numbers := make([][]int64, goroutines)
 	var wg sync.WaitGroup
@@ -88,36 +98,36 @@ func wantDistinct(t *testing.T, numbers []int64) {
 	slices.Sort(numbers)
 	for i := 1; i < len(numbers); i++ {
 		if numbers[i] == numbers[i-1] {
-			t.Errorf("%d was given twice", numbers[i])
+			t.Errorf("got %d twice, want distinct numbers", numbers[i])
 		}
 	}
 }
 
-func TestAHundredGoroutinesGetExactlyTheFirstTwoThousand(t *testing.T) {
+func TestNextNumberIssuesEachNumberOnceToManyGoroutines(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		a := patient(t, s)
-		numbers := fleet(t, 100, 20, func(int) (int64, error) { return a.NextNumber(t.Context(), "orders") })
+		numbers := runConcurrently(t, 100, 20, func(int) (int64, error) { return a.NextNumber(t.Context(), "orders") })
 		slices.Sort(numbers)
 		for i, n := range numbers {
 			if n != int64(i+1) {
-				t.Fatalf("number %d is %d", i+1, n)
+				t.Fatalf("number %d: got %d, want %v", i+1, n, int64(i+1))
 			}
 		}
 		if len(numbers) != 2000 {
-			t.Errorf("%d numbers", len(numbers))
+			t.Errorf("got %d numbers, want 2000", len(numbers))
 		}
 	})
 }
 
-func TestManyAllocatorsNeverShareANumber(t *testing.T) {
+func TestNextNumberOfManyAllocatorsNeverRepeats(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		var fleetOf [8]*Allocator
 		for i := range fleetOf {
 			fleetOf[i] = patient(t, s)
 		}
-		numbers := fleet(t, 32, 1000, func(g int) (int64, error) {
+		numbers := runConcurrently(t, 32, 1000, func(g int) (int64, error) {
 			return fleetOf[g%len(fleetOf)].NextNumber(t.Context(), "orders")
 		})
 		wantDistinct(t, numbers)
@@ -127,17 +137,17 @@ func TestManyAllocatorsNeverShareANumber(t *testing.T) {
 		for _, a := range fleetOf {
 			s := statsOf(a)
 			if s.Reserved != s.Issued+s.Returned+s.Burnt || s.Held != 0 || s.Issued != 4000 || s.Burnt < 0 {
-				t.Errorf("figures do not add up: %+v", s)
+				t.Errorf("got %+v, want 4000 issued, none held, and all others returned or burnt", s)
 			}
 		}
 	})
 }
 
-func TestALoneClientLeavesMaxAtTheLastNumberItUsed(t *testing.T) {
+func TestCloseOfALoneClientLeavesMaxAtItsLastNumber(t *testing.T) {
 	t.Parallel()
 	for _, used := range []int{1, 31, 32, 33, 100, 1000} {
 		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-			client := s.Client(t)
+			client := redistest.NewClient(t, s)
 			a := mustNew(t, client, Options{})
 			for range used {
 				mustNumber(t, a, "orders")
@@ -146,22 +156,22 @@ func TestALoneClientLeavesMaxAtTheLastNumberItUsed(t *testing.T) {
 			wantMax(t, client, fmt.Sprint(used))
 			b := mustNew(t, client, Options{})
 			if got := mustNumber(t, b, "orders"); got != int64(used+1) {
-				t.Errorf("the next client begins at %d", got)
+				t.Errorf("the next client begins at %d, want %v", got, int64(used+1))
 			}
 			wantMax(t, client, fmt.Sprint(used+32))
 			if got := client.HGet(t.Context(), "{Raven}/HiLo/orders", "Epoch").Val(); got != "" {
-				t.Errorf("epoch %s", got)
+				t.Errorf(`epoch %s, want ""`, got)
 			}
 		})
 	}
 }
 
-func TestRangesOfThreeGiveTheClassicNumbers(t *testing.T) {
+func TestNextNumberFollowsTheClassicHiLoFormula(t *testing.T) {
 	t.Parallel()
 	type row struct{ Hi, Lo, Number int64 }
 	rows := vectors[row](t, "classic.json")
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, s.Client(t), Options{MinCapacity: 3, MaxCapacity: 3})
+		a := mustNew(t, redistest.NewClient(t, s), Options{MinCapacity: 3, MaxCapacity: 3})
 		for _, row := range rows {
 			if got := mustNumber(t, a, "orders"); got != row.Number || got != (row.Hi-1)*3+row.Lo {
 				t.Errorf("got %d, want %d", got, row.Number)
@@ -170,7 +180,7 @@ func TestRangesOfThreeGiveTheClassicNumbers(t *testing.T) {
 	})
 }
 
-func TestIdentifiersCarryWhatTheServerAdds(t *testing.T) {
+func TestNextAddsTheServerPrefixAndNodeTag(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		Collection   string
@@ -182,8 +192,8 @@ func TestIdentifiersCarryWhatTheServerAdds(t *testing.T) {
 	}
 	rows := vectors[row](t, "identifiers.json")
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		admin, err := NewAdmin(client, "")
+		client := redistest.NewClient(t, s)
+		operator, err := admin.New(client, admin.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,10 +204,10 @@ func TestIdentifiersCarryWhatTheServerAdds(t *testing.T) {
 			}
 			client.FlushAll(t.Context())
 			adds := prefix.Server{ServerPrefix: row.ServerPrefix, NodeTag: row.NodeTag}
-			if err := admin.SetServerPrefix(t.Context(), adds); err != nil {
+			if err := operator.SetServerPrefix(t.Context(), adds); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := admin.Seed(t.Context(), row.Collection, number-1, true); err != nil {
+			if _, err := operator.Seed(t.Context(), row.Collection, number-1, true); err != nil {
 				t.Fatal(err)
 			}
 			want := prefix.ID{Collection: row.Collection, ServerPrefix: row.ServerPrefix, Number: number, NodeTag: row.NodeTag}
@@ -209,7 +219,7 @@ func TestIdentifiersCarryWhatTheServerAdds(t *testing.T) {
 				},
 				"TryNext": func(c *Collection) (string, error) {
 					if _, ok := c.TryNext(); ok {
-						t.Error("TryNext had a number before any range was there")
+						t.Error("TryNext before the first range: got a number, want none")
 					}
 					for {
 						if text, ok := c.TryNext(); ok {
@@ -220,7 +230,7 @@ func TestIdentifiersCarryWhatTheServerAdds(t *testing.T) {
 				"NextID": func(c *Collection) (string, error) {
 					id, err := c.NextID(t.Context())
 					if id != want {
-						t.Errorf("NextID gave %+v, want %+v", id, want)
+						t.Errorf("NextID: got %+v, want %+v", id, want)
 					}
 					return string(id.Append(nil, row.Separator)), err
 				},
@@ -232,10 +242,10 @@ func TestIdentifiersCarryWhatTheServerAdds(t *testing.T) {
 				a := mustNew(t, client, Options{Separator: row.Separator})
 				text, err := next(mustCollection(t, a, row.Collection))
 				if err != nil || text != row.Text {
-					t.Errorf("%s gave %q, %v, want %q", name, text, err, row.Text)
+					t.Errorf("%s: got %q, %v, want %q", name, text, err, row.Text)
 				}
 				mustClose(t, a)
-				if _, err := admin.Seed(t.Context(), row.Collection, number-1, true); err != nil {
+				if _, err := operator.Seed(t.Context(), row.Collection, number-1, true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -243,18 +253,18 @@ func TestIdentifiersCarryWhatTheServerAdds(t *testing.T) {
 	})
 }
 
-func TestAPrefixThatChangesComesWithTheNextRange(t *testing.T) {
+func TestTakeUsesAChangedPrefixFromTheNextRangeOn(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		admin, err := NewAdmin(client, "")
+		client := redistest.NewClient(t, s)
+		operator, err := admin.New(client, admin.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		a := mustNew(t, client, Options{MinCapacity: 3, MaxCapacity: 3})
 		var ids []string
 		for _, adds := range []prefix.Server{{ServerPrefix: "NorthServer/"}, {NodeTag: "A"}} {
-			if err := admin.SetServerPrefix(t.Context(), adds); err != nil {
+			if err := operator.SetServerPrefix(t.Context(), adds); err != nil {
 				t.Fatal(err)
 			}
 			batch, err := mustCollection(t, a, "orders").Take(t.Context(), 3)
@@ -263,16 +273,17 @@ func TestAPrefixThatChangesComesWithTheNextRange(t *testing.T) {
 			}
 			ids = append(ids, batch.Strings()...)
 		}
-		if got := strings.Join(ids, " "); got != "orders/NorthServer/1 orders/NorthServer/2 orders/NorthServer/3 orders/4-A orders/5-A orders/6-A" {
-			t.Error(got)
+		const want = "orders/NorthServer/1 orders/NorthServer/2 orders/NorthServer/3 orders/4-A orders/5-A orders/6-A"
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	})
 }
 
-func TestNamesThatDifferInCaseShareACounterAndKeepTheirSpelling(t *testing.T) {
+func TestNextSharesACounterAmongSpellingsAndKeepsEachSpelling(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		a := mustNew(t, client, Options{})
 		var got []string
 		for _, name := range []string{"Orders", "orders", "ORDERS", "Orders"} {
@@ -282,20 +293,20 @@ func TestNamesThatDifferInCaseShareACounterAndKeepTheirSpelling(t *testing.T) {
 			}
 			got = append(got, id)
 		}
-		if text := strings.Join(got, " "); text != "Orders/1 orders/33 ORDERS/65 Orders/2" {
-			t.Error(text)
+		if text, want := strings.Join(got, " "), "Orders/1 orders/33 ORDERS/65 Orders/2"; text != want {
+			t.Errorf("got %s, want %s", text, want)
 		}
 		if n := client.DBSize(t.Context()).Val(); n != 1 {
-			t.Errorf("%d keys", n)
+			t.Errorf("got %d keys, want 1", n)
 		}
 	})
 }
 
-func TestTheLimitIsTheLastNumber(t *testing.T) {
+func TestLimitIsTheLastNumberIssued(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int64{1, 40, 1<<53 + 3, math.MaxInt64} {
 		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-			client := s.Client(t)
+			client := redistest.NewClient(t, s)
 			from := max(0, limit-40)
 			client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", from)
 			a := mustNew(t, client, Options{Limit: limit})
@@ -308,29 +319,29 @@ func TestTheLimitIsTheLastNumber(t *testing.T) {
 				}
 			}
 			if n, err := a.NextNumber(t.Context(), "orders"); !errors.Is(err, ErrExhausted) {
-				t.Errorf("past the limit: %d, %v", n, err)
+				t.Errorf("past the limit: got %d, %v, want ErrExhausted", n, err)
 			}
 			wantMax(t, client, fmt.Sprint(limit))
 		})
 	}
 }
 
-func TestARequiredSeedIsAskedFor(t *testing.T) {
+func TestRequireSeededRefusesACounterThatWasNeverSeeded(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		a := mustNew(t, client, Options{RequireSeeded: true})
 		if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotSeeded) {
-			t.Errorf("unseeded: %v", err)
+			t.Errorf("unseeded: got %v, want ErrNotSeeded", err)
 		}
 		client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 4000)
 		if got := mustNumber(t, a, "orders"); got != 4001 {
-			t.Errorf("seeded: %d", got)
+			t.Errorf("seeded: got %d, want 4001", got)
 		}
 	})
 }
 
-func TestOptionsOutOfRangeAreErrorsThatNameTheField(t *testing.T) {
+func TestNewRefusesOptionsOutOfRangeAndNamesTheField(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // never dialled
 	defer client.Close()
@@ -339,7 +350,7 @@ func TestOptionsOutOfRangeAreErrorsThatNameTheField(t *testing.T) {
 		"Separator":     {Separator: "|"},
 		"MinCapacity":   {MinCapacity: -1},
 		"MaxCapacity":   {MaxCapacity: -1},
-		"MaxCapacity ":  {MaxCapacity: largestRange + 1},
+		"MaxCapacity ":  {MaxCapacity: maxRange + 1},
 		"MinCapacity ":  {MinCapacity: 100, MaxCapacity: 10},
 		"Limit":         {Limit: -1},
 		"Runway":        {Runway: -1},
@@ -348,28 +359,28 @@ func TestOptionsOutOfRangeAreErrorsThatNameTheField(t *testing.T) {
 	} {
 		_, err := New(client, opts)
 		if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), strings.TrimSpace(field)) {
-			t.Errorf("%s: %v", field, err)
+			t.Errorf("%s: got %v, want ErrInvalidOptions, text with %q", field, err, strings.TrimSpace(field))
 		}
 	}
 	if _, err := New(nil, Options{}); !errors.Is(err, ErrInvalidOptions) {
-		t.Errorf("no client: %v", err)
+		t.Errorf("no client: got %v, want ErrInvalidOptions", err)
 	}
 }
 
-func TestBadNamesAreErrorsWithoutIO(t *testing.T) {
+func TestCollectionRefusesInvalidNamesWithoutIO(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer client.Close()
 	a := mustNew(t, client, Options{})
 	for _, name := range []string{"", "a/b", "a|b", "{a}", "a b", "a\n", strings.Repeat("a", 129), "\xff"} {
 		if _, err := a.Collection(name); !errors.Is(err, ErrInvalidName) {
-			t.Errorf("Collection %q: %v", name, err)
+			t.Errorf("Collection %q: got %v, want ErrInvalidName", name, err)
 		}
 		if _, err := a.Next(t.Context(), name); !errors.Is(err, ErrInvalidName) {
-			t.Errorf("Next %q: %v", name, err)
+			t.Errorf("Next %q: got %v, want ErrInvalidName", name, err)
 		}
 	}
 	if stats := a.Stats(); len(stats.Collections) != 0 {
-		t.Errorf("figures of nothing: %+v", stats)
+		t.Errorf("got figures %+v of nothing, want none", stats)
 	}
 }

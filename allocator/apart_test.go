@@ -36,11 +36,11 @@ func jumpedFrom(t *testing.T, logs *observer.ObservedLogs) int64 {
 	t.Helper()
 	jumps := logs.FilterMessageSnippet("jumped").All()
 	if len(jumps) != 1 {
-		t.Fatalf("logged %v", logs.All())
+		t.Fatalf("got log %v, want 1", logs.All())
 	}
 	fields := jumps[0].ContextMap()
 	if fields["evidence"] != string(EvidenceOrigin) {
-		t.Errorf("the evidence is %v", fields)
+		t.Errorf("got the fields %v, want the evidence %v", fields, string(EvidenceOrigin))
 	}
 	return fields["low"].(int64) - 1 - fields["jump"].(int64)
 }
@@ -49,20 +49,20 @@ func jumpedFrom(t *testing.T, logs *observer.ObservedLogs) int64 {
 func numbersOfANewClient(t *testing.T, s *redistest.Server) (numbers []int64, from int64) {
 	t.Helper()
 	log, logs := observed()
-	numbers = ranges(t, mustNew(t, s.Client(t), Options{GuardGap: farApart, Logger: log}), 100)
+	numbers = ranges(t, mustNew(t, redistest.NewClient(t, s), Options{GuardGap: farApart, Logger: log}), 100)
 	return numbers, jumpedFrom(t, logs)
 }
 
-// Nobody fences the old primary: it is started again and takes requests beside the replica that was promoted. Both have
-// the same counter, and both see that the other one, or the life before, gave the last numbers.
-func TestAnOldPrimaryBesideItsSuccessorGivesOtherNumbers(t *testing.T) {
+// The old primary is restarted without fencing and serves requests beside the promoted replica. Both continue from the same
+// counter, and both detect that another server, or the same one before its restart, wrote it last.
+func TestJumpSeparatesAnUnfencedOldPrimaryFromItsSuccessor(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			primary := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always")
 			replica := redistest.StartReplica(t, primary)
-			old := mustNew(t, primary.Client(t), Options{GuardGap: farApart})
+			old := mustNew(t, redistest.NewClient(t, primary), Options{GuardGap: farApart})
 			numbers := ranges(t, old, 100)
 			stands := mustCounter(t, primary, "orders")
 			replica.Await("to have all", func(ctx context.Context) bool {
@@ -74,7 +74,7 @@ func TestAnOldPrimaryBesideItsSuccessorGivesOtherNumbers(t *testing.T) {
 			beside, from := numbersOfANewClient(t, primary)
 			after, alike := numbersOfANewClient(t, replica)
 			if from != alike || from != stands.Max {
-				t.Errorf("the one jumped from %d, the other from %d, and both stood at %d: that proves nothing", from, alike, stands.Max)
+				t.Errorf("got jumps from %d and %d, want both from %d", from, alike, stands.Max)
 			}
 			numbers = append(numbers, ranges(t, old, 100)...) // a living client goes on beside them
 			wantDistinct(t, slices.Concat(numbers, beside, after))
@@ -82,12 +82,12 @@ func TestAnOldPrimaryBesideItsSuccessorGivesOtherNumbers(t *testing.T) {
 	}
 }
 
-// A server is started from one snapshot, runs for a while, and is started from the same snapshot again.
-func TestTwoStartsFromOneSnapshotGiveOtherNumbers(t *testing.T) {
+// A server starts from a snapshot, runs for a while, and starts from the same snapshot again.
+func TestJumpSeparatesTwoStartsFromOneSnapshot(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		numbers := ranges(t, mustNew(t, s.Client(t), Options{GuardGap: farApart}), 10)
-		if err := s.Client(t).Save(t.Context()).Err(); err != nil {
+		numbers := ranges(t, mustNew(t, redistest.NewClient(t, s), Options{GuardGap: farApart}), 10)
+		if err := redistest.NewClient(t, s).Save(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
 		s.Restart()
@@ -95,24 +95,24 @@ func TestTwoStartsFromOneSnapshotGiveOtherNumbers(t *testing.T) {
 		s.Restart()
 		second, alike := numbersOfANewClient(t, s)
 		if from != alike {
-			t.Errorf("the one life jumped from %d, the other from %d: that proves nothing", from, alike)
+			t.Errorf("got jumps from %d and %d, want both from the same number", from, alike)
 		}
 		wantDistinct(t, slices.Concat(numbers, first, second))
 	})
 }
 
-// The counter is lost, one client goes on above what it was given; it is lost again, and another client, which was given
-// about as much before, does the same.
-func TestACounterThatIsLostTwiceBetweenTwoLivingClientsGivesOtherNumbers(t *testing.T) {
+// The counter is lost and one client continues above its own floor. Then it is lost again, and another client continues above
+// a floor that is close to the first one.
+func TestJumpSeparatesTwoClientsAfterRepeatedLosses(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		clients := []*Allocator{mustNew(t, client, Options{GuardGap: farApart}), mustNew(t, client, Options{GuardGap: farApart})}
 		numbers := slices.Concat(ranges(t, clients[0], 10), ranges(t, clients[1], 1)) // so that their floors are close
 		for range 12 {
 			for _, a := range clients {
 				if n, err := client.Del(t.Context(), "{Raven}/HiLo/orders").Result(); n != 1 || err != nil {
-					t.Fatal(n, err)
+					t.Fatalf("got %d keys deleted, %v, want 1", n, err)
 				}
 				numbers = append(numbers, ranges(t, a, 10)...)
 			}
@@ -120,7 +120,7 @@ func TestACounterThatIsLostTwiceBetweenTwoLivingClientsGivesOtherNumbers(t *test
 		wantDistinct(t, numbers)
 		for i, a := range clients {
 			if jumps := a.Stats().Servers[0].Jumps[EvidenceMissing]; jumps != 12 {
-				t.Errorf("client %d saw %d of 12 losses", i, jumps)
+				t.Errorf("client %d: got %d jumps, want 12", i, jumps)
 			}
 		}
 	})

@@ -9,10 +9,10 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Assign fills the identifier of an entity, a pointer to a struct, unless it has one, and returns it. The member is the
-// field tagged `hilo:"id"`, else the exported field ID, else Id, also one that an embedded struct promotes. Its type is
-// string or *string, or has one of them underneath (type OrderID string). What it holds says what the entity gets,
-// shown with the separator "/":
+// Assign fills the identifier of an entity, a pointer to a struct, unless it has one, and returns it. The identifier is the
+// field tagged `hilo:"id"`, else the exported field ID, else Id, also one that an embedded struct promotes. Its type or
+// underlying type is string or *string (type OrderID string). Its value decides what the entity gets. With the separator "/"
+// that is
 //
 //	string "", *string nil    HiLo of the type's collection, orders/1-A
 //	*string to ""             a GUID
@@ -20,18 +20,18 @@ import (
 //	companies|                an identity, companies/1
 //	anything else             is kept as it is
 //
-// The collection of a type is what its method HiLoCollection() string says, on the entity at hand; else what
-// Options.CollectionOf says of the struct type, asked about once per type; else the plural of the type's name, in lower
-// case if it has at most one upper-case letter: orders for Order, people for Person, UserGroups for UserGroup,
-// FoosOfBars for Foo[Bar] and PairsOfKeysAndUsers for Pair[Key, User], whatever the packages.
+// The collection of an entity is the result of its method HiLoCollection() string, else of Options.CollectionOf, which is
+// called once per type, else the plural of the type's name, in lower case if it has at most one upper-case letter. So
+// Order has orders, Person people, UserGroup UserGroups, Foo[Bar] FoosOfBars, and Pair[Key, User] PairsOfKeysAndUsers,
+// whatever the packages.
 //
-// The member changes only when there is no error. A *string is pointed to a new string: what it pointed to may be
-// shared, and stays. Entities may be assigned to concurrently, one entity may not. On a type seen before, Assign costs
-// at most some 150 ns more than Next. To keep an identifier takes neither a server nor ctx, and works after Close.
+// The field changes only when there is no error. A *string is set to a new string, because the old one may be shared.
+// Assign may be called concurrently, but not for one entity. On a type seen before, it costs at most some 150 ns more than
+// Next. To keep an identifier takes neither a server nor ctx, and works after Close.
 //
-// Errors, beside those of Next, Resolve and NextIdentity: ErrInvalidOptions for what is not a pointer to a struct, is
-// nil, has no member or one of another type, or no type name and nothing that names a collection for it; ErrInvalidName
-// for a collection that breaks the rules.
+// Assign returns the errors of Next, Resolve and NextIdentity. ErrInvalidOptions is also for an argument that is nil or no
+// pointer to a struct, and for a type without a field of the right type or without a name to make a collection of.
+// ErrInvalidName is also for a collection that breaks the rules.
 func (a *Allocator) Assign(ctx context.Context, pointer any) (string, error) {
 	v := reflect.ValueOf(pointer)
 	switch {
@@ -43,15 +43,15 @@ func (a *Allocator) Assign(ctx context.Context, pointer any) (string, error) {
 		return "", fmt.Errorf("allocator: %w: the entity is a nil %T", ErrInvalidOptions, pointer)
 	}
 	v = v.Elem()
-	e, err := a.entityType(v.Type())
-	if err != nil {
-		return "", err
+	e := a.entityType(v.Type())
+	if e.err != nil {
+		return "", e.err
 	}
 	member, err := e.member.In(v)
 	if err != nil {
 		return "", fmt.Errorf("allocator: %w: %w", ErrInvalidOptions, err)
 	}
-	text, hilo := e.member.Asks(member)
+	text, hilo := e.member.Text(member)
 	var id string
 	if hilo {
 		id, err = a.nextFor(ctx, e, v)
@@ -67,7 +67,7 @@ func (a *Allocator) Assign(ctx context.Context, pointer any) (string, error) {
 	return id, nil
 }
 
-// nextFor is the next HiLo identifier for v, a struct of type e.
+// nextFor issues the next HiLo identifier for v, a struct of type e.
 func (a *Allocator) nextFor(ctx context.Context, e *entityType, v reflect.Value) (string, error) {
 	if !e.namesItself {
 		if e.unnamed != nil {
@@ -86,48 +86,43 @@ func (a *Allocator) nextFor(ctx context.Context, e *entityType, v reflect.Value)
 	return c.Next(ctx)
 }
 
-// entityType is what reflection tells of a struct type, worked out once.
+// entityType is what Assign needs of a struct type, found by reflection once.
 type entityType struct {
 	t      reflect.Type
 	member entity.Member
-	// namesItself says that *t has HiLoCollection. Another type has a collection, or is unnamed for a reason, which is
-	// of no interest to an entity that asks for another kind of identifier.
+	// namesItself reports that *t has the method HiLoCollection. Otherwise collection is the type's collection, or unnamed
+	// is why it has none, which does not matter to an entity that requests another kind of identifier.
 	namesItself bool
 	collection  string
 	unnamed     error
+	// err is why entities of the type get no identifier of any kind, or nil.
+	err error
 }
 
-// entityType is that of struct type t, or why entities of it get no identifier.
-func (a *Allocator) entityType(t reflect.Type) (*entityType, error) {
+// entityType returns the entityType of struct type t.
+func (a *Allocator) entityType(t reflect.Type) *entityType {
 	known, ok := a.types.Load(t)
 	if !ok {
-		e, err := a.inspect(t)
-		if err != nil {
-			known, _ = a.types.LoadOrStore(t, err)
-		} else {
-			known, _ = a.types.LoadOrStore(t, e)
-		}
+		known, _ = a.types.LoadOrStore(t, a.inspect(t))
 	}
-	if e, ok := known.(*entityType); ok {
-		return e, nil
-	}
-	return nil, known.(error)
+	return known.(*entityType)
 }
 
-func (a *Allocator) inspect(t reflect.Type) (*entityType, error) {
-	member, err := entity.FindMember(t)
-	if err != nil {
-		return nil, fmt.Errorf("allocator: %w: %w", ErrInvalidOptions, err)
+func (a *Allocator) inspect(t reflect.Type) *entityType {
+	e := &entityType{t: t}
+	var err error
+	if e.member, err = entity.FindMember(t); err != nil {
+		e.err = fmt.Errorf("allocator: %w: %w", ErrInvalidOptions, err)
+		return e
 	}
-	e := &entityType{t: t, member: member}
 	if e.namesItself = reflect.PointerTo(t).Implements(reflect.TypeFor[collectionNamer]()); e.namesItself {
-		return e, nil
+		return e
 	}
 	e.collection, e.unnamed = a.collectionOf(t)
-	if e.unnamed != nil && t.Name() == "" {
-		return nil, e.unnamed
+	if t.Name() == "" {
+		e.err = e.unnamed
 	}
-	return e, nil
+	return e
 }
 
 // collectionNamer is an entity that names its collection itself.
@@ -135,7 +130,7 @@ type collectionNamer interface{ HiLoCollection() string }
 
 const nameIt = "name the collection by a method HiLoCollection() string or by Options.CollectionOf"
 
-// collectionOf names the collection of a type that does not do so itself: by Options.CollectionOf, else by convention.
+// collectionOf names the collection of a type that has no HiLoCollection, by Options.CollectionOf or else by convention.
 func (a *Allocator) collectionOf(t reflect.Type) (string, error) {
 	name, by := "", "Options.CollectionOf"
 	if a.opts.CollectionOf != nil {
@@ -157,8 +152,8 @@ func (a *Allocator) collectionOf(t reflect.Type) (string, error) {
 	return name, nil
 }
 
-// askName asks v for its collection. A method that is promoted from an embedded nil pointer panics, and so may one that
-// does not expect an unfinished entity.
+// askName calls HiLoCollection of v. A method that is promoted from an embedded nil pointer panics, and so may one that does
+// not expect an unfinished entity.
 func (e *entityType) askName(v reflect.Value) (name string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -49,19 +50,19 @@ func mustAssign(t *testing.T, a *Allocator, entity any) string {
 // tagged makes the server add the node tag A.
 func tagged(t *testing.T, client *redis.Client) {
 	t.Helper()
-	admin, err := NewAdmin(client, "")
+	operator, err := admin.New(client, admin.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A", Identities: true}); err != nil {
+	if err := operator.SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A", Identities: true}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestAnOrderStoredThreeTimesGetsThreeNumbers(t *testing.T) {
+func TestAssignKeepsTheIdentifierOfAnEntity(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		tagged(t, client)
 		a := mustNew(t, client, Options{})
 		for _, want := range []string{"orders/1-A", "orders/2-A", "orders/3-A"} {
@@ -70,13 +71,13 @@ func TestAnOrderStoredThreeTimesGetsThreeNumbers(t *testing.T) {
 				t.Errorf("got %s, the member is %s, want %s", id, order.ID, want)
 			}
 			if id := mustAssign(t, a, &order); id != want || order.ID != want {
-				t.Errorf("stored again it got %s, the member is %s", id, order.ID)
+				t.Errorf("stored again it got %s, the member is %s, want %v, %v", id, order.ID, want, want)
 			}
 		}
 	})
 }
 
-func TestTheMemberIsTheTaggedOneElseIDElseId(t *testing.T) {
+func TestAssignPrefersTheTaggedMemberThenIDThenId(t *testing.T) {
 	t.Parallel()
 	type stringPtr *string
 	rows := []struct {
@@ -124,7 +125,7 @@ func TestTheMemberIsTheTaggedOneElseIDElseId(t *testing.T) {
 		{"of a defined pointer", orderPtr(&Order{}), "ID"},
 	}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, s.Client(t), Options{CollectionOf: func(reflect.Type) string { return "orders" }})
+		a := mustNew(t, redistest.NewClient(t, s), Options{CollectionOf: func(reflect.Type) string { return "orders" }})
 		for _, row := range rows {
 			v := reflect.New(reflect.TypeOf(row.entity).Elem()).Elem() // servers are tried side by side
 			v.Set(reflect.ValueOf(row.entity).Elem())
@@ -133,13 +134,13 @@ func TestTheMemberIsTheTaggedOneElseIDElseId(t *testing.T) {
 				v = reflect.Indirect(v).FieldByName(part)
 			}
 			if got := reflect.Indirect(v).String(); got != id || !strings.HasPrefix(id, "orders/") {
-				t.Errorf("%s: got %s, the member is %q", row.name, id, got)
+				t.Errorf("%s: got %s and the field %q, want an id of orders in both", row.name, id, got)
 			}
 		}
 	})
 }
 
-func TestWhatHasNoMemberIsAnErrorThatNamesTypeAndMember(t *testing.T) {
+func TestAssignRefusesEntitiesWithoutAMemberAndNamesTypeAndMember(t *testing.T) {
 	t.Parallel()
 	type (
 		None      struct{ id, Name string }
@@ -208,22 +209,22 @@ func TestWhatHasNoMemberIsAnErrorThatNamesTypeAndMember(t *testing.T) {
 		for range 2 { // what is known of the type is the same
 			id, err := a.Assign(t.Context(), row.entity)
 			if id != "" || !errors.Is(err, ErrInvalidOptions) {
-				t.Errorf("%T: %q, %v", row.entity, id, err)
+				t.Errorf(`%T: got %q, %v, want "", ErrInvalidOptions`, row.entity, id, err)
 				continue
 			}
 			for _, want := range row.wants {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%T: %v does not say %s", row.entity, err, want)
+					t.Errorf("%T: got %v, want text with %q", row.entity, err, want)
 				}
 			}
 		}
 	}
 }
 
-func TestATypeThatManyMeetAtOnceIsSafe(t *testing.T) {
+func TestAssignIsSafeForConcurrentUseOfNewTypes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, s.Client(t), Options{CollectionOf: func(reflect.Type) string { return "things" }})
+		a := mustNew(t, redistest.NewClient(t, s), Options{CollectionOf: func(reflect.Type) string { return "things" }})
 		var mu sync.Mutex
 		got := make(map[string]bool)
 		var wg sync.WaitGroup
@@ -245,7 +246,7 @@ func TestATypeThatManyMeetAtOnceIsSafe(t *testing.T) {
 		wg.Wait()
 		for i := range 64 * 50 {
 			if id := fmt.Sprintf("things/%d", i+1); !got[id] {
-				t.Fatalf("nobody got %s, but %v", id, slices.Sorted(maps.Keys(got)))
+				t.Fatalf("got %v, want %s among them", slices.Sorted(maps.Keys(got)), id)
 			}
 		}
 	})
@@ -253,7 +254,7 @@ func TestATypeThatManyMeetAtOnceIsSafe(t *testing.T) {
 
 //nolint:paralleltest // AllocsPerRun counts what other tests allocate, too
 func TestAssignAllocatesNoMoreThanNext(t *testing.T) {
-	a := mustNew(t, redistest.StartMini(t).Client(t), Options{MinCapacity: largestRange, MaxCapacity: largestRange})
+	a := mustNew(t, redistest.NewClient(t, redistest.StartMini(t)), Options{MinCapacity: maxRange, MaxCapacity: maxRange})
 	var order Order
 	var invoice Invoice
 	mustAssign(t, a, &order)
@@ -277,15 +278,14 @@ func TestAssignAllocatesNoMoreThanNext(t *testing.T) {
 		{"one that is kept", &order, func() { order.ID = "orders/1" }, -next},
 	} {
 		if got := allocs(func() error { row.clear(); _, err := a.Assign(t.Context(), row.entity); return err }); got > next+row.more {
-			t.Errorf("%s: %v allocations, Next makes %v", row.name, got, next)
+			t.Errorf("%s: got %v allocations, want at most %v, %v more than Next", row.name, got, next+row.more, row.more)
 		}
 	}
 }
 
-// BenchmarkAssign shows what Assign costs over Next, one allocation of the text
-// each, without any refill.
+// BenchmarkAssign compares Assign with Next, without refills. Next allocates once, for the text.
 func BenchmarkAssign(b *testing.B) {
-	a, err := New(redistest.StartMini(b).Client(b), Options{MinCapacity: largestRange, MaxCapacity: largestRange})
+	a, err := New(redistest.NewClient(b, redistest.StartMini(b)), Options{MinCapacity: maxRange, MaxCapacity: maxRange})
 	if err != nil {
 		b.Fatal(err)
 	}

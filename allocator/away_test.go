@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestAServerThatWillNotServeIsUnavailable(t *testing.T) {
+func TestNextIsUnavailableWhileTheServerRefusesRequests(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []string{
 		"READONLY You can't write against a read only replica.",
@@ -23,7 +23,7 @@ func TestAServerThatWillNotServeIsUnavailable(t *testing.T) {
 		t.Run(strings.Fields(reply)[0], func(t *testing.T) {
 			t.Parallel()
 			s := redistest.StartMini(t)
-			a := mustNew(t, s.Client(t), Options{})
+			a := mustNew(t, redistest.NewClient(t, s), Options{})
 			s.Hook(func(cmd string, _ []string) string {
 				if cmd == "EVALSHA" || cmd == "EVAL" {
 					return reply
@@ -31,20 +31,20 @@ func TestAServerThatWillNotServeIsUnavailable(t *testing.T) {
 				return ""
 			})
 			if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), reply) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want ErrUnavailable, text with %q", err, reply)
 			}
 			s.Hook(nil)
 			if got := mustNumber(t, a, "orders"); got != 1 {
-				t.Errorf("afterwards %d", got)
+				t.Errorf("afterwards %d, want 1", got)
 			}
 		})
 	}
 }
 
-func TestAReplicaThatIsReadOnlyIsUnavailable(t *testing.T) {
+func TestNextIsUnavailableOnAReadOnlyReplica(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		a := mustNew(t, client, Options{MinCapacity: 1, MaxCapacity: 1, Runway: time.Nanosecond})
 		mustNumber(t, a, "orders")
 		if err := client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
@@ -58,7 +58,7 @@ func TestAReplicaThatIsReadOnlyIsUnavailable(t *testing.T) {
 				return
 			}
 		}
-		t.Error("it gave ranges")
+		t.Error("got ranges from a server that is down, want an error")
 	})
 }
 
@@ -76,10 +76,10 @@ func untilServed(t *testing.T, a *Allocator) int64 {
 	}
 }
 
-func TestRedisAwayKeepsNobodyLongerThanTheirTime(t *testing.T) {
+func TestNextEndsWithItsContextWhileRedisIsDown(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, s.Client(t), Options{})
+		a := mustNew(t, redistest.NewClient(t, s), Options{})
 		c := mustCollection(t, a, "orders")
 		for _, away := range []struct {
 			name string
@@ -92,13 +92,13 @@ func TestRedisAwayKeepsNobodyLongerThanTheirTime(t *testing.T) {
 			took := time.Since(start)
 			cancel()
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
-				t.Errorf("%s: %v", away.name, err)
+				t.Errorf("%s: got %v, want ErrUnavailable or the end of ctx", away.name, err)
 			}
 			if took > 5*time.Second { // generous for a busy machine; the exact time is held in a bubble
-				t.Errorf("%s: it took %v", away.name, took)
+				t.Errorf("%s: got an answer after %v, want it within 5s", away.name, took)
 			}
 			if _, ok := c.TryNext(); ok {
-				t.Errorf("%s: TryNext has a number", away.name)
+				t.Errorf("%s: TryNext: got a number, want none", away.name)
 			}
 		}
 		s.Restart()

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -18,7 +21,7 @@ type givenTexts map[string]bool
 func (all givenTexts) add(t *testing.T, id string) {
 	t.Helper()
 	if all[id] {
-		t.Fatalf("%s was given twice", id)
+		t.Fatalf("got %s twice, want distinct identifiers", id)
 	}
 	all[id] = true
 }
@@ -43,9 +46,9 @@ func (all givenTexts) identity(t *testing.T, a *Allocator) int64 {
 	return n
 }
 
-// A server that gave bare identifiers is given a prefix. Bare ranges are still in hand then, and are used up while the
-// identity of the same name is.
-func TestAnIdentityGoesOnAboveWhatWasGivenBare(t *testing.T) {
+// A server that issued bare numbers gets a prefix. Clients still hold bare ranges, and use them up while others take
+// identities of the same name.
+func TestNextIdentityContinuesAboveBareNumbersThatAreStillInUse(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(t *testing.T, s *redistest.Server){
 		"the prefix is set by an Admin": func(t *testing.T, s *redistest.Server) { setHome(t, s, "NorthServer/") },
@@ -65,7 +68,7 @@ func TestAnIdentityGoesOnAboveWhatWasGivenBare(t *testing.T) {
 func goesOnAboveBare(t *testing.T, set func(t *testing.T, s *redistest.Server)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		opts := Options{MinCapacity: 64, MaxCapacity: 64, Runway: time.Nanosecond}
 		workers := []*Allocator{mustNew(t, client, opts), mustNew(t, client, opts)}
 		given := givenTexts{}
@@ -80,7 +83,7 @@ func goesOnAboveBare(t *testing.T, set func(t *testing.T, s *redistest.Server)) 
 		for i := range 200 {
 			n := given.identity(t, late)
 			if reserved, _ := client.HGet(t.Context(), "{Raven}/HiLo/orders", "Bare").Int64(); i == 0 && n != reserved+1 {
-				t.Errorf("the first identity is %d, and %d is the greatest number of a bare range", n, reserved)
+				t.Errorf("got the first identity %d, want %d, above the last bare range", n, reserved+1)
 			}
 			for _, a := range workers {
 				if !strings.Contains(given.next(t, a), "NorthServer") {
@@ -89,49 +92,49 @@ func goesOnAboveBare(t *testing.T, set func(t *testing.T, s *redistest.Server)) 
 			}
 		}
 		if bare == 0 {
-			t.Error("no bare range was still in hand: that proves less")
+			t.Error("got no identifier of a bare range after the change, want some, or the test proves nothing")
 		}
 
 		// The counter's note of what it gave bare is what keeps them apart.
 		client.HDel(t.Context(), "{Raven}/HiLo/orders", "Bare")
 		client.Del(t.Context(), "{Raven}/Identities/orders")
 		if n := mustNewIdentity(t, s, "orders"); !given["orders/"+strconv.FormatInt(n, 10)] {
-			t.Errorf("without the note it is %d, which nobody has", n)
+			t.Errorf("got identity %d without Bare, want a number that was issued before, or the test proves nothing", n)
 		}
 	})
 }
 
 func mustNewIdentity(t *testing.T, s *redistest.Server, name string) int64 {
 	t.Helper()
-	n, err := mustNew(t, s.Client(t), Options{}).NextIdentity(t.Context(), name)
+	n, err := mustNew(t, redistest.NewClient(t, s), Options{}).NextIdentity(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-// What an earlier version gave bare, and what a hand set, is noted when the prefix is set.
-func TestStateOfAnEarlierVersionIsTakenForBare(t *testing.T) {
+// Setting the prefix records as bare what an earlier version issued and what was written by hand.
+func TestSetServerPrefixRecordsEarlierNumbersAsBare(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
 		want int64
-		set  func(t *testing.T, m *Admin)
+		set  func(t *testing.T, client *redis.Client, m *admin.Admin)
 	}{
-		{"a prefix is set", 4001, func(t *testing.T, m *Admin) {
+		{"a prefix is set", 4001, func(t *testing.T, _ *redis.Client, m *admin.Admin) {
 			if err := m.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: "NorthServer/", Identities: true}); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"a tag is set, and then the home", 4001, func(t *testing.T, m *Admin) {
+		{"a tag is set, and then the home", 4001, func(t *testing.T, _ *redis.Client, m *admin.Admin) {
 			for _, home := range []bool{false, true} {
 				if err := m.SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A", Identities: home}); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}},
-		{"nothing notes it", 1, func(t *testing.T, m *Admin) {
-			if err := m.client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NodeTag", "A", "Identities", "here").Err(); err != nil {
+		{"nothing notes it", 1, func(t *testing.T, client *redis.Client, _ *admin.Admin) {
+			if err := client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NodeTag", "A", "Identities", "here").Err(); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -140,28 +143,28 @@ func TestStateOfAnEarlierVersionIsTakenForBare(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				client := s.Client(t)
+				client := redistest.NewClient(t, s)
 				client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 4000, "Name", "Orders", "Ranges", 125, "Epoch", 0)
 				client.HSet(t.Context(), "{Raven}/HiLo/people", "Max", 4000)
-				test.set(t, mustAdmin(t, s, ""))
+				test.set(t, client, mustAdmin(t, s))
 				for _, name := range []string{"orders", "people"} {
 					if n := mustNewIdentity(t, s, name); n != test.want {
-						t.Errorf("%s: %d, want %d", name, n, test.want)
+						t.Errorf("%s: got %d, want %d", name, n, test.want)
 					}
 				}
 				if n := mustNewIdentity(t, s, "companies"); n != 1 {
-					t.Errorf("a name without a counter: %d", n)
+					t.Errorf("a name without a counter: got %d, want 1", n)
 				}
 			})
 		})
 	}
 }
 
-// A range that was given bare is lost with a restart, and the prefix is set before anybody asks for another.
-func TestAnIdentityGoesOnAboveWhatWasGivenBareAndIsLost(t *testing.T) {
+// A restart loses the write of a bare range, and the prefix is set before the next request for a range.
+func TestNextIdentityContinuesAboveBareNumbersThatWereLost(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		given := givenTexts{}
 		given.next(t, mustNew(t, client, Options{}))
 		saved := client.HGetAll(t.Context(), "{Raven}/HiLo/orders").Val()
@@ -175,39 +178,96 @@ func TestAnIdentityGoesOnAboveWhatWasGivenBareAndIsLost(t *testing.T) {
 		}
 		setHome(t, s, "NorthServer/")
 		lost, _ := strconv.ParseInt(saved["Max"], 10, 64)
-		for i := range int64(3) {
-			if n := given.identity(t, late); n != lost+1<<16+1+i {
-				t.Errorf("identity %d, want %d", n, lost+1<<16+1+i)
+		for range 3 {
+			if n := given.identity(t, late); n <= lost+1<<16 {
+				t.Errorf("got identity %d, want it above %d", n, lost+1<<16)
 			}
 		}
 	})
 }
 
-// A counter that was set by hand may be of numbers that were given bare, also where the prefix cannot be read any more.
-func TestAPrefixThatCannotBeReadIsReplacedAndWhatWasBareIsNoted(t *testing.T) {
+// A restart loses bare ranges of two clients. What the other one was issued, this one has seen in the tallies of its newest
+// range, and nothing that survived shows it.
+func TestNextIdentityContinuesAboveTwiceTheBareNumbersThatThisClientSaw(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		client.HSet(t.Context(), "{Raven}/HiLo/companies", "Max", 5000)
-		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North1")
-		if _, err := mustNew(t, client, Options{}).Next(t.Context(), "companies"); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("with a prefix that ends in a digit: %v", err)
+		const most = 300_000
+		client := redistest.NewClient(t, s)
+		opts := Options{Limit: 8 * most} // so little room is left that the offset of a jump is small
+		a, b := mustNew(t, client, opts), mustNew(t, client, opts)
+		take := func(a *Allocator, n int64) int64 {
+			orders, err := a.Collection("orders")
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch, err := orders.Take(t.Context(), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return batch.Range().High
 		}
-		setHome(t, s, "North/")
-		if n := mustNewIdentity(t, s, "companies"); n != 5001 {
-			t.Errorf("identity %d, want 5001: companies/1 may have been given bare", n)
+		take(a, 32)
+		saved := client.HGetAll(t.Context(), "{Raven}/HiLo/orders").Val()
+		take(a, most)
+		lost := take(b, most)
+		s.Restart()
+		client.Del(t.Context(), "{Raven}/HiLo/orders")
+		if err := client.HSet(t.Context(), "{Raven}/HiLo/orders", saved).Err(); err != nil {
+			t.Fatal(err)
 		}
-		if left := client.Keys(t.Context(), "*").Val(); len(left) != 3 {
-			t.Errorf("there are %q", left)
+		setHome(t, s, "NorthServer/")
+		n, err := a.NextIdentity(t.Context(), "orders")
+		if err != nil || n <= lost {
+			t.Errorf("got identity %d, %v, want it above %d, which was issued bare", n, err, lost)
 		}
 	})
 }
 
-// Of a key that cannot be read as a whole, prefix and tag may be good, and what was given not bare.
-func TestWhatWasNotBareIsNotNotedForAPrefixThatCannotBeRead(t *testing.T) {
+// A server loses the counter of a collection without prefix, and then gets a prefix by redis-cli, which records nothing as
+// bare. The client therefore sends the greatest bare number that it was issued.
+func TestNextIdentityContinuesAboveTheBareNumbersOfThisClient(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client, m := s.Client(t), mustAdmin(t, s, "")
+		client, given := redistest.NewClient(t, s), givenTexts{}
+		a := mustNew(t, client, Options{})
+		for range 40 {
+			given.next(t, a)
+		}
+		client.Del(t.Context(), "{Raven}/HiLo/orders")
+		if err := client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NodeTag", "A", "Identities", "here").Err(); err != nil {
+			t.Fatal(err)
+		}
+		for range 50 {
+			given.identity(t, a)
+		}
+	})
+}
+
+// The numbers of a counter that was set by hand may have been issued bare, even if the prefix is corrupt now.
+func TestSetServerPrefixReplacesACorruptPrefixAndRecordsBareNumbers(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := redistest.NewClient(t, s)
+		client.HSet(t.Context(), "{Raven}/HiLo/companies", "Max", 5000)
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North1")
+		if _, err := mustNew(t, client, Options{}).Next(t.Context(), "companies"); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("with a prefix that ends in a digit: got %v, want ErrCorrupt", err)
+		}
+		setHome(t, s, "North/")
+		if n := mustNewIdentity(t, s, "companies"); n != 5001 {
+			t.Errorf("got identity %d, want 5001, because companies/1 may have been issued bare", n)
+		}
+		if left := client.Keys(t.Context(), "*").Val(); len(left) != 3 {
+			t.Errorf("got keys %q, want 3", left)
+		}
+	})
+}
+
+// One field of the key may be corrupt while prefix and tag are valid. Numbers issued under them were not bare.
+func TestSetServerPrefixRecordsNothingAsBareBesideAValidPrefix(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client, m := redistest.NewClient(t, s), mustAdmin(t, s)
 		setHome(t, s, "N/")
 		if _, err := m.Seed(t.Context(), "orders", 5_000_000, false); err != nil {
 			t.Fatal(err)
@@ -216,7 +276,7 @@ func TestWhatWasNotBareIsNotNotedForAPrefixThatCannotBeRead(t *testing.T) {
 		wantsUnchanged := func() {
 			t.Helper()
 			if after := client.HGetAll(t.Context(), "{Raven}/HiLo/orders").Val(); !maps.Equal(after, before) {
-				t.Errorf("%v became %v", before, after)
+				t.Errorf("got %v, want %v as before", after, before)
 			}
 		}
 		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Identities", "yes")
@@ -224,14 +284,14 @@ func TestWhatWasNotBareIsNotNotedForAPrefixThatCannotBeRead(t *testing.T) {
 		wantsUnchanged()
 		client.Set(t.Context(), "{Raven}/ServerPrefixForHilo", "N/", 0)
 		if err := m.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: "N/"}); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("where it is no hash: %v", err)
+			t.Errorf("where it is no hash: got %v, want ErrCorrupt", err)
 		}
 		wantsUnchanged()
 	})
 }
 
-// One client is given numbers of a name by both kinds, since the server lost the key of the first.
-func TestANameIsOfOneKindAlsoWhereItsKeyIsLost(t *testing.T) {
+// The server loses the key of the first kind, and the same client then requests the name as the other kind.
+func TestNextAndNextIdentityRefuseToMixKindsAfterALoss(t *testing.T) {
 	t.Parallel()
 	collection := func(a *Allocator) (string, error) { return a.Next(t.Context(), "orders") }
 	identity := func(a *Allocator) (string, error) {
@@ -245,13 +305,16 @@ func TestANameIsOfOneKindAlsoWhereItsKeyIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				a := mustNew(t, s.Client(t), Options{})
+				a := mustNew(t, redistest.NewClient(t, s), Options{})
 				given := givenTexts{}
 				for _, next := range kinds {
 					id, err := next(a)
 					if len(given) > 0 {
 						if !errors.Is(err, ErrMixed) {
-							t.Errorf("%s, %v", id, err)
+							t.Errorf("got %s, %v, want ErrMixed", id, err)
+						}
+						if n := s.Client(t).DBSize(t.Context()).Val(); n != 0 {
+							t.Errorf("got %d keys after the refusal, want 0", n)
 						}
 						break
 					}
@@ -262,7 +325,7 @@ func TestANameIsOfOneKindAlsoWhereItsKeyIsLost(t *testing.T) {
 					s.Client(t).FlushAll(t.Context())
 				}
 				setHome(t, s, "NorthServer/") // with a prefix the name may be of both
-				a = mustNew(t, s.Client(t), Options{})
+				a = mustNew(t, redistest.NewClient(t, s), Options{})
 				for _, next := range kinds {
 					if _, err := next(a); err != nil {
 						t.Error(err)

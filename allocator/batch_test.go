@@ -16,10 +16,10 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestTakeGivesConsecutiveNumbers(t *testing.T) {
+func TestTakeReturnsConsecutiveNumbers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "N/", "NodeTag", "A")
 		c := mustCollection(t, mustNew(t, client, Options{}), "orders")
 		batch, err := c.Take(t.Context(), 3)
@@ -28,17 +28,17 @@ func TestTakeGivesConsecutiveNumbers(t *testing.T) {
 		}
 		want := []string{"orders/N/1-A", "orders/N/2-A", "orders/N/3-A"}
 		if got := batch.Strings(); !slices.Equal(got, want) {
-			t.Errorf("Strings: %v", got)
+			t.Errorf("Strings: got %v, want %v", got, want)
 		}
 		if got := slices.Collect(batch.All()); !slices.Equal(got, want) {
-			t.Errorf("All: %v", got)
+			t.Errorf("All: got %v, want %v", got, want)
 		}
 		ids := slices.Collect(batch.IDs())
 		if len(ids) != 3 || ids[2] != (prefix.ID{Collection: "orders", ServerPrefix: "N/", Number: 3, NodeTag: "A"}) {
-			t.Errorf("IDs: %+v", ids)
+			t.Errorf("IDs: got %+v, want 3, the last orders/N/3-A", ids)
 		}
 		if batch.Range() != (Range{1, 3}) || batch.Len() != 3 {
-			t.Errorf("Range %v, Len %d", batch.Range(), batch.Len())
+			t.Errorf("got range %v, length %d, want %v, 3", batch.Range(), batch.Len(), (Range{1, 3}))
 		}
 		for range batch.All() {
 			break // a consumer may stop
@@ -49,7 +49,7 @@ func TestTakeGivesConsecutiveNumbers(t *testing.T) {
 	})
 }
 
-func TestStringsAreThoseOfAll(t *testing.T) {
+func TestBatchStringsEqualsAll(t *testing.T) {
 	t.Parallel()
 	short := &span{head: "orders/N/", tail: "-A"}
 	long := &span{head: strings.Repeat("c", 128) + "/" + strings.Repeat("p", 64), tail: "-ABCDEFGH"}
@@ -68,18 +68,19 @@ func TestStringsAreThoseOfAll(t *testing.T) {
 	}
 }
 
-func TestTheZeroBatchIsEmpty(t *testing.T) {
+func TestBatchZeroValueIsEmpty(t *testing.T) {
 	t.Parallel()
 	var b Batch
 	if b.Len() != 0 || b.Range() != (Range{}) || b.Strings() != nil || len(slices.Collect(b.All())) != 0 || len(slices.Collect(b.IDs())) != 0 {
-		t.Error("it is not")
+		t.Errorf("got length %d, range %v, texts %v, want an empty batch", b.Len(), b.Range(), b.Strings())
 	}
 }
 
-func TestTakeBesideNextGivesEachNumberOnce(t *testing.T) {
+func TestTakeBesideNextIssuesEachNumberOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		c := mustCollection(t, mustNew(t, s.Client(t), Options{}), "orders")
+		a := mustNew(t, redistest.NewClient(t, s), Options{})
+		c := mustCollection(t, a, "orders")
 		var mu sync.Mutex
 		var numbers []int64
 		var wg sync.WaitGroup
@@ -99,7 +100,7 @@ func TestTakeBesideNextGivesEachNumberOnce(t *testing.T) {
 					want := int64(1 + (i*g)%700)
 					batch, err := c.Take(t.Context(), want)
 					if err != nil || batch.Len() != want {
-						t.Errorf("%d of %d, %v", batch.Len(), want, err)
+						t.Errorf("got %d of %d, %v, want <nil>, %v", batch.Len(), want, err, want)
 						return
 					}
 					for n := batch.Range().Low; n <= batch.Range().High; n++ {
@@ -113,33 +114,33 @@ func TestTakeBesideNextGivesEachNumberOnce(t *testing.T) {
 		}
 		wg.Wait()
 		wantDistinct(t, numbers)
-		if got := statsOf(c.a); got.Issued != int64(len(numbers)) {
-			t.Errorf("%d issued by the figures, %d in hand", got.Issued, len(numbers))
+		if got := statsOf(a); got.Issued != int64(len(numbers)) {
+			t.Errorf("got %d issued by the figures, %d in hand, want %v", got.Issued, len(numbers), int64(len(numbers)))
 		}
 	})
 }
 
-func TestTakeOfALargeBatchCostsOneRequestOfItsSize(t *testing.T) {
+func TestTakeOfALargeBatchSendsOneRequestOfItsSize(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{}
-		c := mustCollection(t, withFake(t, f, Options{}), "orders")
+		c := mustCollection(t, newFakeAllocator(t, Options{}, f), "orders")
 		for range 3 {
 			if _, err := c.Take(t.Context(), 1000); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if f.calls() != 3 || f.max != 3000 {
-			t.Errorf("%d requests for %d numbers", f.calls(), f.max)
+			t.Errorf("got %d requests for %d numbers, want 3, 3000", f.calls(), f.max)
 		}
 	})
 }
 
-func TestTakeThatEndsEarlyTakesNothing(t *testing.T) {
+func TestTakeThatIsCanceledTakesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{delay: time.Second}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -149,29 +150,29 @@ func TestTakeThatEndsEarlyTakesNothing(t *testing.T) {
 		<-time.After(2 * time.Second)
 		synctest.Wait()
 		if got := statsOf(a); got.Issued != 0 || got.Held != 100 {
-			t.Errorf("figures %+v", got)
+			t.Errorf("got figures %+v, want 0, 100", got)
 		}
 		if n, err := c.NextNumber(t.Context()); n != 1 || err != nil {
-			t.Errorf("%d, %v", n, err)
+			t.Errorf("got %d, %v, want 1, <nil>", n, err)
 		}
 	})
 }
 
-func TestTakeKnowsItsBounds(t *testing.T) {
+func TestTakeRefusesSizesOutOfRange(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		c := mustCollection(t, mustNew(t, client, Options{Limit: 50}), "orders")
-		for _, n := range []int64{0, -1, largestRange + 1} {
+		for _, n := range []int64{0, -1, maxRange + 1} {
 			if _, err := c.Take(t.Context(), n); !errors.Is(err, ErrInvalidOptions) {
-				t.Errorf("%d: %v", n, err)
+				t.Errorf("%d: got %v, want ErrInvalidOptions", n, err)
 			}
 		}
 		if _, err := c.Take(t.Context(), 51); !errors.Is(err, ErrExhausted) {
-			t.Errorf("more than there are: %v", err)
+			t.Errorf("more than there are: got %v, want ErrExhausted", err)
 		}
 		if batch, err := c.Take(t.Context(), 50); err != nil || batch.Range() != (Range{1, 50}) {
-			t.Errorf("all there are: %v, %v", batch.Range(), err)
+			t.Errorf("all there are: got %v, %v, want <nil>, %v", batch.Range(), err, (Range{1, 50}))
 		}
 	})
 }
@@ -179,26 +180,21 @@ func TestTakeKnowsItsBounds(t *testing.T) {
 // nearItsEnd is a fake server whose counter ends at the limit.
 type nearItsEnd struct{ fakeServer }
 
-func (f *nearItsEnd) next(ctx context.Context, k scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+func (f *nearItsEnd) Next(ctx context.Context, k scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
 	f.mu.Lock()
 	r.Capacity = min(r.Capacity, r.Limit-f.max)
 	f.mu.Unlock()
 	if r.Capacity == 0 {
 		return scripts.Range{}, scripts.ErrExhausted
 	}
-	return f.fakeServer.next(ctx, k, r)
+	return f.fakeServer.Next(ctx, k, r)
 }
 
-// A large Take that cannot be served takes nothing from a small one that waits behind it.
-func TestTakeIsServedFromWhatIsInHandWhenTheOneBeforeItFails(t *testing.T) {
+// A large Take that fails uses none of the numbers that a small one behind it needs.
+func TestTakeIsServedAfterALargerTakeFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		opts, err := Options{Limit: 10, MinCapacity: 1, MaxCapacity: 1}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := newAllocator(opts, &server{backend: &nearItsEnd{fakeServer{delay: time.Second}}, namespace: opts.Namespace, longest: longestBackoff})
-		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		a := newFakeAllocator(t, Options{Limit: 10, MinCapacity: 1, MaxCapacity: 1}, &nearItsEnd{fakeServer{delay: time.Second}})
 		c := mustCollection(t, a, "orders")
 		large := make(chan error, 1)
 		go func() {
@@ -207,7 +203,7 @@ func TestTakeIsServedFromWhatIsInHandWhenTheOneBeforeItFails(t *testing.T) {
 		}()
 		synctest.Wait()
 		if batch, err := c.Take(t.Context(), 1); err != nil || batch.Range() != (Range{1, 1}) {
-			t.Errorf("%+v, %v", batch.Range(), err)
+			t.Errorf("got %+v, %v, want <nil>, %v", batch.Range(), err, (Range{1, 1}))
 		}
 		if err := <-large; !errors.Is(err, ErrExhausted) {
 			t.Error(err)

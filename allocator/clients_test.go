@@ -10,12 +10,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Behind another client may be a cluster, of which any node answers a WAIT that has no key. Without Durability it serves.
-func TestOnlyAClientItselfConfirms(t *testing.T) {
+// A wrapped client may hide a cluster, in which any node could answer a WAIT because that command has no key. Without
+// Durability a wrapped client is accepted.
+func TestNewRefusesDurabilityThroughAWrappedClient(t *testing.T) {
 	t.Parallel()
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	t.Cleanup(func() { _ = cluster.Close() })
@@ -25,7 +29,7 @@ func TestOnlyAClientItselfConfirms(t *testing.T) {
 		_, many := NewMulti([]Server{{Client: wrapped}}, Options{Durability: d})
 		for _, err := range []error{one, many} {
 			if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), "struct { redis.UniversalClient }") {
-				t.Errorf("%+v: %v", d, err)
+				t.Errorf(`%+v: got %v, want ErrInvalidOptions, text with "struct { redis.UniversalClient }"`, d, err)
 			}
 		}
 		if _, err := New(cluster, Options{Durability: d}); err != nil {
@@ -37,9 +41,9 @@ func TestOnlyAClientItselfConfirms(t *testing.T) {
 	}
 }
 
-// A ring leads the counter to another shard when its own is away, where it begins anew. So it is refused; made to be used
-// all the same, it gives numbers twice.
-func TestARingIsRefusedSinceItGivesNumbersTwice(t *testing.T) {
+// A Ring moves a counter to another shard while its own is down, and the counter restarts there. The second half shows that a
+// Ring would repeat numbers.
+func TestNewRefusesARing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		_, south := masters(t, s)
@@ -52,26 +56,21 @@ func TestARingIsRefusedSinceItGivesNumbersTwice(t *testing.T) {
 		})
 		t.Cleanup(func() { _ = ring.Close() })
 		for name, refused := range map[string]func() error{
-			"New":      func() error { _, err := New(ring, Options{}); return err },
-			"NewMulti": func() error { _, err := NewMulti([]Server{{Client: ring}}, Options{}); return err },
-			"NewAdmin": func() error { _, err := NewAdmin(ring, ""); return err },
+			"New":       func() error { _, err := New(ring, Options{}); return err },
+			"NewMulti":  func() error { _, err := NewMulti([]Server{{Client: ring}}, Options{}); return err },
+			"admin.New": func() error { _, err := admin.New(ring, admin.Options{}); return err },
 		} {
 			if err := refused(); !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), "Ring") {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf(`%s: got %v, want ErrInvalidOptions, text with "Ring"`, name, err)
 			}
 		}
 
-		opts, err := Options{}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
 		first := func() int64 {
-			a := newAllocator(opts, &server{backend: newBackend(ring, opts), namespace: opts.Namespace, longest: longestBackoff})
-			t.Cleanup(func() { _ = a.Close(context.Background()) })
+			a := newFakeAllocator(t, Options{}, fleet.NewBackend(ring, scripts.Durability{}, defaultRefillTimeout))
 			return untilServed(t, a)
 		}
 		if n := first(); n != 1 {
-			t.Fatal(n)
+			t.Fatalf("got %d, want 1", n)
 		}
 		for _, shard := range shards {
 			if shard.Client(t).Exists(t.Context(), "{Raven}/HiLo/orders").Val() == 1 {
@@ -79,13 +78,13 @@ func TestARingIsRefusedSinceItGivesNumbersTwice(t *testing.T) {
 			}
 		}
 		if n := first(); n != 1 {
-			t.Errorf("through the ring came %d: why is it refused?", n)
+			t.Errorf("through the ring: got %d, want 1", n)
 		}
 	})
 }
 
-// The reply to a forced seed is lost. Before go-redis sends it again, a range is taken by somebody who knows of nothing.
-func TestAForcedSeedWhoseReplyIsLostActsOnce(t *testing.T) {
+// The reply to a forced seed is lost, and another client without a floor takes a range before go-redis sends the seed again.
+func TestSeedByForceActsOnceWhenItsReplyIsLost(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name       string
@@ -100,26 +99,26 @@ func TestAForcedSeedWhoseReplyIsLostActsOnce(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				for kind, of := range map[string]struct {
-					seed func(m *Admin) func(context.Context, string, int64, bool) (int64, error)
+					seed func(m *admin.Admin) func(context.Context, string, int64, bool) (int64, error)
 					take func(a *Allocator) (Range, error)
 				}{
-					"a collection": {func(m *Admin) func(context.Context, string, int64, bool) (int64, error) { return m.Seed }, func(a *Allocator) (Range, error) {
+					"a collection": {func(m *admin.Admin) func(context.Context, string, int64, bool) (int64, error) { return m.Seed }, func(a *Allocator) (Range, error) {
 						c, _ := a.Collection("orders")
 						batch, err := c.Take(t.Context(), 32)
 						return batch.Range(), err
 					}},
-					"an identity": {func(m *Admin) func(context.Context, string, int64, bool) (int64, error) { return m.SeedIdentity }, func(a *Allocator) (Range, error) {
+					"an identity": {func(m *admin.Admin) func(context.Context, string, int64, bool) (int64, error) { return m.SeedIdentity }, func(a *Allocator) (Range, error) {
 						return a.NextIdentities(t.Context(), "orders", 32)
 					}},
 				} {
-					client := s.Client(t)
+					client := redistest.NewClient(t, s)
 					client.FlushAll(t.Context())
-					if _, err := of.seed(mustAdmin(t, s, ""))(t.Context(), "orders", test.stood, true); err != nil { // the script is known from here on
+					if _, err := of.seed(mustAdmin(t, s))(t.Context(), "orders", test.stood, true); err != nil { // the script is known from here on
 						t.Fatal(err)
 					}
 					proxy := redistest.NewProxy(t, s)
 					taken := make(chan struct{}) // only then the request is sent again
-					opts := proxy.Options()
+					opts := redistest.Options(proxy)
 					again := false
 					opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 						if again {
@@ -130,7 +129,7 @@ func TestAForcedSeedWhoseReplyIsLostActsOnce(t *testing.T) {
 					}
 					behind := redis.NewClient(opts)
 					t.Cleanup(func() { _ = behind.Close() })
-					m, err := NewAdmin(behind, "")
+					m, err := admin.New(behind, admin.Options{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -143,14 +142,14 @@ func TestAForcedSeedWhoseReplyIsLostActsOnce(t *testing.T) {
 					<-dropped
 					first, err := of.take(mustNew(t, client, Options{}))
 					if err != nil || first.Low != test.max+1 {
-						t.Fatalf("%s: %v, %v", kind, first, err)
+						t.Fatalf("%s: got %v, %v, want <nil>, %v", kind, first, err, test.max+1)
 					}
 					close(taken)
 					if err := <-done; !errors.Is(err, ErrChanged) {
-						t.Errorf("%s: the seed says %v", kind, err)
+						t.Errorf("%s: seed: got %v, want ErrChanged", kind, err)
 					}
 					if second, err := of.take(mustNew(t, client, Options{})); err != nil || second.Low != first.High+1 {
-						t.Errorf("%s: %v and then %v, %v", kind, first, second, err)
+						t.Errorf("%s: got %v and then %v, %v, want <nil>, %v", kind, first, second, err, first.High+1)
 					}
 				}
 			})
@@ -158,18 +157,18 @@ func TestAForcedSeedWhoseReplyIsLostActsOnce(t *testing.T) {
 	}
 }
 
-// A master that came back empty gives bare numbers, and so may another one.
-func TestAnEmptiedMasterGivesNothingWhereAPrefixIsRequired(t *testing.T) {
+// Without RequirePrefix an emptied server issues bare numbers, and two of them would issue the same.
+func TestRequirePrefixRefusesAnEmptiedServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
 		var bare, safe []*Allocator
 		for _, one := range []*redistest.Server{north, south} {
-			client := one.Client(t)
+			client := redistest.NewClient(t, one)
 			bare = append(bare, mustNew(t, client, Options{}))
 			safe = append(safe, mustNew(t, client, Options{RequirePrefix: true}))
 			if id, err := safe[len(safe)-1].Next(t.Context(), "users"); err != nil || !strings.HasSuffix(id, "Server/1") {
-				t.Errorf("%s, %v", id, err)
+				t.Errorf("got %s, %v, want number 1 of a server", id, err)
 			}
 			client.FlushAll(t.Context())
 		}
@@ -183,30 +182,30 @@ func TestAnEmptiedMasterGivesNothingWhereAPrefixIsRequired(t *testing.T) {
 				"Resolve":          func() error { _, err := a.Resolve(t.Context(), "companies/"); return err },
 			} {
 				if err := ask(); !errors.Is(err, ErrPrefixMissing) {
-					t.Errorf("%s: %v", name, err)
+					t.Errorf("%s: got %v, want ErrPrefixMissing", name, err)
 				}
 			}
 		}
 		for _, a := range bare {
 			if id, err := a.Next(t.Context(), "orders"); id != "orders/1" || err != nil {
-				t.Errorf("where none is required: %s, %v", id, err)
+				t.Errorf("where none is required: got %s, %v, want orders/1, <nil>", id, err)
 			}
 		}
-		m := mustAdmin(t, north, "")
+		m := mustAdmin(t, north)
 		if err := m.SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A"}); err != nil {
 			t.Fatal(err)
 		}
 		if id, err := safe[0].Next(t.Context(), "people"); id != "people/1-A" || err != nil {
-			t.Errorf("with a tag: %s, %v", id, err)
+			t.Errorf("with a tag: got %s, %v, want people/1-A, <nil>", id, err)
 		}
 	})
 }
 
-// The user of one client may not ask INFO: it would not see that the server was restarted since the others were served.
-func TestAClientThatMayNotAskInfoDoesNotWalkPastTheGuard(t *testing.T) {
+// Without INFO a client cannot detect that the server restarted since other clients used it.
+func TestNextWithoutInfoIsUnguarded(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		operator := s.Client(t)
+		operator := redistest.NewClient(t, s)
 		rule := []any{"ACL", "SETUSER", "blind"}
 		for _, word := range workerACL {
 			if word != "+info" {
@@ -216,7 +215,7 @@ func TestAClientThatMayNotAskInfoDoesNotWalkPastTheGuard(t *testing.T) {
 		if err := operator.Do(t.Context(), rule...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		opts := s.Options()
+		opts := redistest.Options(s)
 		opts.Username, opts.Password = "blind", "secret"
 		client := redis.NewClient(opts)
 		t.Cleanup(func() { _ = client.Close() })
@@ -231,14 +230,14 @@ func TestAClientThatMayNotAskInfoDoesNotWalkPastTheGuard(t *testing.T) {
 			}
 			before := operator.HGetAll(t.Context(), name).Val()
 			if err := ask(blind); !errors.Is(err, ErrUnguarded) || !strings.Contains(err.Error(), "+info") || !strings.Contains(err.Error(), "Origin") {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf(`%s: got %v, want ErrUnguarded, text with "+info", text with "Origin"`, name, err)
 			}
 			if after := operator.HGetAll(t.Context(), name).Val(); len(before) == 0 || before["Max"]+before["Value"] != after["Max"]+after["Value"] {
-				t.Errorf("%s: it was moved from %v to %v", name, before, after)
+				t.Errorf("%s: got %v, want %v as before", name, after, before)
 			}
 			operator.HDel(t.Context(), name, "Origin") // the way out that the error names
 			if err := ask(blind); err != nil {
-				t.Errorf("%s, without its Origin: %v", name, err)
+				t.Errorf("%s, without its Origin: got %v, want <nil>", name, err)
 			}
 		}
 	})

@@ -4,14 +4,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 )
 
-// The allocator goes by the monotonic clock, which nobody sets. Even so, one that went back an hour would harm nothing.
-func TestAClientsClockThatGoesBackAnHourHarmsNothing(t *testing.T) {
+// The allocator uses the monotonic clock, which cannot be set. A jump back of that clock must be harmless all the same.
+func TestNextSurvivesAClockThatGoesBackAnHour(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{}
-		a := withFake(t, f, Options{MaxCapacity: 1024, Runway: time.Second})
+		a := newFakeAllocator(t, Options{MaxCapacity: 1024, Runway: time.Second}, f)
 		c := mustCollection(t, a, "orders")
 		var numbers []int64
 		use := func() {
@@ -29,15 +31,15 @@ func TestAClientsClockThatGoesBackAnHourHarmsNothing(t *testing.T) {
 		<-time.After(2 * time.Hour)
 		use()
 		before := f.calls()
-		a.start = a.start.Add(time.Hour)
+		a.fleet.Start = a.fleet.Start.Add(time.Hour)
 		use()
 		wantDistinct(t, numbers)
 		if f.calls() == before {
-			t.Fatal("no range was asked for since")
+			t.Fatal("got no request for a range, want one")
 		}
 		for _, r := range f.requests[before:] {
 			if r.Capacity < 32 || r.Capacity > 1024 || r.Floor < numbers[len(numbers)/2] || r.LeastGap < 2*32 {
-				t.Errorf("it asks for %+v", r)
+				t.Errorf("got the request %+v, want a capacity of 32 to 1024 and the marks of the ranges before", r)
 			}
 		}
 		f.set(func() { f.refuses = errHung })
@@ -45,8 +47,8 @@ func TestAClientsClockThatGoesBackAnHourHarmsNothing(t *testing.T) {
 		}
 		f.set(func() { f.refuses = nil })
 		start := time.Now()
-		if _, err := c.NextNumber(t.Context()); err != nil || time.Since(start) > longestBackoff {
-			t.Errorf("%v, %v after the server was back", err, time.Since(start))
+		if _, err := c.NextNumber(t.Context()); err != nil || time.Since(start) > fleet.MaxBackoff {
+			t.Errorf("got %v, %v after the server was back, want <nil> within %v", err, time.Since(start), fleet.MaxBackoff)
 		}
 	})
 }

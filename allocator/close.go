@@ -6,87 +6,69 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts"
 )
 
 // Close ends the allocator and returns the unused numbers to the server, so that a client that was alone leaves Max at
-// the last number it used. Every number was either handed out or is returned, never both, also with callers still
-// running; they get ErrClosed from here on.
+// the last number it used. Every number was either issued or is returned, never both, even with callers still running.
+// They receive ErrClosed from then on.
 //
-// Close waits for a refill under way and ends with ctx at the latest; then its error says what could not be returned,
-// which leaves gaps and harms nothing. What somebody else's range has come after cannot be returned and is no error.
-// Called again, it waits for the first call and gives its result.
+// Close waits for a refill in flight and ends with ctx at the latest. Its error then names what could not be returned,
+// which leaves gaps and is otherwise harmless. A range that another client's range follows cannot be returned, and that is
+// no error. A second call waits for the first and returns its result.
 func (a *Allocator) Close(ctx context.Context) error {
 	a.mu.Lock()
 	first := !a.closing
 	a.closing = true
-	if a.standby != nil {
-		a.standby.Stop()
-	}
-	a.callOff()
 	a.mu.Unlock()
 	if !first {
 		select {
 		case <-a.closed:
 			return a.result
 		case <-ctx.Done():
-			return fmt.Errorf("allocator: %w", ended(ctx, "close", nil))
+			return fmt.Errorf("allocator: %w", failure.Ended(ctx, "close", nil))
 		}
 	}
-	landed := a.shut(ctx)
-	if landed {
+	a.identities.Stop()
+	a.fleet.Close()
+	ended := a.shut(ctx)
+	if ended {
 		a.refills.workers.Wait() // they have nothing left to do
 	}
-	a.endLines(ctx)
-	a.result = a.giveBack(ctx, landed)
+	a.awaitBackground(ctx)
+	a.result = a.returnUnused(ctx, ended)
 	close(a.closed)
 	return a.result
 }
 
-// aside does what is not to hold up a caller who leaves, and what Close waits for. Once it is closing it does nothing.
-func (a *Allocator) aside(do func()) (done chan struct{}) {
-	done = make(chan struct{})
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closing {
-		close(done)
-		return done
-	}
-	a.asking.Go(func() {
-		defer close(done)
-		do()
-	})
-	return done
-}
-
-// endLines waits for requests for identities that are under way, and cancels them when ctx ends first.
-func (a *Allocator) endLines(ctx context.Context) {
+// awaitBackground waits for requests for identities in flight and for checks of servers. If ctx ends first, it cancels the
+// requests.
+func (a *Allocator) awaitBackground(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
-		a.asking.Wait()
+		a.identities.Wait()
+		a.fleet.Wait()
 		close(ended)
 	}()
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		a.lines.Range(func(_, l any) bool {
-			l.(*line).abort()
-			return true
-		})
+		a.identities.Abort()
 	}
 }
 
-// shut stops refills and waits for those under way. It reports false when ctx ended first.
+// shut stops refills and waits for those in flight. It reports false if ctx ended first.
 func (a *Allocator) shut(ctx context.Context) bool {
-	var flights []*flight
+	var refills []*refill
 	a.byName.each(func(c *Collection) {
 		if f := c.shut(); f != nil {
-			flights = append(flights, f)
+			refills = append(refills, f)
 		}
 	})
-	for _, f := range flights {
+	for _, f := range refills {
 		select {
 		case <-f.done:
 		case <-ctx.Done():
@@ -97,57 +79,62 @@ func (a *Allocator) shut(ctx context.Context) bool {
 	return true
 }
 
-// shut lets no refill begin any more. It gives the one under way, if there is one.
-func (c *Collection) shut() *flight {
+// shut prevents further refills and returns the one in flight, or nil.
+func (c *Collection) shut() *refill {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
 	err := fmt.Errorf("%s: %w", c.name, ErrClosed)
-	for _, t := range c.takers {
-		t.got <- takeResult{err: err}
+	for _, t := range c.waiters {
+		t.got <- result{err: err}
 	}
-	c.takers = nil
-	if f := c.flight; f != nil && f.timer != nil && f.timer.Stop() {
-		c.land(err) // it was waiting for a back-off to pass
+	c.waiters = nil
+	if f := c.refill; f != nil && f.timer != nil && f.timer.Stop() {
+		c.finishRefill(err) // it was waiting for the end of a back-off
 	}
-	return c.flight
+	return c.refill
 }
 
-// abort cancels the attempt under way, if there is one.
+// abort cancels the attempt in flight, if there is one.
 func (c *Collection) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.flight != nil && c.flight.cancel != nil {
-		c.flight.cancel()
+	if c.refill != nil && c.refill.cancel != nil {
+		c.refill.cancel()
 	}
 }
 
-// leftover is what one collection gives back to one server.
+// leftover is what one collection returns to one server.
 type leftover struct {
 	c       *Collection
-	server  *server
+	server  *fleet.Server
 	request scripts.ReturnRequest
 }
 
 func (l leftover) size() int64 { return l.request.End - l.request.Last }
 
 func (l leftover) String() string {
-	return fmt.Sprintf("%s %d..%d", l.server.on(l.c.name), l.request.Last+1, l.request.End)
+	return fmt.Sprintf("%s %d..%d", l.server.On(l.c.name), l.request.Last+1, l.request.End)
 }
 
-// giveBack seals every range in hand and returns what was not used, to all servers at once, so that one that hangs
-// takes no time from the others.
-func (a *Allocator) giveBack(ctx context.Context, landed bool) error {
-	left := make([][]leftover, len(a.servers))
+// returnUnused seals every range in hand and returns what was not used, to all servers at the same time, so that a server that
+// hangs does not delay the others.
+func (a *Allocator) returnUnused(ctx context.Context, ended bool) error {
+	all := a.fleet.Servers()
+	left := make([][]leftover, len(all))
 	a.byName.each(func(c *Collection) {
 		for _, l := range c.seal() {
-			left[l.server.index] = append(left[l.server.index], l)
+			left[l.server.Index] = append(left[l.server.Index], l)
 		}
 	})
-	results := make([][]scripts.Returned, len(a.servers))
+	results := make([][]scripts.Returned, len(all))
 	var servers sync.WaitGroup
-	for i, s := range a.servers {
-		servers.Go(func() { results[i] = s.returnAll(ctx, left[i]) })
+	for i, s := range all {
+		requests := make([]scripts.ReturnRequest, len(left[i]))
+		for j, l := range left[i] {
+			requests[j] = l.request
+		}
+		servers.Go(func() { results[i] = s.Return(ctx, requests) })
 	}
 	servers.Wait()
 	var failed []leftover
@@ -160,43 +147,12 @@ func (a *Allocator) giveBack(ctx context.Context, landed bool) error {
 			}
 		}
 	}
-	return notReturned(ctx, landed, failed, cause)
+	return notReturned(ctx, ended, failed, cause)
 }
 
-// returnAll ends with ctx, also where the client does not: what it is told later is not waited for.
-func (s *server) returnAll(ctx context.Context, left []leftover) []scripts.Returned {
-	if len(left) == 0 {
-		return nil
-	}
-	requests := make([]scripts.ReturnRequest, len(left))
-	for i, l := range left {
-		requests[i] = l.request
-	}
-	results := make(chan []scripts.Returned, 1)
-	go func() { results <- s.backend.giveBack(ctx, requests) }()
-	select {
-	case all := <-results:
-		return all
-	case <-ctx.Done():
-	}
-	select { // a client that heeds ctx knows more than that
-	case all := <-results:
-		return all
-	case <-time.After(closeGrace):
-	}
-	all := make([]scripts.Returned, len(left))
-	for i := range all {
-		all[i].Err = ctx.Err()
-	}
-	return all
-}
-
-// closeGrace is for a client to say itself that its time is over.
-const closeGrace = 50 * time.Millisecond
-
-// notReturned is the error of a Close that could not return everything.
-func notReturned(ctx context.Context, landed bool, failed []leftover, cause error) error {
-	if cause == nil && landed {
+// notReturned returns the error of a Close that could not return everything, or nil.
+func notReturned(ctx context.Context, ended bool, failed []leftover, cause error) error {
+	if cause == nil && ended {
 		return nil
 	}
 	const named = 5
@@ -208,24 +164,24 @@ func notReturned(ctx context.Context, landed bool, failed []leftover, cause erro
 	if len(failed) > named {
 		text += ", …"
 	}
-	if !landed {
-		text += "; a refill was under way, and what it gets is lost"
+	if !ended {
+		text += "; a refill was in flight, and its range is lost"
 	}
 	if cause == nil {
 		cause = ctx.Err()
 	}
-	err := attemptError(text, cause)
+	err := failure.Attempt(text, cause)
 	if ctx.Err() != nil {
-		err = ended(ctx, "", err)
+		err = failure.Ended(ctx, "", err)
 	}
 	return fmt.Errorf("allocator: %w", err)
 }
 
-// settle counts what became of it: returned, or else burnt.
+// settle counts the numbers as returned or as burnt.
 func (l leftover) settle(returned bool) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
-	l.c.tally.settling -= l.size()
+	l.c.tally.returning -= l.size()
 	if returned {
 		l.c.tally.returned += l.size()
 	}
@@ -245,25 +201,25 @@ func (c *Collection) seal() []leftover {
 		c.tally.used += used[i]
 	}
 	var all []leftover
-	for _, server := range c.a.servers {
+	for _, server := range c.a.fleet.Servers() {
 		if request, ok := joined(spans, used, server); ok {
-			request.Counter = server.keys.HiLo(c.name)
+			request.Counter = server.Keys.HiLo(c.name)
 			left := leftover{c, server, request}
-			c.tally.settling += left.size()
+			c.tally.returning += left.size()
 			all = append(all, left)
 		}
 	}
 	return all
 }
 
-// joined is what goes back to one server. Consecutive ranges go back as one, by the lease of the newest: from its end
-// down to the last number that was used. Ranges are consecutive when the newer one begins where the older ends, and
-// nothing was written in between, so that nobody was given any, nor a seed set.
-func joined(spans []*span, used []int64, from *server) (request scripts.ReturnRequest, ok bool) {
-	var newer *span // the oldest one of the request, when all of it is unused
+// joined returns the request that returns ranges to one server. Consecutive ranges are returned as one, by the lease of the
+// newest, from its end down to the last number that was used. Two ranges are consecutive if the newer one begins where the
+// older one ends and nothing was written in between, neither another client's range nor a seed.
+func joined(spans []*span, used []int64, from *fleet.Server) (request scripts.ReturnRequest, ok bool) {
+	var newer *span // the oldest one of the request, if all of it is unused
 	for i, s := range slices.Backward(spans) {
 		switch {
-		case s.from.server != from:
+		case s.from.Server != from:
 			continue
 		case !ok:
 			request = scripts.ReturnRequest{Token: s.token, Epoch: s.epoch, Written: s.written, End: s.high()}

@@ -12,16 +12,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Callers run while the allocator is closed: what they got and what came back
-// make up the counter exactly.
-func TestCloseReturnsWhatWasNotHandedOut(t *testing.T) {
+// Callers keep running while the allocator is closed. The numbers issued and the numbers returned together make up the
+// counter exactly.
+func TestCloseReturnsUnusedNumbers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		var all []int64
 		for range 20 {
 			a := mustNew(t, client, Options{})
@@ -54,25 +55,24 @@ func TestCloseReturnsWhatWasNotHandedOut(t *testing.T) {
 			mustClose(t, a)
 			wg.Wait()
 			if got := statsOf(a); got.Burnt != 0 || got.Held != 0 {
-				t.Errorf("a lone client burnt numbers: %+v", got)
+				t.Errorf("a lone client burnt numbers: got %+v, want 0, 0", got)
 			}
 		}
 		slices.Sort(all)
 		for i, n := range all {
 			if n != int64(i+1) {
-				t.Fatalf("number %d is %d", i+1, n)
+				t.Fatalf("number %d: got %d, want %v", i+1, n, int64(i+1))
 			}
 		}
 		wantMax(t, client, fmt.Sprint(len(all)))
 	})
 }
 
-// Clients come, take some and go, side by side, so that returns meet ranges of
-// others in every order.
-func TestAFleetThatComesAndGoesNeverSharesANumber(t *testing.T) {
+// Clients start, take numbers and close concurrently, so that returns meet the ranges of other clients in every order.
+func TestCloseBesideOtherClientsNeverRepeatsNumbers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		numbers := make([][]int64, 2)
 		var wg sync.WaitGroup
 		for g := range numbers {
@@ -99,10 +99,10 @@ func TestAFleetThatComesAndGoesNeverSharesANumber(t *testing.T) {
 	})
 }
 
-func TestAfterCloseEverythingIsErrClosed(t *testing.T) {
+func TestCloseMakesLaterCallsReturnErrClosed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, s.Client(t), Options{})
+		a := mustNew(t, redistest.NewClient(t, s), Options{})
 		c := mustCollection(t, a, "orders")
 		mustNumber(t, a, "orders")
 		mustClose(t, a)
@@ -113,11 +113,11 @@ func TestAfterCloseEverythingIsErrClosed(t *testing.T) {
 		_, err4 := a.Next(t.Context(), "users")
 		for i, err := range []error{err1, err2, err3, err4} {
 			if !errors.Is(err, ErrClosed) {
-				t.Errorf("%d: %v", i+1, err)
+				t.Errorf("%d: got %v, want ErrClosed", i+1, err)
 			}
 		}
 		if _, ok := c.TryNext(); ok {
-			t.Error("TryNext after Close")
+			t.Error("TryNext after Close: got a number, want none")
 		}
 	})
 }
@@ -142,10 +142,11 @@ func TestCloseReturnsConsecutiveRangesAsOne(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				client := s.Client(t)
+				client := redistest.NewClient(t, s)
 				opts := Options{MaxCapacity: 32, Runway: time.Nanosecond}
+				a := mustNew(t, client, opts)
 				who := map[string]*Collection{
-					"a": mustCollection(t, mustNew(t, client, opts), "orders"),
+					"a": mustCollection(t, a, "orders"),
 					"b": mustCollection(t, mustNew(t, client, opts), "orders"),
 				}
 				for _, step := range test.steps {
@@ -153,14 +154,14 @@ func TestCloseReturnsConsecutiveRangesAsOne(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				mustClose(t, who["a"].a)
+				mustClose(t, a)
 				wantMax(t, client, test.want)
 			})
 		})
 	}
 }
 
-func TestSealMergesWhatIsConsecutive(t *testing.T) {
+func TestSealMergesConsecutiveRanges(t *testing.T) {
 	t.Parallel()
 	s := func(low, high, used int64) *span {
 		s := &span{base: low - 1, size: high - low + 1, token: fmt.Sprint(low), written: 1000 + low}
@@ -190,31 +191,31 @@ func TestSealMergesWhatIsConsecutive(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			a := withFake(t, &fakeServer{}, Options{})
+			a := newFakeAllocator(t, Options{}, &fakeServer{})
 			for i, s := range test.spans {
 				if i > 0 && !test.between {
 					s.before = test.spans[i-1].written
 				}
-				s.from = &source{server: a.servers[0]}
+				s.from = &fleet.Issuer{Server: a.fleet.Servers()[0]}
 			}
 			c := mustCollection(t, a, "orders")
 			c.cur.Store(test.spans[0])
 			c.ahead = test.spans[1:]
 			got := c.seal()
 			if len(got) != 1 {
-				t.Fatalf("%d returns", len(got))
+				t.Fatalf("got %d returns, want 1", len(got))
 			}
 			if r := got[0].request; r.End != test.end || r.Last != test.last || r.Token != test.token {
-				t.Errorf("returns %d..%d by %s, want %d..%d by %s", r.Last+1, r.End, r.Token, test.last+1, test.end, test.token)
+				t.Errorf("got a return of %d..%d by %s, want %d..%d by %s", r.Last+1, r.End, r.Token, test.last+1, test.end, test.token)
 			}
 		})
 	}
 }
 
-func TestCloseWithRedisDownEndsInTimeAndSaysWhatIsLost(t *testing.T) {
+func TestCloseWithRedisDownEndsInTimeAndNamesLostRanges(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, s.Client(t), Options{})
+		a := mustNew(t, redistest.NewClient(t, s), Options{})
 		mustNumber(t, a, "orders")
 		mustNumber(t, a, "users")
 		s.Pause()
@@ -223,28 +224,28 @@ func TestCloseWithRedisDownEndsInTimeAndSaysWhatIsLost(t *testing.T) {
 		start := time.Now()
 		err := a.Close(ctx)
 		if !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("close: %v", err)
+			t.Errorf("close: got %v, want ErrUnavailable, context.DeadlineExceeded", err)
 		}
 		if text := err.Error(); !strings.Contains(text, "orders 2..32") || !strings.Contains(text, "users 2..32") {
-			t.Errorf("it does not say what was lost: %s", text)
+			t.Errorf(`it does not say what was lost: got %s, want text with "orders 2..32", text with "users 2..32"`, text)
 		}
 		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("got the end of Close after %v, want it within 5s", took)
 		}
 		if got := a.Close(t.Context()); !errors.Is(got, err) {
-			t.Errorf("the second time: %v", got)
+			t.Errorf("the second time: got %v, want %v", got, err)
 		}
 		if got := statsOf(a); got.Burnt != 31 {
-			t.Errorf("figures %+v", got)
+			t.Errorf("got figures %+v, want 31", got)
 		}
 	})
 }
 
-func TestCloseWaitsForTheRefillUnderWayAndReturnsItsRange(t *testing.T) {
+func TestCloseWaitsForTheRefillInFlightAndReturnsItsRange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{delay: time.Second}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		failed := make(chan error)
 		go func() {
@@ -265,10 +266,10 @@ func TestCloseWaitsForTheRefillUnderWayAndReturnsItsRange(t *testing.T) {
 			}
 		}
 		if err := <-closed; err != nil || time.Since(start) != time.Second {
-			t.Errorf("%v after %v", err, time.Since(start))
+			t.Errorf("got %v after %v, want <nil>, %v", err, time.Since(start), time.Second)
 		}
 		if len(f.returns) != 1 || f.returns[0].Last != 0 || f.returns[0].End != 32 {
-			t.Errorf("returned %+v", f.returns)
+			t.Errorf("got returns %+v, want one of 1..32", f.returns)
 		}
 	})
 }
@@ -276,22 +277,16 @@ func TestCloseWaitsForTheRefillUnderWayAndReturnsItsRange(t *testing.T) {
 // hangingReturns takes ranges back no sooner than the caller's time is over.
 type hangingReturns struct{ fakeServer }
 
-func (*hangingReturns) giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+func (*hangingReturns) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
 	<-ctx.Done()
 	return notTakenBack(ctx, requests)
 }
 
-func TestAMasterThatHangsKeepsNoOtherFromTakingBack(t *testing.T) {
+func TestCloseReturnsToOneServerWhileAnotherHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		opts, err := Options{}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
 		north, south := &hangingReturns{fakeServer{adds: "N/", origin: "n"}}, &fakeServer{adds: "S/", origin: "s"}
-		a := newAllocator(opts,
-			&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
-			&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
+		a := newFakeAllocator(t, Options{}, north, south)
 		if _, err := a.Next(t.Context(), "orders"); err != nil { // of north
 			t.Fatal(err)
 		}
@@ -301,18 +296,18 @@ func TestAMasterThatHangsKeepsNoOtherFromTakingBack(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err = a.Close(ctx)
+		err := a.Close(ctx)
 		if err == nil || !strings.Contains(err.Error(), "1 not returned: orders on north 2..32") {
 			t.Error(err)
 		}
 		if len(south.returns) != 1 || south.returns[0].Last != 1 {
-			t.Errorf("south took back %+v", south.returns)
+			t.Errorf("got returns to south %+v, want one above 1", south.returns)
 		}
 	})
 }
 
-// An attempt that Close calls off says nothing about the server.
-func TestARefillThatCloseCallsOffIsNoFailure(t *testing.T) {
+// A request that Close cancels proves nothing about the server.
+func TestCloseCountsACanceledRefillAsNoFailure(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -329,7 +324,7 @@ func TestARefillThatCloseCallsOffIsNoFailure(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log, logs := observed()
 				f := &test.server
-				a := withFake(t, f, Options{Logger: log})
+				a := newFakeAllocator(t, Options{Logger: log}, f)
 				c := mustCollection(t, a, "orders")
 				if f.refuses != nil {
 					_, _ = c.Next(t.Context())
@@ -345,7 +340,7 @@ func TestARefillThatCloseCallsOffIsNoFailure(t *testing.T) {
 				defer cancel()
 				_ = a.Close(ctx)
 				if err := <-failed; !errors.Is(err, ErrClosed) || errors.Is(err, ErrUnavailable) {
-					t.Errorf("the caller got %v", err)
+					t.Errorf("the caller got %v, want ErrClosed alone", err)
 				}
 				synctest.Wait()
 				after := a.Stats()
@@ -354,10 +349,10 @@ func TestARefillThatCloseCallsOffIsNoFailure(t *testing.T) {
 				}
 				was, is := before.Servers[0], after.Servers[0]
 				if is.Up != was.Up || is.Failures != was.Failures || is.Refills.Failed[FailedUnavailable] != was.Refills.Failed[FailedUnavailable] {
-					t.Errorf("the server was %+v and is %+v", was, is)
+					t.Errorf("got %+v, want state and failures of %+v", is, was)
 				}
 				if logs.Len() != logged {
-					t.Errorf("logged %v", logs.All()[logged:])
+					t.Errorf("got log %v, want %v", logs.All()[logged:], logged)
 				}
 			})
 		})
@@ -372,11 +367,11 @@ func sum(s Stats) (failures int64) {
 	return failures
 }
 
-func TestCloseInABackoffEndsAtOnce(t *testing.T) {
+func TestCloseEndsABackoffAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{refuses: errHung}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		if _, err := c.Next(t.Context()); !errors.Is(err, ErrUnavailable) {
 			t.Fatal(err)
@@ -389,7 +384,7 @@ func TestCloseInABackoffEndsAtOnce(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		if err := a.Close(t.Context()); err != nil || time.Since(start) != 0 {
-			t.Errorf("%v after %v", err, time.Since(start))
+			t.Errorf("got %v after %v, want <nil>, 0", err, time.Since(start))
 		}
 		if err := <-failed; !errors.Is(err, ErrClosed) {
 			t.Error(err)

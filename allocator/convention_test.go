@@ -40,7 +40,7 @@ func offline(t *testing.T, opts Options) *Allocator {
 	return mustNew(t, client, opts)
 }
 
-func TestCollectionsOfTypesAreTheKnownPlurals(t *testing.T) {
+func TestCollectionOfATypeMatchesTheVectors(t *testing.T) {
 	t.Parallel()
 	type (
 		Order       struct{}
@@ -66,7 +66,7 @@ func TestCollectionsOfTypesAreTheKnownPlurals(t *testing.T) {
 	a := offline(t, Options{})
 	for _, row := range vectors[struct{ Type, Plural, Collection string }](t, "collections.json") {
 		if types[row.Type] == nil {
-			t.Errorf("the test has no type %s", row.Type)
+			t.Errorf("got no type for the vector %s, want one in this test", row.Type)
 			continue
 		}
 		if got, err := a.collectionOf(types[row.Type]); err != nil || got != row.Collection {
@@ -75,7 +75,7 @@ func TestCollectionsOfTypesAreTheKnownPlurals(t *testing.T) {
 	}
 }
 
-func TestCollectionsOfGenericTypesNameTheirArguments(t *testing.T) {
+func TestCollectionOfAGenericTypeNamesItsArguments(t *testing.T) {
 	t.Parallel()
 	type Order struct{}
 	type Line[T any] struct{ Of *T }
@@ -105,7 +105,7 @@ func TestCollectionsOfGenericTypesNameTheirArguments(t *testing.T) {
 	}
 }
 
-func TestTypesWithoutAPluralSayHowToNameTheirCollection(t *testing.T) {
+func TestCollectionOfATypeWithoutAPluralIsAnErrorWithAdvice(t *testing.T) {
 	t.Parallel()
 	type (
 		Under_score                                 struct{ ID string }
@@ -151,7 +151,7 @@ func TestTypesWithoutAPluralSayHowToNameTheirCollection(t *testing.T) {
 			}
 			for _, want := range append(row.wants, row.t.String()) {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%v does not say %s", err, want)
+					t.Errorf("got %v, want text with %q", err, want)
 				}
 			}
 		})
@@ -173,12 +173,12 @@ type (
 func (Named) HiLoCollection() string     { return "Fleet" }
 func (c *Chosen) HiLoCollection() string { return c.Of }
 
-func TestTheMethodNamesTheCollectionBeforeTheOptionAndThePlural(t *testing.T) {
+func TestHiLoCollectionPrecedesTheOptionAndThePlural(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		var mu sync.Mutex
 		asked := make(map[reflect.Type]int)
-		a := mustNew(t, s.Client(t), Options{CollectionOf: func(of reflect.Type) string {
+		a := mustNew(t, redistest.NewClient(t, s), Options{CollectionOf: func(of reflect.Type) string {
 			mu.Lock()
 			defer mu.Unlock()
 			asked[of]++
@@ -205,12 +205,12 @@ func TestTheMethodNamesTheCollectionBeforeTheOptionAndThePlural(t *testing.T) {
 			}
 		}
 		if n := asked[reflect.TypeFor[Order]()]; n != 1 {
-			t.Errorf("the option was asked %d times for one type", n)
+			t.Errorf("got %d calls of CollectionOf for one type, want 1", n)
 		}
 	})
 }
 
-func TestAMethodThatGivesNoCollectionIsAnError(t *testing.T) {
+func TestHiLoCollectionWithAnInvalidNameIsAnError(t *testing.T) {
 	t.Parallel()
 	a := offline(t, Options{})
 	for _, row := range []struct {
@@ -223,12 +223,12 @@ func TestAMethodThatGivesNoCollectionIsAnError(t *testing.T) {
 	} {
 		id, err := a.Assign(t.Context(), row.entity)
 		if id != "" || !errors.Is(err, ErrInvalidName) {
-			t.Errorf("%T: %q, %v", row.entity, id, err)
+			t.Errorf(`%T: got %q, %v, want "", ErrInvalidName`, row.entity, id, err)
 			continue
 		}
 		for _, want := range []string{row.want, "HiLoCollection", reflect.TypeOf(row.entity).Elem().String()} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%v does not say %s", err, want)
+				t.Errorf("got %v, want text with %q", err, want)
 			}
 		}
 	}

@@ -1,7 +1,7 @@
-// Package allocator gives identifiers to a fleet of workers that share a Redis: `orders/1`, `orders/2`, … or, where the
-// server has a prefix, `orders/NorthServer/1`. It is RavenDB's HiLo: a counter per collection holds Max, the greatest
-// number that any client was ever given; a client takes a whole range above it with one atomic script, hands the numbers
-// out from memory, and gives back at Close what it did not use.
+// Package allocator issues identifiers to a fleet of workers that share a Redis, such as `orders/1`, `orders/2`, … or, if the
+// server has a prefix, `orders/NorthServer/1`. It is RavenDB's HiLo. A counter per collection holds Max, the greatest
+// number ever issued. A client takes a whole range above it with one atomic script, issues the numbers from memory, and
+// returns at Close what it did not use.
 //
 //	ids, err := allocator.New(client, allocator.Options{}) // one per process
 //	…
@@ -13,52 +13,77 @@
 //
 // # What is guaranteed
 //
-// No two calls, of any clients in any processes, get the same number of a collection from one server. The condition is
-// that the server keeps what it acknowledged, or loses no more than the gap below. Redis can lose its newest writes, by a
-// failover, a crash or an empty restart. Against that stand, without any setting:
+// No two calls, of any clients in any processes, receive the same number of a collection from one server. The condition is
+// that the server keeps what it acknowledged, or loses no more than the gap below. Redis can lose its newest writes in a
+// failover, a crash or an empty restart. Without any setting, hilo protects against this as follows:
 //
-//   - The token. Each request has a unique one. Sent again after a lost reply it gets the same range. A range is taken back
-//     only while it is the newest.
-//   - The floor and the epoch. A client sends the greatest number and the greatest epoch that it was given. A counter below
-//     either has lost writes, so a client that lives on never overlaps itself.
-//   - The guard. Each script compares the server's replication id with the one that wrote last. Another one means that the
-//     server was restarted or promoted. A client that may not ask INFO cannot see that, and is refused: [ErrUnguarded].
-//   - The jump. On any of this evidence the counter jumps, once, and its epoch grows by one. The jump is a gap, which is
-//     the greatest of 65,536 (1,024 for identities), twice the capacity asked for, and twice what was issued in this minute
-//     and the one before; or Options.GuardGap. On top of the gap comes a place, evenly over 64 gaps, that the request's
-//     token picks: two servers, or two lives of one, that go on from the same state land apart.
+//   - The token. Each request has a unique one. A request that is sent again after a lost reply gets the same range. A range
+//     can be returned only while it is the newest.
+//   - The floor and the epoch. A client sends the greatest number and the greatest epoch that it received. A counter below
+//     either has lost writes, so a running client never overlaps itself.
+//   - The guard. Each script compares the server's replication id with that of the last write. A different one means that
+//     the server was restarted or promoted. A client that may not run INFO cannot detect that and is refused with [ErrUnguarded].
+//   - The jump. On any of this evidence the counter jumps, once, and its epoch grows by one. The jump is at least the gap,
+//     which is Options.GuardGap or else the greatest of 65,536 (1,024 for identities), twice the requested capacity, and
+//     twice what was issued in this minute and the one before. A pseudo-random offset, uniform over 64 gaps and derived from
+//     the request's token, is added. Two servers that continue from the same state, such as an old primary and its
+//     replacement, are therefore unlikely to issue overlapping ranges.
 //
-// With [NewMulti] each master has a prefix or a tag of its own, so that no two give the same text, whatever each of them
-// loses. All masters are compared before the first identifier and whenever a prefix changes. Options.RequirePrefix has a
-// single server that lost its prefix give nothing.
+// A server that keeps every acknowledged write, and whose data is nowhere else, can state so by Durable beside its prefix,
+// which `hilo prefix set --durable always` sets. After a restart from its AOF a changed replication id is then no evidence,
+// so that orders/3 is followed by orders/4. The scripts remove the statement themselves when a replica is connected, the AOF
+// is off, the server has another history, or the floor or the epoch contradicts it.
 //
-// Identities have no prefix, so they come from one server, their home, which says so itself. They are asked for one
-// request at a time for each name. Names share a counter exactly when strings.EqualFold says that they are equal.
+// With [NewMulti] each master has a prefix or a tag of its own, so that no two issue the same text, whatever each of them
+// loses. All masters are compared before the first identifier and whenever a prefix changes. With Options.RequirePrefix a
+// single server that lost its prefix issues nothing.
 //
-// Options.Durability makes a range count only when replicas or the disk have it.
+// Identities have no prefix, so they come from one server, their home, which the server itself reports. One request for a
+// name is in flight at a time. Names share a counter exactly when strings.EqualFold reports true.
+//
+// With Options.Durability a range is used only when replicas or the disk have it.
 //
 // # What breaks it
 //
-//   - A loss of more than the gap. The place that the token picks makes a meeting unlikely then, not impossible.
-//   - An old primary that nobody fences, and that gives on for long beside its successor. Set min-replicas-to-write 1 at the
-//     server, or Durability.Replicas.
+//   - A loss of more than the gap. The offset then makes a duplicate unlikely, not impossible.
+//   - An unfenced old primary that keeps issuing numbers after a failover. Set min-replicas-to-write 1 at the server, or
+//     Durability.Replicas.
 //   - A counter that is gone altogether starts at 1 for a client that never saw it. Options.RequireSeeded refuses instead.
-//   - An old backup that is restored gives again what was issued since. Give that server another prefix.
+//   - A server restored from an old backup issues again what was issued since. Set another prefix for it.
 //   - A counter that is lowered by hand, or by a forced seed.
-//   - A process that goes on from a snapshot of its memory, as a virtual machine that is restored or cloned: it has numbers
-//     in hand that it gave before. End it, and start it anew.
+//   - A process that continues from a snapshot of its memory, such as a virtual machine that is restored or cloned. It
+//     holds numbers that it issued before. Restart it.
+//   - A jump that is lost itself. The next one starts from the older state and may land below the numbers that were issued
+//     after the first, and the counter then counts towards them. Clients that were issued those numbers send their floor.
 //
-// Numbers are not dense, and not ordered across clients: what a killed process held is a gap, and each client counts in
-// ranges of its own. Gaps are free, duplicates are not.
+// Numbers are not dense, and not ordered across clients. The numbers that a killed process held are a gap, and each client
+// counts in ranges of its own. Gaps are free, duplicates are not.
+//
+// Close can return a range only while it is the newest of its collection, so mostly only the last client of a fleet does. The
+// counter does not keep other returned numbers to issue them again. It would have to keep a list of every range in use, or a
+// late copy of a return could free numbers that were issued again meanwhile. The ranges of killed clients would stay in that
+// list for good, and after a loss it could not be relied on.
 //
 // # Cost
 //
-// As long as numbers are in hand, an identifier costs one atomic addition and the formatting of its text. The next range
-// is fetched before it is needed, off the caller's path. A range starts at Options.MinCapacity, doubles when the next one
-// is wanted within 30 s and halves when it took more than 60 s. So much is held ahead as the last Options.Runway used, so
-// that an outage this long goes unnoticed at that rate. An identity or a server-side identifier costs a round trip, which
-// all callers share who wait for the same name.
+// While numbers are in hand, an identifier costs one atomic addition and the formatting of its text. The next range is
+// fetched before it is needed, off the caller's path. The first range has Options.MinCapacity numbers. The next one doubles
+// if it is requested within 30 s, and halves after more than 60 s. The allocator holds as many numbers ahead as the last
+// Options.Runway used, so that an outage of that length causes no wait at that rate. An identity or a server-side
+// identifier costs a round trip, which all callers that wait for the same name share.
 //
-// An Allocator for one server runs no goroutine while nothing is fetched; with several, a timer asks about them every
-// 10 s. At most 32 goroutines fetch ranges, and at most 16 requests for identities are under way at a server.
+// An Allocator for one server runs no goroutine and no timer while nothing is fetched and the server is up. With several
+// servers a timer checks them every 10 s. A server that is down is asked every 3 to 10 s until it answers. At most 32
+// goroutines fetch ranges, and at most 16 requests for identities are in flight at a server.
 package allocator
+
+// The locks of the library. A lock is taken only before those below it in the table, and locks of one row are never held
+// together. No lock but counter.asking is held during I/O.
+//
+//	counter.asking         one request for a counter of a collection in flight
+//	Collection.mu          ranges in hand, the refill in flight, waiting callers of Take
+//	batcher.mu             waiting callers of one identity
+//	Allocator.mu           closing, additions to the registry; Group.mu of package batcher; queue.mu
+//	Fleet.mu               servers, marks of all counters
+//
+// Collection.mu is taken before queue.mu and Fleet.mu, batcher.mu before Group.mu, and Allocator.mu before none.

@@ -13,28 +13,28 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestARangeThatIsNotConfirmedIsDiscarded(t *testing.T) {
+func TestDurabilityDiscardsAnUnconfirmedRange(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		a := mustNew(t, client, Options{Durability: Durability{Replicas: 1, Timeout: 20 * time.Millisecond}})
 		for i := range 3 {
 			if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) || errors.Is(err, ErrUnavailable) {
-				t.Errorf("%d: %q, %v", i, id, err)
+				t.Errorf("call %d: got %q, %v, want ErrNotDurable alone", i, id, err)
 			}
 		}
 		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrNotDurable) {
-			t.Errorf("identity: %v", err)
+			t.Errorf("identity: got %v, want ErrNotDurable", err)
 		}
 		if got := statsOf(a); got.Issued != 0 || got.Held != 0 || got.Burnt != got.Reserved || got.Burnt != 96 {
-			t.Errorf("figures %+v", got)
+			t.Errorf("got figures %+v, want 0, 0, %v, 96", got, got.Reserved)
 		}
 		mustClose(t, a)
 		wantMax(t, client, "96") // never returned
 	})
 }
 
-func TestDurableRangesAreUsed(t *testing.T) {
+func TestDurabilityUsesConfirmedRanges(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -42,13 +42,13 @@ func TestDurableRangesAreUsed(t *testing.T) {
 			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always")
 			wish := Durability{Fsync: true}
 			if strings.HasPrefix(b.Name, "redis-7.0") {
-				a := mustNew(t, s.Client(t), Options{Durability: wish})
+				a := mustNew(t, redistest.NewClient(t, s), Options{Durability: wish})
 				if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) || !strings.Contains(err.Error(), "WAITAOF") {
-					t.Errorf("a server without WAITAOF: %v", err)
+					t.Errorf(`a server without WAITAOF: got %v, want ErrNotDurable, text with "WAITAOF"`, err)
 				}
 				return
 			}
-			a := mustNew(t, s.Client(t), Options{Durability: wish})
+			a := mustNew(t, redistest.NewClient(t, s), Options{Durability: wish})
 			var wg sync.WaitGroup
 			for g := range 4 {
 				wg.Go(func() {
@@ -65,18 +65,18 @@ func TestDurableRangesAreUsed(t *testing.T) {
 	}
 }
 
-// With appendfsync everysec a write is on disk within one second or two. A timeout that is too short for that discards
-// ranges in normal work; the default does not.
-func TestFsyncOncePerSecondDiscardsNothing(t *testing.T) {
+// With appendfsync everysec a write reaches the disk within two seconds. The default timeout allows for that. A shorter one
+// would discard ranges in normal operation.
+func TestDurabilityWithFsyncEverySecondDiscardsNothing(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		if strings.HasPrefix(b.Name, "redis-7.0") {
-			continue // it has no WAITAOF, which TestDurableRangesAreUsed shows
+			continue // it has no WAITAOF, which TestDurabilityUsesConfirmedRanges shows
 		}
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "everysec")
-			opts := s.Options()
+			opts := redistest.Options(s)
 			opts.PoolSize = 32
 			client := redis.NewClient(opts)
 			t.Cleanup(func() { _ = client.Close() })
@@ -94,19 +94,19 @@ func TestFsyncOncePerSecondDiscardsNothing(t *testing.T) {
 			}
 			for range 3 {
 				if n := discarded(Durability{Fsync: true}); n > 0 {
-					t.Errorf("%d numbers were discarded", n)
+					t.Errorf("got %d numbers discarded, want none", n)
 				}
 			}
 			for tries := 0; discarded(Durability{Fsync: true, Timeout: 20 * time.Millisecond}) == 0; tries++ {
 				if tries == 100 {
-					t.Fatal("a timeout that is too short discards nothing: that it shows here is not sure")
+					t.Fatal("got no number discarded with a timeout that is too short, want some, or the test proves nothing")
 				}
 			}
 		})
 	}
 }
 
-func TestTheTimeoutOfFsyncIsThreeSeconds(t *testing.T) {
+func TestDurabilityTimeoutWithFsyncIsThreeSeconds(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[Durability]time.Duration{
 		{}:                                  time.Second,
@@ -117,7 +117,7 @@ func TestTheTimeoutOfFsyncIsThreeSeconds(t *testing.T) {
 	} {
 		opts, err := Options{Durability: d}.withDefaults()
 		if err != nil || opts.Durability.Timeout != want {
-			t.Errorf("%+v: %v, %v", d, opts.Durability.Timeout, err)
+			t.Errorf("%+v: got %v, %v, want <nil>, %v", d, opts.Durability.Timeout, err, want)
 		}
 	}
 }

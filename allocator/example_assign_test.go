@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -21,11 +22,11 @@ func onNode(opts allocator.Options) (ids *allocator.Allocator, stop func()) {
 		panic(err)
 	}
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	admin, err := allocator.NewAdmin(client, "")
+	operator, err := admin.New(client, admin.Options{})
 	if err != nil {
 		panic(err)
 	}
-	if err := admin.SetServerPrefix(context.Background(), prefix.Server{NodeTag: "A", Identities: true}); err != nil {
+	if err := operator.SetServerPrefix(context.Background(), prefix.Server{NodeTag: "A", Identities: true}); err != nil {
 		panic(err)
 	}
 	ids, err = allocator.New(client, opts)

@@ -3,6 +3,7 @@ package allocator_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -16,18 +17,16 @@ func Example() {
 		panic(err)
 	}
 	defer server.Close()
-	address, ctx := server.Addr(), context.Background()
-
-	client := redis.NewClient(&redis.Options{Addr: address})
-	ids, err := allocator.New(client, allocator.Options{})
+	ctx := context.Background()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DialTimeout: time.Second, ContextTimeoutEnabled: true, MaxRetries: -1})
+	ids, err := allocator.New(client, allocator.Options{}) // RequireSeeded: true where rows exist already
 	if err != nil {
 		panic(err)
 	}
 	for range 3 {
-		id, err := ids.Next(ctx, "orders")
-		fmt.Println(id, err)
+		fmt.Println(ids.Next(ctx, "orders")) // orders/1 <nil>, orders/2 <nil>, orders/3 <nil>
 	}
-	fmt.Println(ids.Close(ctx)) // gives 4..32 back
+	fmt.Println(ids.Close(ctx)) // returns 4 to 32
 	_ = client.Close()
 	// Output:
 	// orders/1 <nil>

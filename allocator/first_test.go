@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -17,20 +18,20 @@ type distant struct {
 	trip time.Duration
 }
 
-func (d *distant) describe(ctx context.Context, key string) (scripts.Description, error) {
+func (d *distant) Describe(ctx context.Context, key string, how fleet.How) (scripts.Description, error) {
 	d.mu.Lock()
 	away := d.hangs || d.refuses != nil
 	d.mu.Unlock()
 	if !away {
 		<-time.After(d.trip)
 	}
-	return d.fakeServer.describe(ctx, key)
+	return d.fakeServer.Describe(ctx, key, how)
 }
 
-// The first identifier waits until all masters are known. The others are asked side by side, and then its own again, so
-// that it costs two round trips more, however many they are; one that hangs costs RefillTimeout, and once more where it
-// was tried first.
-func TestTheFirstIdentifierIsDelayedLittle(t *testing.T) {
+// The first identifier waits until every server is compared with the others. They are contacted in parallel, and then the
+// issuing server once more, so that it costs two more round trips however many servers there are. A server that hangs costs
+// one RefillTimeout, and two if it is tried first.
+func TestNextDelaysTheFirstIdentifierByTwoRoundTrips(t *testing.T) {
 	t.Parallel()
 	const trip = 10 * time.Millisecond // several of them are over before the first back-off
 	hang := func(d *distant) { d.hangs = true }
@@ -56,11 +57,7 @@ func TestTheFirstIdentifierIsDelayedLittle(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				opts, err := Options{}.withDefaults()
-				if err != nil {
-					t.Fatal(err)
-				}
-				var servers []*server
+				var backends []fleet.Backend
 				var masters []*distant
 				for i := range test.masters {
 					d := &distant{fakeServer: fakeServer{adds: fmt.Sprintf("%c/", 'A'+i), origin: fmt.Sprint(i), delay: trip}, trip: trip}
@@ -68,33 +65,32 @@ func TestTheFirstIdentifierIsDelayedLittle(t *testing.T) {
 						test.does(d)
 					}
 					masters = append(masters, d)
-					servers = append(servers, &server{name: fmt.Sprint(i), backend: d, namespace: "Raven", longest: longestBackoffOfMany})
+					backends = append(backends, d)
 				}
-				a := newAllocator(opts, servers...)
-				t.Cleanup(func() { _ = a.Close(context.Background()) })
+				a := newFakeAllocator(t, Options{}, backends...)
 				start := time.Now()
 				var wg sync.WaitGroup
 				for i := range 10 { // collections that begin together share the asking
 					c := mustCollection(t, a, fmt.Sprintf("c%c", 'A'+i))
 					wg.Go(func() {
 						if _, err := c.Next(t.Context()); err != nil || time.Since(start) > test.first {
-							t.Errorf("%v after %v, want %v", err, time.Since(start), test.first)
+							t.Errorf("got %v after %v, want <nil> within %v", err, time.Since(start), test.first)
 						}
 					})
 				}
 				wg.Wait()
 				if took := time.Since(start); took != test.first {
-					t.Errorf("it took %v, want %v", took, test.first)
+					t.Errorf("got the identifier after %v, want %v", took, test.first)
 				}
 				if test.masters > 1 {
 					if asked := masters[test.masters-1].questions(); asked > 2 { // for the first, and in the background
-						t.Errorf("it was asked %d times", asked)
+						t.Errorf("got %d descriptions, want at most 2", asked)
 					}
 				}
 				for _, name := range []string{"later", "latest"} {
 					start = time.Now()
 					if _, err := mustCollection(t, a, name).Next(t.Context()); err != nil || time.Since(start) > trip {
-						t.Errorf("another collection: %v after %v", err, time.Since(start))
+						t.Errorf("another collection: got %v after %v, want <nil> within %v", err, time.Since(start), trip)
 					}
 				}
 			})

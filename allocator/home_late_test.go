@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -16,7 +17,7 @@ type homed struct {
 	given int64
 }
 
-func (h *homed) identity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Range, error) {
+func (h *homed) Identity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Range, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.home {
@@ -29,20 +30,13 @@ func (h *homed) identity(context.Context, scripts.Keys, scripts.IdentityRequest)
 // homedMasters are two for a bubble, and an allocator of them.
 func homedMasters(t *testing.T) (a *Allocator, north, south *homed) {
 	t.Helper()
-	opts, err := Options{}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
 	north, south = &homed{late: late{fakeServer: fakeServer{adds: "N/", origin: "n"}}}, &homed{late: late{fakeServer: fakeServer{adds: "S/", origin: "s"}}}
-	a = newAllocator(opts,
-		&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
-		&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
-	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	a = newFakeAllocator(t, Options{}, north, south)
 	return a, north, south
 }
 
-// A search that began before is of no use to who asks now: whatever it finds is from before.
-func TestASearchOfBeforeIsNoAnswer(t *testing.T) {
+// A search for the home that started before the call may report an outdated home.
+func TestNextIdentityIgnoresASearchThatStartedBeforeTheCall(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name       string
@@ -59,7 +53,10 @@ func TestASearchOfBeforeIsNoAnswer(t *testing.T) {
 				a, north, south := homedMasters(t)
 				north.trip = a.opts.RefillTimeout - time.Millisecond // it has answered by the change, but it takes
 				test.begin(north, south)
-				a.searched()
+				ended, cancel := context.WithCancel(t.Context())
+				go func() { _, _ = a.NextIdentity(ended, "companies") }() // starts the search
+				synctest.Wait()
+				cancel()
 				synctest.Wait()
 				<-time.After(time.Second)
 				north.mu.Lock()
@@ -75,8 +72,8 @@ func TestASearchOfBeforeIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Nor does its answer bring back the home that a server says itself that it is no more.
-func TestASearchOfBeforeBringsNoHomeBack(t *testing.T) {
+// The result of an older check does not restore a home whose own later reply denied it.
+func TestNextIdentityKeepsItsHomeAfterAnOlderCheck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := homedMasters(t)
@@ -86,7 +83,7 @@ func TestASearchOfBeforeBringsNoHomeBack(t *testing.T) {
 		}
 		synctest.Wait()
 		north.set(time.Second, "N/")
-		a.searched()
+		go func() { _ = a.Check(t.Context()) }()
 		synctest.Wait()
 		<-time.After(time.Millisecond)
 		north.fakeServer.set(func() { north.home = false })
@@ -97,9 +94,8 @@ func TestASearchOfBeforeBringsNoHomeBack(t *testing.T) {
 	})
 }
 
-// While nobody has answered, nothing is known to be set right: that both say that they are the home is then still an error
-// of the settings.
-func TestASearchThatNobodyAnsweredFindsNothingRight(t *testing.T) {
+// A search without a single reply does not prove the settings right, so two homes are still reported as a conflict.
+func TestNextReportsTwoHomesAfterASearchWithoutReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := homedMasters(t)
@@ -115,9 +111,9 @@ func TestASearchThatNobodyAnsweredFindsNothingRight(t *testing.T) {
 		for _, m := range []*homed{north, south} {
 			m.fakeServer.set(func() { m.hangs = false })
 		}
-		<-time.After(longestBackoffOfMany)
+		<-time.After(fleet.MaxBackoffOfMany)
 		if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixConflict) {
-			t.Errorf("%s, %v: two homes", id, err)
+			t.Errorf("two homes: got %s, %v, want ErrPrefixConflict", id, err)
 		}
 	})
 }

@@ -33,12 +33,12 @@ func wantFromOneOn(t *testing.T, numbers []int64) {
 	t.Helper()
 	for i, n := range numbers {
 		if n != 1+int64(i) {
-			t.Fatalf("number %d is %d, want %d: %d", i, n, 1+int64(i), numbers)
+			t.Fatalf("number %d: got %d, want %d: %d", i, n, 1+int64(i), numbers)
 		}
 	}
 }
 
-func TestIdentitiesComeFromTheHomeWhateverTheOrderOfPreference(t *testing.T) {
+func TestNextIdentityUsesTheHomeWhateverTheOrderOfPreference(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -59,22 +59,22 @@ func TestIdentitiesComeFromTheHomeWhateverTheOrderOfPreference(t *testing.T) {
 
 		stranger := mustNew(t, impatient(t, north), Options{FreeIdentityAnywhere: true})
 		if n, err := stranger.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrIdentitiesElsewhere) {
-			t.Errorf("one that knows north alone got %d, %v", n, err)
+			t.Errorf("one that knows north alone got %d, %v, want ErrIdentitiesElsewhere", n, err)
 		}
 		if n, _, err := stranger.NextFreeIdentity(t.Context(), "companies", nothingTaken); !errors.Is(err, ErrIdentitiesElsewhere) {
-			t.Errorf("its search got %d, %v", n, err)
+			t.Errorf("its search got %d, %v, want ErrIdentitiesElsewhere", n, err)
 		}
 		if id, err := stranger.Resolve(t.Context(), "companies|"); !errors.Is(err, ErrIdentitiesElsewhere) {
-			t.Errorf("it was given %q, %v", id, err)
+			t.Errorf("got %q, %v, want ErrIdentitiesElsewhere", id, err)
 		}
 		if there := north.Client(t).Exists(t.Context(), "{Raven}/Identities/companies").Val(); there != 0 {
-			t.Error("north has an identity")
+			t.Errorf("got %d identities at north, want none", there)
 		}
 	})
 }
 
-// An operator moves the home, with its values, while workers run. They need not be told.
-func TestIdentitiesGoOnAtTheirNewHome(t *testing.T) {
+// An operator moves the home, with its values, while workers run. They notice without a restart.
+func TestNextIdentityFollowsTheHomeToAnotherServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -92,21 +92,21 @@ func TestIdentitiesGoOnAtTheirNewHome(t *testing.T) {
 		round()
 		setPrefix(t, south, "SouthServer/")
 		if n, err := workers[0].NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrIdentitiesElsewhere) {
-			t.Errorf("without a home: %d, %v", n, err)
+			t.Errorf("without a home: got %d, %v, want ErrIdentitiesElsewhere", n, err)
 		}
-		if _, err := mustAdmin(t, north, "").SeedIdentity(t.Context(), "companies", numbers[len(numbers)-1], false); err != nil {
+		if _, err := mustAdmin(t, north).SeedIdentity(t.Context(), "companies", numbers[len(numbers)-1], false); err != nil {
 			t.Fatal(err)
 		}
 		setHome(t, north, "NorthServer/")
 		round()
 		wantFromOneOn(t, numbers)
 		if stands := north.Client(t).HGet(t.Context(), "{Raven}/Identities/companies", "Value").Val(); stands != "20" {
-			t.Errorf("north stands at %q", stands)
+			t.Errorf("north: got %q, want 20", stands)
 		}
 	})
 }
 
-func TestTwoHomesGiveNoIdentityUntilThereIsOne(t *testing.T) {
+func TestNextIdentityRefusesTwoHomes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -116,13 +116,13 @@ func TestTwoHomesGiveNoIdentityUntilThereIsOne(t *testing.T) {
 		for _, a := range workers {
 			for range 2 {
 				if n, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrPrefixConflict) || !strings.Contains(err.Error(), "home") {
-					t.Errorf("%d, %v", n, err)
+					t.Errorf(`got %d, %v, want ErrPrefixConflict, text with "home"`, n, err)
 				}
 				if n, _, err := a.NextFreeIdentity(t.Context(), "companies", nothingTaken); !errors.Is(err, ErrPrefixConflict) {
-					t.Errorf("the search: %d, %v", n, err)
+					t.Errorf("the search: got %d, %v, want ErrPrefixConflict", n, err)
 				}
 				if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixConflict) {
-					t.Errorf("the first identifier: %s, %v", id, err)
+					t.Errorf("the first identifier: got %s, %v, want ErrPrefixConflict", id, err)
 				}
 			}
 		}
@@ -135,31 +135,31 @@ func TestTwoHomesGiveNoIdentityUntilThereIsOne(t *testing.T) {
 	})
 }
 
-func TestWithoutAHomeNobodyGivesIdentities(t *testing.T) {
+func TestNextIdentityRequiresAHome(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
 		for _, a := range fleetOfTwoMasters(t, Options{FreeIdentityAnywhere: true}, north, south) {
 			if n, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrIdentitiesElsewhere) {
-				t.Errorf("%d, %v", n, err)
+				t.Errorf("got %d, %v, want ErrIdentitiesElsewhere", n, err)
 			}
 			if n, _, err := a.NextFreeIdentity(t.Context(), "companies", nothingTaken); !errors.Is(err, ErrIdentitiesElsewhere) {
-				t.Errorf("the search: %d, %v", n, err)
+				t.Errorf("the search: got %d, %v, want ErrIdentitiesElsewhere", n, err)
 			}
 			if _, err := a.Next(t.Context(), "orders"); err != nil {
 				t.Error(err)
 			}
 		}
 		setHome(t, north, "NorthServer/")
-		if n := mustIdentity(t, mustNew(t, north.Client(t), Options{})); n != 1 {
-			t.Errorf("with a home: %d", n)
+		if n := mustIdentity(t, mustNew(t, redistest.NewClient(t, north), Options{})); n != 1 {
+			t.Errorf("with a home: got %d, want 1", n)
 		}
 	})
 }
 
-// While the home is away nobody gets an identity, whoever else is up. With FreeIdentityAnywhere the search goes on at the
-// others, and what its documentation warns of is so: the number may come again.
-func TestOnlyASearchThatMayGoesOnWhileTheHomeIsAway(t *testing.T) {
+// While the home is down no identity is issued, even if another server is up. With FreeIdentityAnywhere the search continues
+// at the other servers. The last check shows what its documentation warns of: the home may later issue the same number.
+func TestFreeIdentityAnywhereContinuesWhileTheHomeIsDown(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -175,10 +175,10 @@ func TestOnlyASearchThatMayGoesOnWhileTheHomeIsAway(t *testing.T) {
 		taken := func(context.Context, string) (bool, error) { asked = true; return false, nil }
 		for _, a := range stay {
 			if n, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrUnavailable) {
-				t.Errorf("%d, %v", n, err)
+				t.Errorf("got %d, %v, want ErrUnavailable", n, err)
 			}
 			if n, tries, err := a.NextFreeIdentity(t.Context(), "companies", taken); !errors.Is(err, ErrUnavailable) || tries != 0 || asked {
-				t.Errorf("the search: %d after %d, %v", n, tries, err)
+				t.Errorf("got %d after %d tries, %v, want ErrUnavailable without a try", n, tries, err)
 			}
 		}
 		var found []int64
@@ -190,14 +190,34 @@ func TestOnlyASearchThatMayGoesOnWhileTheHomeIsAway(t *testing.T) {
 			found = append(found, n)
 		}
 		if !slices.Equal(found, []int64{5, 6}) {
-			t.Errorf("the search that may go on anywhere found %d", found)
+			t.Errorf("with FreeIdentityAnywhere: got %d, want %v", found, []int64{5, 6})
 		}
 
 		south.Restart()
 		setHome(t, south, "SouthServer/")
 		south.Client(t).HSet(t.Context(), "{Raven}/Identities/companies", "Value", stands["Value"])
-		if n := mustIdentity(t, mustNew(t, south.Client(t), Options{})); n != found[0] {
-			t.Errorf("the home, back, gives %d: the search may go on everywhere without harm", n)
+		if n := mustIdentity(t, mustNew(t, redistest.NewClient(t, south), Options{})); n != found[0] {
+			t.Errorf("the home is back: got %d, want %v, as the search anywhere is for one writer", n, found[0])
+		}
+	})
+}
+
+func TestNextIdentityNamesTheHomeThatIsDown(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		setHome(t, north, "NorthServer/")
+		a := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: redistest.NewClient(t, south)})
+		mustIdentity(t, a)
+		north.Kill()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, ctx := range []context.Context{t.Context(), ended} {
+			_, err := a.NextIdentity(ctx, "companies")
+			const want = "north is the home of identities, by field Identities of its key {Raven}/ServerPrefixForHilo"
+			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want ErrUnavailable with %q", err, want)
+			}
 		}
 	})
 }

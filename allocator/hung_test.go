@@ -22,17 +22,17 @@ func spellingsOf(name string, n int) []string {
 	return all
 }
 
-// Callers of 32 spellings of one name, and of other names, while a master hangs: the requests of one name go one after the
-// other, and only the first one of them finds out. It takes its time, since a mutex that is held during a request cannot be
-// waited for in a bubble.
-func TestNobodyWaitsLongForAMasterThatHangs(t *testing.T) {
+// Callers use 32 spellings of one name, and other names, while a server hangs. The requests for one name follow one another,
+// and only the first may wait for its timeout. The test runs in real time because a synctest bubble cannot wait for a mutex that
+// is held during a request.
+func TestTakeWaitsBrieflyForAHungServer(t *testing.T) {
 	t.Parallel()
 	const timeout = 500 * time.Millisecond
 	for _, name := range []string{"from the start", "later"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, north, _ := fakeMasters(t)
-			a.opts.RefillTimeout = timeout
+			north := &fakeServer{adds: "N/", origin: "n"}
+			a := newFakeAllocator(t, Options{Runway: time.Nanosecond, MaxCapacity: 32, RefillTimeout: timeout}, north, &fakeServer{adds: "S/", origin: "s"})
 			names := spellingsOf("orders", 32)
 			for i := range 32 {
 				names = append(names, fmt.Sprintf("other%c", 'A'+i))
@@ -55,7 +55,7 @@ func TestNobodyWaitsLongForAMasterThatHangs(t *testing.T) {
 						for begin := time.Now(); time.Since(begin) <= during; <-time.After(20 * time.Millisecond) {
 							start := time.Now()
 							if _, err := c.Take(t.Context(), 32); err != nil { // a request each: nothing in hand helps
-								t.Errorf("%s: %v", name, err)
+								t.Errorf("%s: got %v, want <nil>", name, err)
 							}
 							mu.Lock()
 							longest = max(longest, time.Since(start))
@@ -71,10 +71,10 @@ func TestNobodyWaitsLongForAMasterThatHangs(t *testing.T) {
 			north.set(func() { north.hangs = true })
 			callers(4 * time.Second)
 			if longest > 3*timeout+2*late { // two requests, each of which may be late
-				t.Errorf("somebody waited %v, and %v for nothing", longest, late)
+				t.Errorf("got a wait of %v, want at most %v", longest, 3*timeout+2*late)
 			}
 			if longest < timeout {
-				t.Errorf("nobody waited for the one that hangs: %v", longest)
+				t.Errorf("got a longest wait of %v, want at least %v, or the test proves nothing", longest, timeout)
 			}
 			t.Logf("the longest wait was %v, and %v for nothing", longest, late)
 		})

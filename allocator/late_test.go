@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -30,40 +31,27 @@ func (l *late) wait() {
 	<-time.After(trip)
 }
 
-func (l *late) describe(ctx context.Context, key string) (scripts.Description, error) {
+func (l *late) Describe(ctx context.Context, key string, how fleet.How) (scripts.Description, error) {
 	l.mu.Lock()
 	there := l.there
 	l.mu.Unlock()
 	<-time.After(there)
-	said, err := l.fakeServer.describe(ctx, key)
+	said, err := l.fakeServer.Describe(ctx, key, how)
 	l.wait()
 	return said, err
 }
 
-func (l *late) next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
-	got, err := l.fakeServer.next(ctx, keys, r)
+func (l *late) Next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+	got, err := l.fakeServer.Next(ctx, keys, r)
 	l.wait()
 	return got, err
-}
-
-func (l *late) nextAll(ctx context.Context, keys []scripts.Keys, requests []scripts.NextRequest) ([]scripts.Range, []error) {
-	got, errs := l.fakeServer.nextAll(ctx, keys, requests)
-	l.wait()
-	return got, errs
 }
 
 // lateMasters are two for a bubble, and an allocator that holds next to nothing ahead.
 func lateMasters(t *testing.T) (a *Allocator, north, south *late) {
 	t.Helper()
-	opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
 	north, south = &late{fakeServer: fakeServer{adds: "N/", origin: "n"}}, &late{fakeServer: fakeServer{adds: "S/", origin: "s"}}
-	a = newAllocator(opts,
-		&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
-		&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
-	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	a = newFakeAllocator(t, Options{Runway: time.Nanosecond, MaxCapacity: 32}, north, south)
 	return a, north, south
 }
 
@@ -76,31 +64,31 @@ func nextOf(t *testing.T, a *Allocator, adds string) error {
 			return err
 		}
 	}
-	t.Fatalf("no identifier of %s: %+v", adds, a.Stats().Servers)
+	t.Fatalf("got no identifier of %s, want one; servers: %+v", adds, a.Stats().Servers)
 	return nil
 }
 
-// A stand-by's question that was asked before the home moved may be answered after the one that found the new home.
-func TestAnOlderAnswerHidesNoNewHome(t *testing.T) {
+// A health check that started before the home moved may finish after the check that found the new home.
+func TestCheckIgnoresAnOlderReplyAboutTheHome(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := lateMasters(t)
 		north.trip, south.trip, south.home = time.Second, time.Second, true
 		var older sync.WaitGroup
-		older.Go(func() { a.askAll(t.Context(), a.servers) })
+		older.Go(func() { _ = a.Check(t.Context()) })
 		synctest.Wait()
 		<-time.After(time.Millisecond)
 		north.home, north.trip, south.home, south.trip = true, 0, false, 0
-		a.askAll(t.Context(), a.servers)
+		_ = a.Check(t.Context())
 		older.Wait()
-		if home, err := a.knownHome(); err != nil || home.name != "north" {
-			t.Errorf("the home is %v, %v", home, err)
+		if servers := a.Stats().Servers; !servers[0].Adds.Identities || servers[1].Adds.Identities {
+			t.Errorf("got home at north %v, at south %v, want north", servers[0].Adds.Identities, servers[1].Adds.Identities)
 		}
 	})
 }
 
-// Nor does it hide the new prefix of a master that hangs when the other one is given the same.
-func TestAnOlderAnswerHidesNoNewPrefix(t *testing.T) {
+// An older reply does not hide the new prefix of a server that then hangs while another server gets the same prefix.
+func TestCheckIgnoresAnOlderReplyAboutThePrefix(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := lateMasters(t)
@@ -110,7 +98,7 @@ func TestAnOlderAnswerHidesNoNewPrefix(t *testing.T) {
 		synctest.Wait() // south is known
 		north.set(time.Second, "N/")
 		var older sync.WaitGroup
-		older.Go(func() { a.askAll(t.Context(), a.servers) })
+		older.Go(func() { _ = a.Check(t.Context()) })
 		synctest.Wait()
 		<-time.After(time.Millisecond)
 		north.set(0, "X/")
@@ -124,7 +112,7 @@ func TestAnOlderAnswerHidesNoNewPrefix(t *testing.T) {
 		for range 100 { // what is in hand, and then nothing
 			var id string
 			if id, err = a.Next(t.Context(), "orders"); strings.HasPrefix(id, "orders/X/") && len(id) == len("orders/X/1") {
-				t.Fatalf("%s is south's, and may be north's too", id)
+				t.Fatalf("got %s of south, want none, because north may issue it too", id)
 			}
 		}
 		if !errors.Is(err, ErrPrefixConflict) {
@@ -133,8 +121,8 @@ func TestAnOlderAnswerHidesNoNewPrefix(t *testing.T) {
 	})
 }
 
-// The same where the range itself is the older answer: a program hears of the new prefix meanwhile.
-func TestARangeWithAnOlderPrefixIsDiscarded(t *testing.T) {
+// The range itself is the older reply. The client learns the new prefix while the range is in flight.
+func TestNextDiscardsARangeWithAnOlderPrefix(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, _ := lateMasters(t)
@@ -145,19 +133,19 @@ func TestARangeWithAnOlderPrefixIsDiscarded(t *testing.T) {
 		var older sync.WaitGroup
 		older.Go(func() {
 			if id, err := a.Next(t.Context(), "users"); err != nil || id != "users/S/1" {
-				t.Errorf("%s, %v", id, err)
+				t.Errorf("got %s, %v, want <nil>, users/S/1", id, err)
 			}
 		})
 		synctest.Wait()
 		<-time.After(time.Millisecond)
 		north.set(0, "W/")
-		a.askAll(t.Context(), a.servers)
+		_ = a.Check(t.Context())
 		older.Wait()
 	})
 }
 
-// A master is given the other's prefix by mistake, and gives a range that comes late: when both were set right since.
-func TestALateRangeOfAClashIsDiscarded(t *testing.T) {
+// A server is given the prefix of another by mistake, and its range arrives after both were corrected.
+func TestNextDiscardsALateRangeOfAPastConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := lateMasters(t)
@@ -170,7 +158,7 @@ func TestALateRangeOfAClashIsDiscarded(t *testing.T) {
 		var older sync.WaitGroup
 		older.Go(func() {
 			if id, err := a.Next(t.Context(), "users"); !errors.Is(err, ErrUnavailable) {
-				t.Errorf("%s, %v: it is north's", id, err)
+				t.Errorf("got %s, %v, want ErrUnavailable, because north issues it", id, err)
 			}
 		})
 		synctest.Wait()
@@ -184,9 +172,9 @@ func TestALateRangeOfAClashIsDiscarded(t *testing.T) {
 	})
 }
 
-// A master is away at the start, and says its prefix for the first time when the other one was given the same, hangs,
-// and is left for it.
-func TestAMasterThatIsLeftIsAskedBeforeAnotherIsAccepted(t *testing.T) {
+// A server that was down at the start reports its prefix for the first time after the other one got the same prefix, hung, and
+// went into back-off.
+func TestNextComparesAServerInBackoffBeforeVerifyingAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := lateMasters(t)
@@ -202,14 +190,14 @@ func TestAMasterThatIsLeftIsAskedBeforeAnotherIsAccepted(t *testing.T) {
 		})
 		south.set(10*time.Millisecond, "X/")
 		if id, err := a.Next(t.Context(), "users"); !errors.Is(err, ErrPrefixConflict) {
-			t.Errorf("%s, %v: it may be north's too", id, err)
+			t.Errorf("got %s, %v, want ErrPrefixConflict, because north may issue it too", id, err)
 		}
 	})
 }
 
-// A look at all masters hears of the clash that is over when the other one's answer is there: what a range said before, and
-// brings late, is not accepted for that.
-func TestALookAcceptsNoWordOfBeforeTheOthersAnswered(t *testing.T) {
+// A check of all servers finds that a conflict is over once the other server replies. It must not verify the prefix of a range
+// that was issued earlier and arrives late.
+func TestCheckVerifiesNoPrefixReportedBeforeTheOthersReplied(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := lateMasters(t)
@@ -221,17 +209,17 @@ func TestALookAcceptsNoWordOfBeforeTheOthersAnswered(t *testing.T) {
 		var older sync.WaitGroup
 		older.Go(func() {
 			if id, err := a.Next(t.Context(), "users"); strings.HasPrefix(id, "users/S/") {
-				t.Errorf("%s, %v: it may be south's too", id, err)
+				t.Errorf("got %s, %v, want none with S/, because south may issue it too", id, err)
 			}
 		})
 		synctest.Wait()
 		<-time.After(time.Millisecond)
 		north.set(0, "S/")
 		if id, err := a.Next(t.Context(), "third"); id != "third/S/1" || a.Stats().Servers[0].Up {
-			t.Errorf("%s, %v: north clashes, and is left", id, err)
+			t.Errorf("got %s, %v, want third/S/1 and north down", id, err)
 		}
 		south.fakeServer.set(func() { south.there = 500 * time.Millisecond })
-		a.standby.Reset(0)
+		go func() { _ = a.Check(t.Context()) }()
 		<-time.After(100 * time.Millisecond)
 		north.set(0, "W/")
 		<-time.After(100 * time.Millisecond)
@@ -240,9 +228,9 @@ func TestALookAcceptsNoWordOfBeforeTheOthersAnswered(t *testing.T) {
 	})
 }
 
-// Two masters that have one prefix come up after the first attempt at both: whichever is tried first, the other one is asked
-// too, though it is in a back-off and never said a thing.
-func TestMastersThatComeUpAlikeAreComparedBeforeTheyGive(t *testing.T) {
+// Two servers with one prefix recover after the first attempt at both. Whichever is tried first, the other one is contacted
+// too, although it is in back-off and never replied.
+func TestNextComparesServersThatRecoverTogether(t *testing.T) {
 	t.Parallel()
 	for range 30 {
 		synctest.Test(t, func(t *testing.T) {
@@ -253,9 +241,9 @@ func TestMastersThatComeUpAlikeAreComparedBeforeTheyGive(t *testing.T) {
 			}
 			both(errHung)
 			time.AfterFunc(20*time.Millisecond, func() { both(nil) })
-			for time.Since(a.start) < 2*time.Second {
-				if id, err := a.Next(t.Context(), "orders"); err == nil || time.Since(a.start) > time.Second && !errors.Is(err, ErrPrefixConflict) {
-					t.Fatalf("%s, %v: both have it", id, err)
+			for a.now() < 2*time.Second {
+				if id, err := a.Next(t.Context(), "orders"); err == nil || a.now() > time.Second && !errors.Is(err, ErrPrefixConflict) {
+					t.Fatalf("got %s, %v, want ErrPrefixConflict, because both issue it", id, err)
 				}
 				<-time.After(time.Millisecond)
 			}
@@ -263,8 +251,9 @@ func TestMastersThatComeUpAlikeAreComparedBeforeTheyGive(t *testing.T) {
 	}
 }
 
-// The prefix of a master changes while a pipeline brings many ranges of before: that is known, and nobody has to be asked.
-func TestManyLateRangesAreDiscardedUnasked(t *testing.T) {
+// The prefix of a server changes while a pipeline of ranges with the old prefix is in flight. The client has seen the new
+// prefix, so it need not contact the other server.
+func TestWarmDiscardsLateRangesWithoutFurtherRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := lateMasters(t)
@@ -282,56 +271,56 @@ func TestManyLateRangesAreDiscardedUnasked(t *testing.T) {
 		synctest.Wait()
 		<-time.After(time.Millisecond)
 		north.set(0, "W/")
-		a.askAll(t.Context(), a.servers)
+		_ = a.Check(t.Context())
 		before := south.questions()
 		warm.Wait()
 		if asked := south.questions() - before; asked > 2 {
-			t.Errorf("south was asked %d times", asked)
+			t.Errorf("got %d descriptions of south, want at most 2", asked)
 		}
 	})
 }
 
-// The search for the home goes on when a caller leaves, so that the next one knows it: another master hangs.
-func TestTheHomeIsFoundForCallersWhoDoNotWait(t *testing.T) {
+// Another server hangs. The search for the home continues after its caller cancels, so that the next caller finds the result.
+func TestHomeSearchContinuesAfterItsCallerCancels(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := lateMasters(t)
 		north.hangs, south.home = true, true
 		for range 100 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			if _, err := a.home(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := a.fleet.Home(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
 			cancel()
 		}
 		if asked := south.questions(); asked != 1 {
-			t.Errorf("the search of all was made %d times", asked)
+			t.Errorf("got %d searches, want 1", asked)
 		}
 		<-time.After(a.opts.RefillTimeout)
-		if home, err := a.home(t.Context(), 0); err != nil || home.name != "south" {
-			t.Errorf("%v, %v", home, err)
+		if home, err := a.fleet.Home(t.Context(), 0); err != nil || home.Name != "south" {
+			t.Errorf("got %v, %v, want <nil>, south", home, err)
 		}
 	})
 }
 
-// One that Close overtakes says so, and not that there is no home.
-func TestASearchForTheHomeEndsWithClose(t *testing.T) {
+// A search that Close cancels reports ErrClosed, not a missing home.
+func TestHomeSearchEndsWithErrClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := lateMasters(t)
 		north.hangs, south.hangs = true, true
 		time.AfterFunc(time.Millisecond, func() { _ = a.Close(context.Background()) })
-		if _, err := a.home(t.Context(), 0); !errors.Is(err, ErrClosed) || time.Since(a.start) != time.Millisecond {
-			t.Errorf("%v after %v", err, time.Since(a.start))
+		if _, err := a.fleet.Home(t.Context(), 0); !errors.Is(err, ErrClosed) || a.now() != time.Millisecond {
+			t.Errorf("got %v after %v, want ErrClosed, %v", err, a.now(), time.Millisecond)
 		}
-		if _, err := a.home(t.Context(), a.now()); !errors.Is(err, ErrClosed) {
+		if _, err := a.fleet.Home(t.Context(), a.now()); !errors.Is(err, ErrClosed) {
 			t.Error(err)
 		}
 	})
 }
 
-// A client may not heed the ctx of a caller, whom that does not keep. Nobody has said then that there is no home.
-func TestACallerLeavesWhileTheHomeIsLookedFor(t *testing.T) {
+// A client may ignore the context, but the caller returns in time. The error does not claim that there is no home.
+func TestNextIdentityEndsWithItsContextDuringTheHomeSearch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := lateMasters(t)
@@ -341,7 +330,7 @@ func TestACallerLeavesWhileTheHomeIsLookedFor(t *testing.T) {
 		start := time.Now()
 		_, err := a.NextIdentity(ctx, "companies")
 		if took := time.Since(start); took != time.Millisecond {
-			t.Errorf("the caller had to stay for %v", took)
+			t.Errorf("got an answer after %v, want %v", took, time.Millisecond)
 		}
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrIdentitiesElsewhere) {
 			t.Error(err)

@@ -13,17 +13,17 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestCallersOfOneIdentityShareTheirRequests(t *testing.T) {
+func TestNextIdentityCombinesConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		const callers, each, least = 64, 200, 8
 		a := patient(t, s)
 		contexts := []context.Context{t.Context(), context.WithoutCancel(t.Context())}
-		numbers := fleet(t, callers, each, func(i int) (int64, error) { return a.NextIdentity(contexts[i%2], "companies") })
+		numbers := runConcurrently(t, callers, each, func(i int) (int64, error) { return a.NextIdentity(contexts[i%2], "companies") })
 		slices.Sort(numbers)
 		wantFromOneOn(t, numbers)
 		if n := identityRequests(a); n > callers*each/least {
-			t.Errorf("%d values took %d requests, which is %.1f each", callers*each, n, float64(callers*each)/float64(n))
+			t.Errorf("got %d requests for %d values, want at most %d", n, callers*each, callers*each/least)
 		} else {
 			t.Logf("%.1f values a request", float64(callers*each)/float64(n))
 		}
@@ -36,7 +36,7 @@ type slowIdentities struct {
 	counts []int64 // of the requests
 }
 
-func (f *slowIdentities) identity(ctx context.Context, keys scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
+func (f *slowIdentities) Identity(ctx context.Context, keys scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
 	f.set(func() { f.counts = append(f.counts, r.Count) })
 	select {
 	case <-time.After(time.Second):
@@ -49,19 +49,15 @@ func (f *slowIdentities) identity(ctx context.Context, keys scripts.Keys, r scri
 	if stands+r.Count > r.Limit {
 		return scripts.Range{}, scripts.ErrExhausted
 	}
-	return f.fakeIdentities.identity(ctx, keys, r)
+	return f.fakeIdentities.Identity(ctx, keys, r)
 }
 
 // inLine runs a test in a bubble, where callers join one after the other while the first request is under way.
 func inLine(t *testing.T, limit int64, test func(t *testing.T, a *Allocator, f *slowIdentities)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		opts, err := Options{Limit: limit}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
 		f := new(slowIdentities)
-		a := newAllocator(opts, &server{backend: f, namespace: opts.Namespace, longest: longestBackoff})
+		a := newFakeAllocator(t, Options{Limit: limit}, f)
 		defer func() { _ = a.Close(context.Background()) }()
 		test(t, a, f)
 	})
@@ -84,7 +80,7 @@ func join(ctx context.Context, a *Allocator, n int64) <-chan outcome {
 	return got
 }
 
-func TestACallerWhoLeavesTheLineHarmsNobody(t *testing.T) {
+func TestNextIdentitiesServesOthersWhenACallerCancels(t *testing.T) {
 	t.Parallel()
 	inLine(t, 0, func(t *testing.T, a *Allocator, f *slowIdentities) {
 		leaves, leave := context.WithCancel(t.Context())
@@ -98,22 +94,22 @@ func TestACallerWhoLeavesTheLineHarmsNobody(t *testing.T) {
 		leave()
 		for _, got := range append(left, first) {
 			if o := <-got; !errors.Is(o.err, context.Canceled) || time.Since(start) > 0 {
-				t.Errorf("%+v after %v", o, time.Since(start))
+				t.Errorf("got %+v after %v, want the end of ctx at once", o, time.Since(start))
 			}
 		}
 		for i, got := range stay {
 			if o := <-got; o.err != nil || o.Low != int64(i+2) || o.High != o.Low { // 1 went to the first
-				t.Errorf("caller %d: %+v", i, o)
+				t.Errorf("caller %d: got %+v, want <nil>, %v, %v", i, o, int64(i+2), o.Low)
 			}
 		}
 		if !slices.Equal(f.counts, []int64{1, 10}) || time.Since(start) != 2*time.Second {
-			t.Errorf("requests for %d, %v", f.counts, time.Since(start))
+			t.Errorf("got requests for %d in %v, want %v in %v", f.counts, time.Since(start), []int64{1, 10}, 2*time.Second)
 		}
 	})
 }
 
-// One who cannot leave asks by itself, once: those who came meanwhile are served by somebody else.
-func TestTheFirstInLineIsNotKeptForTheOthers(t *testing.T) {
+// A caller that cannot be canceled sends its own request only. Another goroutine serves the callers that arrive meanwhile.
+func TestNextIdentitiesReturnsToTheFirstCallerAfterItsOwnRequest(t *testing.T) {
 	t.Parallel()
 	inLine(t, 0, func(t *testing.T, a *Allocator, f *slowIdentities) {
 		start := time.Now()
@@ -123,20 +119,20 @@ func TestTheFirstInLineIsNotKeptForTheOthers(t *testing.T) {
 			behind = append(behind, join(context.WithoutCancel(t.Context()), a, 1))
 		}
 		if o := <-first; o.err != nil || o.Low != 1 || time.Since(start) != time.Second {
-			t.Errorf("the first: %+v after %v", o, time.Since(start))
+			t.Errorf("the first: got %+v after %v, want <nil>, 1, %v", o, time.Since(start), time.Second)
 		}
 		for i, got := range behind {
 			if o := <-got; o.err != nil || o.Low != int64(i+2) {
-				t.Errorf("caller %d: %+v", i, o)
+				t.Errorf("caller %d: got %+v, want <nil>, %v", i, o, int64(i+2))
 			}
 		}
 		if !slices.Equal(f.counts, []int64{1, 10}) {
-			t.Errorf("requests for %d", f.counts)
+			t.Errorf("got requests for %d, want %v", f.counts, []int64{1, 10})
 		}
 	})
 }
 
-func TestALimitThatLeavesTooLittleForAllServesThoseThatFit(t *testing.T) {
+func TestNextIdentitiesNearTheLimitServesCallersThatFit(t *testing.T) {
 	t.Parallel()
 	inLine(t, 10, func(t *testing.T, a *Allocator, f *slowIdentities) {
 		wanted := []int64{1, 6, 5, 2, 1, 1, 1}
@@ -148,16 +144,16 @@ func TestALimitThatLeavesTooLittleForAllServesThoseThatFit(t *testing.T) {
 		for i, got := range all {
 			o := <-got
 			if o.Range != want[i] || (want[i].Low == 0) != errors.Is(o.err, ErrExhausted) {
-				t.Errorf("caller %d, who wants %d: %+v, want %v", i, wanted[i], o, want[i])
+				t.Errorf("caller %d, who requests %d: got %+v, want %v", i, wanted[i], o, want[i])
 			}
 		}
 		if f.value != 10 {
-			t.Errorf("it stands at %d", f.value)
+			t.Errorf("got the value %d, want 10", f.value)
 		}
 	})
 }
 
-func TestACloseInTheMiddleOfALine(t *testing.T) {
+func TestCloseWaitsForTheIdentityRequestInFlight(t *testing.T) {
 	t.Parallel()
 	t.Run("callers who may leave", func(t *testing.T) {
 		t.Parallel()
@@ -181,15 +177,15 @@ func closeInLine(t *testing.T, of func(context.Context) context.Context) {
 			t.Error(err)
 		}
 		if o := <-first; o.err != nil || o.Low != 1 {
-			t.Errorf("the one under way: %+v", o)
+			t.Errorf("the one under way: got %+v, want <nil>, 1", o)
 		}
 		for _, got := range waiting {
 			if o := <-got; !errors.Is(o.err, ErrClosed) {
-				t.Errorf("one that waited: %+v", o)
+				t.Errorf("one that waited: got %+v, want ErrClosed", o)
 			}
 		}
 		if f.value != 1 {
-			t.Errorf("%d values were given, and one is known", f.value)
+			t.Errorf("got %d values issued, want 1", f.value)
 		}
 	})
 	inLine(t, 0, func(t *testing.T, a *Allocator, _ *slowIdentities) { // out of time
@@ -200,14 +196,14 @@ func closeInLine(t *testing.T, of func(context.Context) context.Context) {
 		_ = a.Close(ctx)
 		for _, got := range []<-chan outcome{first, second} {
 			if o := <-got; !errors.Is(o.err, ErrClosed) || time.Since(start) > time.Millisecond {
-				t.Errorf("%+v after %v", o, time.Since(start))
+				t.Errorf("got %+v after %v, want ErrClosed within 1ms", o, time.Since(start))
 			}
 		}
 	})
 }
 
-// The same on servers, where callers come and go as they like.
-func TestCloseLeavesNoIdentityUnknown(t *testing.T) {
+// The same as above on servers, with callers that arrive at any time.
+func TestCloseLosesNoIdentity(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		a := patient(t, s)
@@ -239,7 +235,7 @@ func TestCloseLeavesNoIdentityUnknown(t *testing.T) {
 		slices.Sort(numbers)
 		wantFromOneOn(t, numbers)
 		if stands, err := s.Client(t).HGet(t.Context(), "{Raven}/Identities/companies", "Value").Int64(); stands != int64(len(numbers)) || err != nil {
-			t.Errorf("it stands at %d, %v, and %d are known", stands, err, len(numbers))
+			t.Errorf("got the value %d, %v, want %d, the number of values issued", stands, err, len(numbers))
 		}
 	})
 }

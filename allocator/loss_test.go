@@ -20,10 +20,10 @@ func observed() (*zap.Logger, *observer.ObservedLogs) {
 	return zap.New(core), logs
 }
 
-func TestACounterThatVanishesIsGoneOnAboveTheFloor(t *testing.T) {
+func TestNextNumberContinuesAboveTheFloorOfALostCounter(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		log, logs := observed()
 		a := mustNew(t, client, Options{MinCapacity: 10, MaxCapacity: 10, Runway: time.Nanosecond, Logger: log})
 		for range 30 {
@@ -37,38 +37,37 @@ func TestACounterThatVanishesIsGoneOnAboveTheFloor(t *testing.T) {
 		}
 		wantDistinct(t, numbers)
 		if last := numbers[len(numbers)-1]; last <= seen+1024 {
-			t.Errorf("it goes on at %d", last)
+			t.Errorf("got %d after the loss, want it above %d", last, seen+1024)
 		}
 		errs := logs.FilterLevelExact(zapcore.ErrorLevel).All()
 		if len(errs) != 1 || errs[0].ContextMap()["evidence"] != "missing" {
-			t.Errorf("logged %v", logs.All())
+			t.Errorf("got log %v, want 1, missing", logs.All())
 		}
 		if got := statsOf(a).Jumps; got != 1 {
-			t.Errorf("%d jumps", got)
+			t.Errorf("got %d jumps, want 1", got)
 		}
 	})
 }
 
-// A Redis without persistence is killed while workers run, and comes back
-// without any counter; then with the counter as of some time before. The bare
-// way, an INCRBY per range, gives numbers twice: the test shows that first.
-func TestAKilledRedisThatForgetsGivesNoNumberTwice(t *testing.T) {
+// A Redis without persistence is killed while workers run, and restarts without the counter. A plain INCR repeats numbers then,
+// which the test shows first.
+func TestNextNumberNeverRepeatsAfterARestartWithoutData(t *testing.T) {
 	t.Parallel()
 	const workers, each = 8, 3000
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 
 		bare := func() []int64 {
-			return fleet(t, workers, 10, func(int) (int64, error) { return client.Incr(t.Context(), "bare").Result() })
+			return runConcurrently(t, workers, 10, func(int) (int64, error) { return client.Incr(t.Context(), "bare").Result() })
 		}
 		before := bare()
 		s.Restart()
 		if after := bare(); after[0] > int64(len(before)) {
-			t.Error("the bare way did not show the fault")
+			t.Errorf("got %d without the guard, want a number that was issued before, or the test proves nothing", after[0])
 		}
 
 		log, logs := observed()
-		a := mustNew(t, s.Client(t), Options{Logger: log, MaxCapacity: 64, Runway: 10 * time.Millisecond})
+		a := mustNew(t, redistest.NewClient(t, s), Options{Logger: log, MaxCapacity: 64, Runway: 10 * time.Millisecond})
 		next := func(int) (int64, error) {
 			for {
 				n, err := a.NextNumber(t.Context(), "orders")
@@ -79,29 +78,29 @@ func TestAKilledRedisThatForgetsGivesNoNumberTwice(t *testing.T) {
 		}
 		var numbers []int64
 		var wg sync.WaitGroup
-		wg.Go(func() { numbers = fleet(t, workers, each, next) })
+		wg.Go(func() { numbers = runConcurrently(t, workers, each, next) })
 		for statsOf(a).Issued < workers*each/3 {
 			<-time.After(time.Millisecond)
 		}
 		s.Restart()
 		wg.Wait()
-		numbers = append(numbers, fleet(t, workers, each, next)...) // the first ones may all have come before
+		numbers = append(numbers, runConcurrently(t, workers, each, next)...) // the first ones may all have come before
 		wantDistinct(t, numbers)
 		if len(numbers) != 2*workers*each {
-			t.Errorf("%d numbers", len(numbers))
+			t.Errorf("got %d numbers, want %v", len(numbers), 2*workers*each)
 		}
 		if jumps := logs.FilterField(zap.String("key", "{Raven}/HiLo/orders")).Len(); jumps != 1 {
-			t.Errorf("%d lines about the jump: %v", jumps, logs.All())
+			t.Errorf("%d lines about the jump: got %v, want 1", jumps, logs.All())
 		}
 	})
 }
 
-func TestAPromotedServerWithOlderStateMakesTheCounterJumpOnce(t *testing.T) {
+func TestNextNumberJumpsOnceAfterAFailoverToOlderState(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		proxy := redistest.NewProxy(t, s)
-		throughProxy := redis.NewClient(proxy.Options())
+		throughProxy := redis.NewClient(redistest.Options(proxy))
 		t.Cleanup(func() { _ = throughProxy.Close() })
 		log, logs := observed()
 		opts := Options{MinCapacity: 10, MaxCapacity: 10, Runway: time.Nanosecond, Logger: log}
@@ -125,7 +124,7 @@ func TestAPromotedServerWithOlderStateMakesTheCounterJumpOnce(t *testing.T) {
 		wantDistinct(t, numbers)
 		warnings := logs.FilterMessageSnippet("jumped").All()
 		if len(warnings) != 1 || warnings[0].Level != zapcore.WarnLevel || warnings[0].ContextMap()["jump"] == int64(0) {
-			t.Errorf("logged %v", warnings)
+			t.Errorf("got the log %v, want one warning with the jump", warnings)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -26,7 +27,7 @@ func vectors[T any](t *testing.T, file string) []T {
 		t.Fatal(err)
 	}
 	if len(rows) == 0 {
-		t.Fatalf("%s has no rows", file)
+		t.Fatalf("%s: got no rows, want some", file)
 	}
 	return rows
 }
@@ -34,24 +35,23 @@ func vectors[T any](t *testing.T, file string) []T {
 // fakeServer is a backend for tests of time: it runs in a synctest bubble,
 // where a connection would not.
 type fakeServer struct {
-	mu        sync.Mutex
-	max       int64
-	hangs     bool  // no reply until the attempt's time is over
-	refuses   error // at once
-	delay     time.Duration
-	adds      string // server prefix
-	origin    string
-	home      bool // of identities
-	asked     int  // times it was asked what it says of itself
-	pipelines int  // of requests
-	requests  []scripts.NextRequest
-	times     []time.Time
-	returns   []scripts.ReturnRequest
+	mu       sync.Mutex
+	max      int64
+	hangs    bool  // no reply until the attempt's time is over
+	refuses  error // at once
+	delay    time.Duration
+	adds     string // server prefix
+	origin   string
+	home     bool // of identities
+	asked    int  // times it was asked what it says of itself
+	requests []scripts.NextRequest
+	times    []time.Time
+	returns  []scripts.ReturnRequest
 }
 
 var errHung = errors.New("i/o timeout")
 
-func (f *fakeServer) next(ctx context.Context, _ scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+func (f *fakeServer) Next(ctx context.Context, _ scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
 	f.mu.Lock()
 	f.requests = append(f.requests, r)
 	f.times = append(f.times, time.Now())
@@ -72,7 +72,7 @@ func (f *fakeServer) next(ctx context.Context, _ scripts.Keys, r scripts.NextReq
 	return scripts.Range{Low: low, High: f.max, Issued: r.Capacity, Seconds: 60, Prefix: f.adds, Origin: f.origin}, nil
 }
 
-func (f *fakeServer) describe(ctx context.Context, _ string) (scripts.Description, error) {
+func (f *fakeServer) Describe(ctx context.Context, _ string, _ fleet.How) (scripts.Description, error) {
 	f.mu.Lock()
 	hangs, refuses, said := f.hangs, f.refuses, scripts.Description{Prefix: f.adds, Identities: f.home, Origin: f.origin}
 	f.asked++
@@ -84,11 +84,11 @@ func (f *fakeServer) describe(ctx context.Context, _ string) (scripts.Descriptio
 	return said, refuses
 }
 
-func (*fakeServer) identity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Range, error) {
+func (*fakeServer) Identity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Range, error) {
 	return scripts.Range{}, errors.New("a fake server has no identities")
 }
 
-func (f *fakeServer) giveBack(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+func (f *fakeServer) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
 	if ctx.Err() != nil {
 		return notTakenBack(ctx, requests)
 	}
@@ -125,16 +125,30 @@ func (f *fakeServer) calls() int {
 	return len(f.requests)
 }
 
-// withFake makes an allocator on a fake server and closes it with the test.
-func withFake(t *testing.T, f *fakeServer, opts Options) *Allocator {
+// newFakeAllocator returns an allocator of fake servers and closes it with the test. Several servers are named north, south
+// and east.
+func newFakeAllocator(t *testing.T, opts Options, backends ...fleet.Backend) *Allocator {
 	t.Helper()
 	opts, err := opts.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newAllocator(opts, &server{backend: f, namespace: opts.Namespace, longest: longestBackoff})
+	servers := make([]fleet.Config, len(backends))
+	for i, b := range backends {
+		servers[i] = fleet.Config{Backend: b, Namespace: opts.Namespace}
+		if len(backends) > 1 {
+			servers[i].Name = []string{"north", "south", "east", "west", "center"}[i]
+		}
+	}
+	a := newAllocator(opts, servers...)
 	t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
+}
+
+// isVerified reports whether the prefix of a server was compared with all others.
+func isVerified(a *Allocator, server int) bool {
+	servers, _ := a.fleet.Stats()
+	return servers[server].Verified
 }
 
 func mustCollection(t *testing.T, a *Allocator, name string) *Collection {

@@ -1,17 +1,18 @@
 package allocator
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestOneOfTwoMastersMayBeLostAtAnyTime(t *testing.T) {
+func TestNewMultiSurvivesTheLossOfEitherServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -26,7 +27,7 @@ func TestOneOfTwoMastersMayBeLostAtAnyTime(t *testing.T) {
 					t.Fatal(err)
 				}
 				if seen[id] {
-					t.Fatalf("%s was given twice", id)
+					t.Fatalf("got %s twice, want distinct identifiers", id)
 				}
 				seen[id] = true
 				last = id
@@ -40,10 +41,10 @@ func TestOneOfTwoMastersMayBeLostAtAnyTime(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("no identifier of %s: %+v", which, a.Stats().Servers)
+			t.Errorf("got no identifier of %s, want one; servers: %+v", which, a.Stats().Servers)
 		}
 		if id := take(1); id != "orders/NorthServer/1" {
-			t.Errorf("the first is %s", id)
+			t.Errorf("got %s first, want orders/NorthServer/1", id)
 		}
 		north.Kill()
 		wants("SouthServer")
@@ -61,14 +62,13 @@ func TestOneOfTwoMastersMayBeLostAtAnyTime(t *testing.T) {
 	})
 }
 
-// A master that was emptied, or that comes back empty, has no prefix. No identifier is made with it, and the other one
-// serves, until it has its prefix again.
-func TestAMasterWithoutItsPrefixIsLeftForTheOther(t *testing.T) {
+// A server that was emptied, or that restarts empty, has no prefix. The other server serves until the prefix is set again.
+func TestNewMultiAvoidsAServerThatLostItsPrefix(t *testing.T) {
 	t.Parallel()
 	lose := func(t *testing.T, s *redistest.Server) {
 		t.Helper()
 		if n, err := s.Client(t).Del(t.Context(), "{Raven}/ServerPrefixForHilo").Result(); n != 1 || err != nil {
-			t.Fatal(n, err)
+			t.Fatalf("got %d keys deleted, %v, want 1", n, err)
 		}
 	}
 	tests := []struct {
@@ -99,7 +99,7 @@ func TestAMasterWithoutItsPrefixIsLeftForTheOther(t *testing.T) {
 						t.Fatal(err)
 					}
 					if !strings.HasPrefix(id, "orders/NorthServer/") && !strings.HasPrefix(id, "orders/SouthServer/") {
-						t.Fatalf("%s has no prefix", id)
+						t.Fatalf("got %s, want a prefix", id)
 					}
 					return id
 				}
@@ -112,16 +112,16 @@ func TestAMasterWithoutItsPrefixIsLeftForTheOther(t *testing.T) {
 					next()
 				}
 				if id, err := a.Resolve(t.Context(), "orders/"); err != nil || !strings.HasPrefix(id, "orders/SouthServer/") {
-					t.Errorf("server-side: %q, %v", id, err)
+					t.Errorf("server-side: got %q, %v, want one of south", id, err)
 				}
 				if _, err := a.NextIdentity(t.Context(), "companies"); err != nil { // which takes no prefix, and proves none
 					t.Error(err)
 				}
 				if st := a.Stats(); st.Servers[0].Up || !st.Servers[1].Up || st.Collections[0].Failures != 0 {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want north down, south up, and no failed refill", st)
 				}
 				if logs.FilterMessageSnippet("left for its prefix").Len() == 0 {
-					t.Errorf("logged %v", logs.All())
+					t.Errorf("got the log %v, want a line about the prefix", logs.All())
 				}
 				setPrefix(t, north, "NorthServer/")
 				for a.Stats().Servers[0].RetryIn > 0 {
@@ -134,8 +134,8 @@ func TestAMasterWithoutItsPrefixIsLeftForTheOther(t *testing.T) {
 	}
 }
 
-// Settings that were never right are told at once, and as long as they are not.
-func TestAPreferredMasterThatNeverHadAPrefixIsAnError(t *testing.T) {
+// Settings that were never right are reported at once, and as long as they stay wrong.
+func TestNewMultiReportsAPreferredServerThatNeverHadAPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -143,18 +143,18 @@ func TestAPreferredMasterThatNeverHadAPrefixIsAnError(t *testing.T) {
 		a := mustMulti(t, Options{RefillTimeout: time.Minute}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
 		for range 3 {
 			if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixMissing) || !strings.Contains(err.Error(), "north") {
-				t.Errorf("%q, %v", id, err)
+				t.Errorf(`got %q, %v, want ErrPrefixMissing, text with "north"`, id, err)
 			}
 		}
 		setPrefix(t, north, "NorthServer/")
 		if id, err := a.Next(t.Context(), "orders"); err != nil || !strings.HasPrefix(id, "orders/NorthServer/") {
-			t.Errorf("%q, %v", id, err)
+			t.Errorf("got %q, %v, want one of north", id, err)
 		}
 	})
 }
 
-// One that is given the other's prefix is left for it, until it is set right.
-func TestAMasterThatIsGivenTheOthersPrefixIsLeftForIt(t *testing.T) {
+// The other server serves until the prefix is corrected.
+func TestNewMultiAvoidsAServerThatGetsThePrefixOfAnother(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -163,20 +163,20 @@ func TestAMasterThatIsGivenTheOthersPrefixIsLeftForIt(t *testing.T) {
 		if _, err := a.Resolve(t.Context(), "orders/"); err != nil { // of north
 			t.Fatal(err)
 		}
-		for !a.servers[1].word().accepted { // both are known
+		for !isVerified(a, 1) { // both are known
 			<-time.After(time.Millisecond)
 		}
 		setPrefix(t, north, "SouthServer/")
 		for range 100 {
 			if id, err := a.Next(t.Context(), "orders"); err != nil || !strings.HasPrefix(id, "orders/SouthServer/") {
-				t.Fatalf("%q, %v", id, err)
+				t.Fatalf("got %q, %v, want one of south", id, err)
 			}
 		}
 		if north := a.Stats().Servers[0]; north.Up || !errors.Is(north.Err, ErrPrefixConflict) {
-			t.Errorf("%+v", north)
+			t.Errorf("got %+v, want north down with ErrPrefixConflict", north)
 		}
 		if max := mustCounter(t, south, "orders"); max.Ranges < 2 {
-			t.Errorf("south gave %+v", max)
+			t.Errorf("south: got %+v, want 2 ranges or more", max)
 		}
 		setPrefix(t, north, "WestServer/")
 		for id := ""; !strings.HasPrefix(id, "orders/WestServer/"); {
@@ -188,16 +188,16 @@ func TestAMasterThatIsGivenTheOthersPrefixIsLeftForIt(t *testing.T) {
 	})
 }
 
-func mustCounter(t *testing.T, s *redistest.Server, name string) Counter {
+func mustCounter(t *testing.T, s *redistest.Server, name string) admin.Counter {
 	t.Helper()
-	counter, err := mustAdmin(t, s, "").Counter(t.Context(), name)
+	counter, err := mustAdmin(t, s).Counter(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return counter
 }
 
-func TestWithAllMastersDownItIsUnavailable(t *testing.T) {
+func TestNewMultiIsUnavailableWithAllServersDown(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -206,15 +206,15 @@ func TestWithAllMastersDownItIsUnavailable(t *testing.T) {
 		south.Kill()
 		_, err := a.Next(t.Context(), "orders")
 		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "north") || !strings.Contains(err.Error(), "south") {
-			t.Errorf("it does not name both: %v", err)
+			t.Errorf(`it does not name both: got %v, want ErrUnavailable, text with "north", text with "south"`, err)
 		}
 		for i, server := range a.Stats().Servers {
 			if server.Up || server.Failures != 1 || server.Err == nil || server.Name != []string{"north", "south"}[i] {
-				t.Errorf("%+v", server)
+				t.Errorf("got %+v, want server %d down after one failure", server, i+1)
 			}
 		}
 		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("identity: %v", err)
+			t.Errorf("identity: got %v, want ErrUnavailable", err)
 		}
 	})
 }
@@ -222,21 +222,13 @@ func TestWithAllMastersDownItIsUnavailable(t *testing.T) {
 // fakeMasters are two for a bubble, and an allocator that holds next to nothing ahead.
 func fakeMasters(t *testing.T) (a *Allocator, north, south *fakeServer) {
 	t.Helper()
-	opts, err := Options{Runway: time.Nanosecond, MaxCapacity: 32}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
 	north, south = &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
-	a = newAllocator(opts,
-		&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
-		&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
-	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	a = newFakeAllocator(t, Options{Runway: time.Nanosecond, MaxCapacity: 32}, north, south)
 	return a, north, south
 }
 
-// In a bubble, where time is exact: a master that hangs is left within one
-// refill, asked again ever more seldom, and preferred again when it is back.
-func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
+// A server that hangs is avoided after one refill, probed with growing delays, and preferred again after its recovery.
+func TestNewMultiAvoidsAHungServerUntilItRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := fakeMasters(t)
@@ -244,13 +236,13 @@ func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
 		north.set(func() { north.hangs = true })
 		start := time.Now()
 		if id, err := c.Next(t.Context()); err != nil || id != "orders/S/1" || time.Since(start) != 2*a.opts.RefillTimeout { // the second time for what it says
-			t.Errorf("%s, %v after %v", id, err, time.Since(start))
+			t.Errorf("got %s, %v after %v, want <nil>, orders/S/1, %v", id, err, time.Since(start), 2*a.opts.RefillTimeout)
 		}
 		var tokens [2]string
 		north.set(func() { tokens[0] = north.requests[0].Token })
 		south.set(func() { tokens[1] = south.requests[0].Token })
 		if tokens[0] == tokens[1] {
-			t.Errorf("the other one is asked with the same token %q", tokens[0])
+			t.Errorf("got the token %q at both servers, want two tokens", tokens[0])
 		}
 		for time.Since(start) < 5*time.Minute {
 			if _, err := c.Next(t.Context()); err != nil {
@@ -258,8 +250,8 @@ func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
 			}
 			<-time.After(100 * time.Millisecond)
 		}
-		if calls := north.calls(); calls < 10 || calls > 30 {
-			t.Errorf("the one that hangs was asked %d times in 5 minutes", calls)
+		if calls, probes := north.calls(), north.questions(); calls > 10 || probes < 20 || probes > 90 {
+			t.Errorf("got %d requests and %d probes in 5 minutes, want at most 10 and 20 to 90", calls, probes)
 		}
 		north.set(func() { north.hangs = false })
 		for range 1000 {
@@ -272,13 +264,12 @@ func TestAMasterThatHangsIsLeftAndComesBack(t *testing.T) {
 			}
 			<-time.After(100 * time.Millisecond)
 		}
-		t.Error("it was not preferred again")
+		t.Error("got no identifier of north, want one")
 	})
 }
 
-// A master that has been away for long is left alone for up to half a minute. It
-// is asked nevertheless when the other one goes away too.
-func TestOneMasterUpIsEnoughHoweverLongItWasAway(t *testing.T) {
+// A server that was down for long stays in back-off for up to half a minute. It is tried nevertheless when the other one fails.
+func TestNewMultiUsesAServerInBackoffWhenTheOtherFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := fakeMasters(t)
@@ -290,12 +281,14 @@ func TestOneMasterUpIsEnoughHoweverLongItWasAway(t *testing.T) {
 			}
 			<-time.After(100 * time.Millisecond)
 		}
-		<-time.After(a.opts.RefillTimeout) // an attempt that was under way is over
+		for before := -1; before != north.questions()+north.calls(); <-time.After(a.opts.RefillTimeout) { // until none is in flight
+			before = north.questions() + north.calls()
+		}
 		north.set(func() { north.hangs = false })
 		south.set(func() { south.hangs = true })
 		for range 1000 {
 			if _, err := c.Next(t.Context()); err != nil {
-				t.Fatalf("north is up: %v", err)
+				t.Fatalf("with north up: got %v, want <nil>", err)
 			}
 		}
 
@@ -311,20 +304,20 @@ func TestOneMasterUpIsEnoughHoweverLongItWasAway(t *testing.T) {
 				break
 			}
 		}
-		if took := time.Since(start); took > longestBackoff+2*2*a.opts.RefillTimeout {
-			t.Errorf("it took %v to find the one that is back", took)
+		if took := time.Since(start); took > fleet.MaxBackoff+2*2*a.opts.RefillTimeout {
+			t.Errorf("got the recovered server after %v, want it within %v", took, fleet.MaxBackoff+2*2*a.opts.RefillTimeout)
 		}
 	})
 }
 
-// Both get one prefix, one after the other, while this program leaves the first alone after an outage: whoever takes from
-// that one has compared it with what the other was before.
-func TestAMasterThatIsLeftIsAskedWhenAnotherChangesItsPrefix(t *testing.T) {
+// Both servers get one new prefix, one after the other, while the first is in back-off after an outage. No range of the second
+// is used before it was compared with the first.
+func TestNewMultiComparesAServerInBackoffWhenAnotherChangesItsPrefix(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := fakeMasters(t)
 		if id, err := a.Next(t.Context(), "orders"); err != nil || id != "orders/N/1" {
-			t.Error(id, err)
+			t.Errorf("got %s, %v, want orders/N/1", id, err)
 		}
 		synctest.Wait() // south has said S/
 		north.set(func() { north.hangs = true })
@@ -335,13 +328,13 @@ func TestAMasterThatIsLeftIsAskedWhenAnotherChangesItsPrefix(t *testing.T) {
 		north.set(func() { north.hangs, north.adds = false, "X/" })
 		south.set(func() { south.adds = "X/" })
 		if a.Stats().Servers[0].RetryIn == 0 {
-			t.Error("north is not left any more")
+			t.Error("got no back-off of north, want one")
 		}
 		var err error
 		for range 10_000 { // what is in hand, and then nothing
 			var id string
 			if id, err = a.Next(t.Context(), "orders"); strings.Contains(id, "X/") {
-				t.Fatalf("%s may be north's too", id)
+				t.Fatalf("got %s, want none with X/, because north may issue it too", id)
 			}
 		}
 		if !errors.Is(err, ErrPrefixConflict) {

@@ -29,7 +29,7 @@ func masters(t *testing.T, s *redistest.Server) (north, south *redistest.Server)
 
 func setPrefix(t *testing.T, s *redistest.Server, text string) {
 	t.Helper()
-	if err := mustAdmin(t, s, "").SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text}); err != nil {
+	if err := mustAdmin(t, s).SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -37,7 +37,7 @@ func setPrefix(t *testing.T, s *redistest.Server, text string) {
 // setHome is setPrefix of the server that is the home of identities.
 func setHome(t *testing.T, s *redistest.Server, text string) {
 	t.Helper()
-	if err := mustAdmin(t, s, "").SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text, Identities: true}); err != nil {
+	if err := mustAdmin(t, s).SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text, Identities: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -55,14 +55,14 @@ func mustMulti(t *testing.T, opts Options, servers ...Server) *Allocator {
 // impatient is a client that does not try again by itself.
 func impatient(t *testing.T, s *redistest.Server) *redis.Client {
 	t.Helper()
-	opts := s.Options()
+	opts := redistest.Options(s)
 	opts.MaxRetries, opts.DialerRetries = -1, 1
 	client := redis.NewClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-func TestServersThatCouldGiveTheSameTextsAreRefused(t *testing.T) {
+func TestNewMultiRefusesServersThatCouldIssueTheSameTexts(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name         string
@@ -87,48 +87,48 @@ func TestServersThatCouldGiveTheSameTextsAreRefused(t *testing.T) {
 					Server{Name: "north", Client: impatient(t, north)},
 					Server{Name: "south", Client: impatient(t, south), Prefix: test.pin})
 				if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, test.want) {
-					t.Errorf("the first identifier: %s, %v, want %v", id, err, test.want)
+					t.Errorf("first identifier: got %s, %v, want %v", id, err, test.want)
 				}
 			})
 		})
 	}
 }
 
-func TestOneDataSetUnderTwoNamesIsRefused(t *testing.T) {
+func TestNewMultiRefusesOneServerUnderTwoNames(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		setPrefix(t, s, "NorthServer/")
 		proxy := redistest.NewProxy(t, s)
-		opts := proxy.Options()
+		opts := redistest.Options(proxy)
 		opts.MaxRetries, opts.DialerRetries = -1, 1
 		behind := redis.NewClient(opts)
 		t.Cleanup(func() { _ = behind.Close() })
 		a := mustMulti(t, Options{}, Server{Name: "north", Client: behind}, Server{Name: "south", Client: impatient(t, s)})
 		if _, err := a.Next(t.Context(), "users"); !errors.Is(err, ErrPrefixConflict) || !strings.Contains(err.Error(), "are one") {
-			t.Errorf("%v", err)
+			t.Errorf(`got %v, want ErrPrefixConflict, text with "are one"`, err)
 		}
 	})
 }
 
-func TestSeveralServersHaveNoNumbersAlone(t *testing.T) {
+func TestNextNumberOfSeveralServersIsErrPrefixed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
-		a := mustMulti(t, Options{}, Server{Client: north.Client(t)}, Server{Client: south.Client(t)})
+		a := mustMulti(t, Options{}, Server{Client: redistest.NewClient(t, north)}, Server{Client: redistest.NewClient(t, south)})
 		if _, err := a.NextNumber(t.Context(), "orders"); !errors.Is(err, ErrPrefixed) {
 			t.Error(err)
 		}
 		if id, err := a.NextID(t.Context(), "orders"); err != nil || id.ServerPrefix != "NorthServer/" {
-			t.Errorf("%+v, %v", id, err)
+			t.Errorf("got %+v, %v, want <nil>, NorthServer/", id, err)
 		}
-		alone := mustMulti(t, Options{}, Server{Client: north.Client(t)})
+		alone := mustMulti(t, Options{}, Server{Client: redistest.NewClient(t, north)})
 		if _, err := alone.NextNumber(t.Context(), "orders"); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-func TestCloseReturnsToEachServerItsOwn(t *testing.T) {
+func TestCloseReturnsRangesToTheirServers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -138,20 +138,20 @@ func TestCloseReturnsToEachServerItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.mu.Lock()
-		c.flight = &flight{done: make(chan struct{})} // a refill that goes to the second one
+		c.refill = &refill{done: make(chan struct{})} // a refill that goes to the second one
 		c.mu.Unlock()
-		got, err := c.attempt(a.servers[1], false)
+		got, err := c.attempt(a.fleet.Servers()[1], false)
 		c.end(got, err)
 		if err != nil {
 			t.Fatal(err)
 		}
 		mustClose(t, a)
-		wantMax(t, north.Client(t), "1")
-		wantMax(t, south.Client(t), "0")
+		wantMax(t, redistest.NewClient(t, north), "1")
+		wantMax(t, redistest.NewClient(t, south), "0")
 	})
 }
 
-func TestIdentitiesStayAtHomeAndTheSearchGoesOn(t *testing.T) {
+func TestFreeIdentityAnywhereContinuesAtTheNextServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -163,22 +163,22 @@ func TestIdentitiesStayAtHomeAndTheSearchGoesOn(t *testing.T) {
 			}
 		}
 		if id, err := a.nextServerSide(t.Context(), "companies"); err != nil || id != "companies/NorthServer/0000000000000000001" {
-			t.Errorf("%q, %v", id, err)
+			t.Errorf("got %q, %v, want <nil>, companies/NorthServer/0000000000000000001", id, err)
 		}
 		north.Kill()
 		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrUnavailable) {
 			t.Error(err)
 		}
 		if n, _, err := a.NextFreeIdentity(t.Context(), "companies", takenBy(t, "1..10")); n != 11 || err != nil {
-			t.Errorf("%d, %v", n, err)
+			t.Errorf("got %d, %v, want 11, <nil>", n, err)
 		}
 		if id, err := a.nextServerSide(t.Context(), "companies"); err != nil || id != "companies/SouthServer/0000000000000000001" {
-			t.Errorf("%q, %v", id, err)
+			t.Errorf("got %q, %v, want <nil>, companies/SouthServer/0000000000000000001", id, err)
 		}
 	})
 }
 
-func TestTheSettingsOfServersAreChecked(t *testing.T) {
+func TestNewMultiRefusesInvalidServers(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer client.Close()
@@ -194,7 +194,7 @@ func TestTheSettingsOfServersAreChecked(t *testing.T) {
 	} {
 		_, err := NewMulti(servers, Options{Durability: Durability{Replicas: 1}})
 		if !errors.Is(err, ErrInvalidOptions) && !errors.Is(err, ErrInvalidName) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want ErrInvalidOptions or ErrInvalidName", name, err)
 		}
 	}
 }

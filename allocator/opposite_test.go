@@ -16,9 +16,9 @@ func opposite(t *testing.T, north, south *redistest.Server) []*Allocator {
 	return fleetOfTwoMasters(t, Options{MaxCapacity: 32, Runway: time.Nanosecond, RefillTimeout: time.Minute}, north, south)[:2]
 }
 
-// Each of two workers is served by the master that it prefers, and never needs the other: so it is by asking both that
-// they learn that their identifiers would be the same.
-func TestWorkersInOppositeOrderOnMastersWithEqualPrefixesGetNothing(t *testing.T) {
+// Each of two workers is served by the server that it prefers and never needs the other one. Only by contacting both does it
+// find that their identifiers would be equal.
+func TestNewMultiRefusesEqualPrefixesInEitherOrder(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{"NorthServer/", "NORTHSERVER/"} {
 		t.Run(other, func(t *testing.T) {
@@ -33,10 +33,10 @@ func TestWorkersInOppositeOrderOnMastersWithEqualPrefixesGetNothing(t *testing.T
 						wg.Go(func() {
 							for range 5 {
 								if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixConflict) {
-									t.Errorf("%s, %v", id, err)
+									t.Errorf("got %s, %v, want ErrPrefixConflict", id, err)
 								}
 								if id, err := a.Resolve(t.Context(), "orders/"); !errors.Is(err, ErrPrefixConflict) {
-									t.Errorf("server-side: %s, %v", id, err)
+									t.Errorf("server-side: got %s, %v, want ErrPrefixConflict", id, err)
 								}
 							}
 						})
@@ -54,9 +54,9 @@ func TestWorkersInOppositeOrderOnMastersWithEqualPrefixesGetNothing(t *testing.T
 	}
 }
 
-// While both workers run, one master is given the other's prefix. No range is used with it, and both go on at the other
-// master, whose identifiers they are.
-func TestAPrefixThatBecomesAnotherMastersIsNeverUsed(t *testing.T) {
+// While both workers run, one server gets the prefix of the other. No range with that prefix is used, and both workers continue
+// at the server whose prefix it was first.
+func TestNewMultiNeverUsesAPrefixThatBecomesAnotherServers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -77,15 +77,15 @@ func TestAPrefixThatBecomesAnotherMastersIsNeverUsed(t *testing.T) {
 				}
 				round()
 			}
-			t.Fatal(what)
+			t.Fatalf("got 20,000 rounds, want that %s", what)
 		}
 		for _, a := range workers {
-			until("it did not learn in the background that the other master is set right", func() bool {
-				return a.servers[0].word().accepted && a.servers[1].word().accepted
+			until("the other master is up again by the checks in the background", func() bool {
+				return isVerified(a, 0) && isVerified(a, 1)
 			})
 		}
 		setPrefix(t, north, "southserver/")
-		until("the one that was changed is not left", func() bool {
+		until("the master that was changed is down", func() bool {
 			return errors.Is(workers[0].Stats().Servers[0].Err, ErrPrefixConflict)
 		})
 		for range 1000 {
@@ -93,20 +93,19 @@ func TestAPrefixThatBecomesAnotherMastersIsNeverUsed(t *testing.T) {
 		}
 		for id := range given {
 			if !strings.HasPrefix(id, "orders/NorthServer/") && !strings.HasPrefix(id, "orders/SouthServer/") {
-				t.Fatalf("%s was given", id)
+				t.Fatalf("got %s, want one of north or south", id)
 			}
 		}
 		if st := workers[1].Stats().Servers[0]; !st.Up {
-			t.Errorf("the one that prefers the other is disturbed: %+v", st)
+			t.Errorf("got %+v, want it up for the worker that prefers it", st)
 		}
 	})
 }
 
-// All spellings that somebody could take for the same name share their numbers.
-func TestSpellingsThatAreEqualWithoutCaseShareTheirNumbers(t *testing.T) {
+func TestCollectionSpellingsEqualWithoutCaseShareNumbers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		for _, spellings := range [][]string{
 			{"ΠΕΛΆΤΗΣ", "πελάτης", "πελάτησ", "Πελάτης"},
 			{"orders", "Orders", "ORDERS", "orderſ"},
@@ -114,39 +113,39 @@ func TestSpellingsThatAreEqualWithoutCaseShareTheirNumbers(t *testing.T) {
 		} {
 			for i, name := range spellings {
 				if !strings.EqualFold(name, spellings[0]) {
-					t.Fatalf("%s is not %s", name, spellings[0])
+					t.Fatalf("got the spelling %s, want one of %s", name, spellings[0])
 				}
 				a := mustNew(t, client, Options{})
 				if n := mustNumber(t, a, name); n != int64(i+1) {
-					t.Errorf("%s/%d, want %d", name, n, i+1)
+					t.Errorf("%s: got %d, want %d", name, n, i+1)
 				}
 				mustClose(t, a) // it returns what it did not use
 			}
 		}
 		if keys := client.Keys(t.Context(), "{Raven}/HiLo/*").Val(); len(keys) != 3 {
-			t.Errorf("counters %q", keys)
+			t.Errorf("got counters %q, want 3", keys)
 		}
 		client.FlushAll(t.Context())
 		for i, name := range []string{"ΠΕΛΆΤΗΣ", "πελάτης", "πελάτησ"} {
 			if n, err := mustNew(t, client, Options{}).NextIdentity(t.Context(), name); n != int64(i+1) || err != nil {
-				t.Errorf("identity %s: %d, %v", name, n, err)
+				t.Errorf("identity %s: got %d, %v, want %v, <nil>", name, n, err, int64(i+1))
 			}
 		}
 	})
 }
 
-// The server forgets everything, again and again, while many ask for an identity side by side.
-func TestIdentitiesSideBySideOutliveAFlush(t *testing.T) {
+// The server is flushed again and again while many callers request identities concurrently.
+func TestNextIdentityNeverRepeatsAcrossFlushes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a, client := patient(t, s), s.Client(t)
+		a, client := patient(t, s), redistest.NewClient(t, s)
 		const callers, each, flushes = 16, 100, 20
 		var numbers []int64
 		mustIdentity(t, a) // who was given nothing does not know of a loss
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			numbers = fleet(t, callers, each, func(g int) (int64, error) {
+			numbers = runConcurrently(t, callers, each, func(g int) (int64, error) {
 				if g%4 == 0 {
 					r, err := a.NextIdentities(t.Context(), "Companies", 3)
 					return r.High, err
@@ -163,7 +162,7 @@ func TestIdentitiesSideBySideOutliveAFlush(t *testing.T) {
 		<-done
 		wantDistinct(t, numbers)
 		if jumps := a.Stats().Servers[0].Jumps[EvidenceMissing]; jumps == 0 {
-			t.Error("no loss was noticed: that proves nothing")
+			t.Error("got no jump, want some, or the test proves nothing")
 		}
 	})
 }

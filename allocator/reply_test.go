@@ -11,10 +11,10 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestAFlushOfTheScriptsIsNotNoticed(t *testing.T) {
+func TestNextNumberSurvivesAScriptFlush(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		a := mustNew(t, client, Options{})
 		for want := int64(1); want <= 200; want++ {
 			client.ScriptFlush(t.Context())
@@ -28,15 +28,14 @@ func TestAFlushOfTheScriptsIsNotNoticed(t *testing.T) {
 	})
 }
 
-// A reply that is lost burns no range and gives none twice, whether go-redis
-// sends the request again by itself or the next refill does.
-func TestALostReplyLosesNothing(t *testing.T) {
+// A lost reply neither discards a range nor repeats one, whether go-redis or the next refill sends the request again.
+func TestNextNumberLosesNothingWithALostReply(t *testing.T) {
 	t.Parallel()
 	for _, retries := range []int{-1, 3} {
 		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-			direct := s.Client(t)
+			direct := redistest.NewClient(t, s)
 			proxy := redistest.NewProxy(t, s)
-			opts := proxy.Options()
+			opts := redistest.Options(proxy)
 			opts.MaxRetries = retries
 			client := redis.NewClient(opts)
 			t.Cleanup(func() { _ = client.Close() })
@@ -84,11 +83,11 @@ func over(event <-chan struct{}) bool {
 	}
 }
 
-func TestACutConnectionLosesNothing(t *testing.T) {
+func TestNextNumberLosesNothingWithACutConnection(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		proxy := redistest.NewProxy(t, s)
-		client := redis.NewClient(proxy.Options())
+		client := redis.NewClient(redistest.Options(proxy))
 		t.Cleanup(func() { _ = client.Close() })
 		a := mustNew(t, client, Options{MinCapacity: 10, MaxCapacity: 10})
 		for want := int64(1); want <= 300; want++ {
@@ -102,12 +101,12 @@ func TestACutConnectionLosesNothing(t *testing.T) {
 	})
 }
 
-// The request whose reply was lost comes first, though it does not do for what is wanted now.
-func TestATakeAboveARequestWhoseReplyWasLost(t *testing.T) {
+// The request whose reply was lost is sent again first, although its range is too small for the Take.
+func TestTakeResendsASmallerRequestWithoutReplyFirst(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		proxy := redistest.NewProxy(t, s)
-		opts := proxy.Options()
+		opts := redistest.Options(proxy)
 		opts.MaxRetries = -1
 		client := redis.NewClient(opts)
 		t.Cleanup(func() { _ = client.Close() })
@@ -116,17 +115,17 @@ func TestATakeAboveARequestWhoseReplyWasLost(t *testing.T) {
 		dropped := proxy.DropReply("evalsha")
 		orders := mustCollection(t, a, "orders")
 		if n, err := orders.NextNumber(t.Context()); !errors.Is(err, ErrUnavailable) {
-			t.Fatalf("%d, %v", n, err)
+			t.Fatalf("got %d, %v, want ErrUnavailable", n, err)
 		}
 		if !over(dropped) {
-			t.Fatal("no reply was lost")
+			t.Fatal("got no lost reply, want one")
 		}
 		batch, err := orders.Take(t.Context(), 1000)
 		if r := batch.Range(); err != nil || r != (Range{Low: 11, High: 1010}) {
-			t.Errorf("%+v, %v", r, err)
+			t.Errorf("got %+v, %v, want <nil>, %v", r, err, (Range{Low: 11, High: 1010}))
 		}
 		if n := mustNumber(t, a, "orders"); n != 1 {
-			t.Errorf("%d, want the first one of the range whose reply was lost", n)
+			t.Errorf("got %d, want 1, of the range whose reply was lost", n)
 		}
 	})
 }

@@ -8,25 +8,23 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/hilo-id/hilo/allocator/internal/batcher"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
-	"github.com/hilo-id/hilo/scripts"
 )
 
-// identityMark ends a text that asks for an identity, and no separator is it.
-const identityMark = "|"
-
-// Resolve gives the identifier that id asks for by its shape, shown with the separator "/":
+// Resolve returns the identifier that id requests by its form. With the separator "/" that is
 //
 //	companies/          the next server-side id, companies/0000000000000000027-A
 //	companies|          the next identity, companies/1, never with prefix or tag
-//	products/ravendb    itself: a semantic id is kept as it is, whatever it holds
+//	products/ravendb    id itself, a semantic id, whatever it holds
 //	the empty text      a random GUID (version 4)
 //
-// HiLo identifiers are not asked for in this way: see Next and Assign.
+// It issues no HiLo identifiers. Next and Assign do.
 //
-// Server-side ids and identities cost a round trip each. A GUID and a semantic id need no server and ignore ctx; after
-// Close the semantic id is still kept, everything else is ErrClosed. A name that breaks the rules of a collection, as
-// in "/" and "|" where there is none, is ErrInvalidName. Other errors: those of NextIdentity.
+// Server-side ids and identities cost a round trip each. A GUID and a semantic id need no server and ignore ctx. After Close
+// a semantic id is still returned, and everything else is ErrClosed. A name that breaks the rules of a collection, such as
+// the empty name of "/" and "|", is ErrInvalidName. The other errors are those of NextIdentity.
 func (a *Allocator) Resolve(ctx context.Context, id string) (string, error) {
 	if id == "" {
 		return a.newGUID()
@@ -53,7 +51,7 @@ func (a *Allocator) Resolve(ctx context.Context, id string) (string, error) {
 // validateAsked checks name, the part of id before its last character.
 func (a *Allocator) validateAsked(kind, id, name string) error {
 	if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
-		return fmt.Errorf("allocator: %s asked for by %.64q: %w", kind, id, err)
+		return fmt.Errorf("allocator: %s requested by %.64q: %w", kind, id, err)
 	}
 	return nil
 }
@@ -63,34 +61,32 @@ func (a *Allocator) newGUID() (string, error) {
 		return "", err
 	}
 	guid, err := uuid.NewRandom()
-	if err != nil { // the process replaced the source of randomness: uuid.SetRand
+	if err != nil { // the process replaced the source of randomness with uuid.SetRand
 		return "", fmt.Errorf("allocator: GUID: %w", err)
 	}
 	return guid.String(), nil
 }
 
-// ServerSideLimit is the greatest number of a server-side identifier: it keeps one zero in front of the 19 digits, so
-// that no HiLo identifier, which has none, is the same text.
-const ServerSideLimit = 999_999_999_999_999_999
-
-// nextServerSide gives `companies/0000000000000000027-A`: 19 digits, in the order of the calls, from one counter for
-// all names of a server's namespace. Like ranges, it comes from the first server that gives one.
+// nextServerSide issues `companies/0000000000000000027-A`, with 19 digits and in the order of the calls, from one counter for
+// all names of a server's namespace. Like a range, it comes from the first server that serves.
 func (a *Allocator) nextServerSide(ctx context.Context, name string) (text string, err error) {
 	if err := a.open(name); err != nil {
 		return "", err
 	}
-	var got asked
-	err = a.firstOf(func(s *server, _ bool) error {
-		keys := scripts.Keys{Counter: s.keys.ServerSide(), Server: s.keys.Server(), Other: s.keys.Server()}
-		got = a.lineOf(s, keys, min(a.opts.Limit, ServerSideLimit)).ask(ctx, &asker{name: name, count: 1})
-		return got.err
+	if err := a.fleet.AwaitBackoff(ctx, name, a.fleet.Servers()...); err != nil {
+		return "", fmt.Errorf("allocator: %w", err)
+	}
+	var got batcher.Result
+	err = a.fleet.First(func(s *fleet.Server, _ bool) error {
+		got = a.identities.ServerSide(ctx, s, name)
+		return got.Err
 	})
 	if err != nil {
 		return "", fmt.Errorf("allocator: %w", err)
 	}
-	text = fmt.Sprintf("%s%s%s%019d", name, a.opts.Separator, got.source.ServerPrefix, got.low)
-	if got.source.NodeTag != "" {
-		text += "-" + got.source.NodeTag
+	text = fmt.Sprintf("%s%s%s%019d", name, a.opts.Separator, got.Issuer.Desc.ServerPrefix, got.Low)
+	if tag := got.Issuer.Desc.NodeTag; tag != "" {
+		text += "-" + tag
 	}
 	return text, nil
 }

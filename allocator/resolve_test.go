@@ -19,10 +19,10 @@ import (
 
 var guid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-func TestTheTextSaysWhichKindItAsksFor(t *testing.T) {
+func TestResolveChoosesTheKindByTheText(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		tagged(t, client)
 		for _, row := range []struct{ asks, separator, want string }{ // # is the number
 			{"companies/", "", "companies/000000000000000000#-A"},
@@ -61,25 +61,25 @@ func TestTheTextSaysWhichKindItAsksFor(t *testing.T) {
 	})
 }
 
-func TestAPointerTellsNothingFromEmpty(t *testing.T) {
+func TestAssignDistinguishesNilFromAnEmptyText(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, s.Client(t), Options{})
+		a := mustNew(t, redistest.NewClient(t, s), Options{})
 		var none Invoice
 		if id := mustAssign(t, a, &none); id != "invoices/1" || *none.ID != id {
-			t.Errorf("nil gave %s, the member is %s", id, *none.ID)
+			t.Errorf("nil: got %s and the field %s, want invoices/1 in both", id, *none.ID)
 		}
 		empty := Invoice{ID: new("")}
 		if id := mustAssign(t, a, &empty); !guid.MatchString(id) || *empty.ID != id {
-			t.Errorf("a pointer to the empty text gave %s, the member is %s", id, *empty.ID)
+			t.Errorf("pointer to the empty text: got %s and the field %s, want a GUID in both", id, *empty.ID)
 		}
 	})
 }
 
-func TestAStringThatEntitiesShareIsNotWrittenTo(t *testing.T) {
+func TestAssignNeverWritesToASharedString(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, s.Client(t), Options{})
+		a := mustNew(t, redistest.NewClient(t, s), Options{})
 		asks := "companies|"
 		one, two := Invoice{ID: &asks}, Invoice{ID: &asks}
 		got := []string{mustAssign(t, a, &one), mustAssign(t, a, &two), *one.ID, *two.ID, asks}
@@ -89,38 +89,38 @@ func TestAStringThatEntitiesShareIsNotWrittenTo(t *testing.T) {
 		kept := "companies/7"
 		one.ID = &kept
 		if mustAssign(t, a, &one); one.ID != &kept {
-			t.Error("what is kept was replaced")
+			t.Error("got another pointer, want the one that is kept")
 		}
 	})
 }
 
-func TestTheEmptyTextIsAGUIDThatIsAlwaysAnother(t *testing.T) {
+func TestResolveOfTheEmptyTextReturnsDistinctGUIDs(t *testing.T) {
 	t.Parallel()
 	a := offline(t, Options{})
 	seen := make(map[string]bool)
 	for range 1000 {
 		id, err := a.Resolve(t.Context(), "")
 		if err != nil || !guid.MatchString(id) || seen[id] {
-			t.Fatalf("%q, %v, seen before: %v", id, err, seen[id])
+			t.Fatalf("got %q, %v, seen before: %v, want another GUID each time", id, err, seen[id])
 		}
 		seen[id] = true
 	}
 }
 
-func TestAfterCloseATextIsStillKept(t *testing.T) {
+func TestResolveKeepsATextAfterClose(t *testing.T) {
 	t.Parallel()
 	a := offline(t, Options{})
 	mustClose(t, a)
 	if id, err := a.Resolve(t.Context(), "users/ravendb"); id != "users/ravendb" || err != nil {
-		t.Errorf("it gave %q, %v", id, err)
+		t.Errorf("got %q, %v, want users/ravendb, <nil>", id, err)
 	}
 	if id, err := a.Resolve(t.Context(), ""); id != "" || !errors.Is(err, ErrClosed) {
-		t.Errorf("the empty text gave %q, %v", id, err)
+		t.Errorf(`the empty text: got %q, %v, want "", ErrClosed`, id, err)
 	}
 	text := ""
 	invoice := Invoice{ID: &text}
 	if id, err := a.Assign(t.Context(), &invoice); id != "" || !errors.Is(err, ErrClosed) || invoice.ID != &text || text != "" {
-		t.Errorf("a pointer to it gave %q, %v, the member is %q", id, err, *invoice.ID)
+		t.Errorf(`pointer to it: got %q, %v and the field %q, want "", ErrClosed, and the field as it was`, id, err, *invoice.ID)
 	}
 }
 
@@ -166,14 +166,14 @@ var counterFields = map[string]string{
 	"{Raven}/Identities/companies": "Value", "{Raven}/ServerSide": "Value",
 }
 
-func TestTheMemberStaysAsItWasWhenThereIsAnError(t *testing.T) {
+func TestAssignLeavesTheMemberUnchangedOnError(t *testing.T) {
 	t.Parallel()
 	for _, f := range failures {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				client := s.Client(t)
-				opts := s.Options()
+				client := redistest.NewClient(t, s)
+				opts := redistest.Options(s)
 				opts.MaxRetries, opts.DialerRetries = -1, 1 // a server that is away stays away
 				hasty := redis.NewClient(opts)
 				t.Cleanup(func() { _ = hasty.Close() })
@@ -211,25 +211,25 @@ func wantUnchanged(ctx context.Context, t *testing.T, a *Allocator, holds string
 	} {
 		id, err := get()
 		if id != "" {
-			t.Errorf("%s with %q got %s", name, holds, id)
+			t.Errorf(`%s with %q: got %s, want ""`, name, holds, id)
 		}
 		for _, sentinel := range want {
 			if !errors.Is(err, sentinel) {
-				t.Errorf("%s with %q: %v, want %v", name, holds, err, sentinel)
+				t.Errorf("%s with %q: got %v, want %v", name, holds, err, sentinel)
 			}
 		}
 		if text := err.Error(); strings.Count(text, "allocator: ") != 1 || !strings.HasPrefix(text, "allocator: ") {
-			t.Errorf("%s with %q: %v", name, holds, err)
+			t.Errorf("%s with %q: got %v, want one allocator: at its beginning", name, holds, err)
 		}
 	}
 	if order.ID != holds || invoice.ID != was || text != holds {
-		t.Errorf("%q became %q and %q", holds, order.ID, text)
+		t.Errorf("%q: got %q and %q, want it as it was", holds, order.ID, text)
 	}
 }
 
-// Who asks for the first server-side identifier waits until the other master was asked, and so do those who come then. One
-// who leaves meanwhile leaves them, and what is known of the server, as they are.
-func TestACallerWhoLeavesWhileMastersAreAskedHarmsNobody(t *testing.T) {
+// The first server-side identifier waits until the servers were compared, and so do the calls that arrive meanwhile. A call that
+// is canceled affects neither them nor the state of the servers.
+func TestResolveServesOthersWhenACallerCancelsDuringTheComparison(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -243,14 +243,14 @@ func TestACallerWhoLeavesWhileMastersAreAskedHarmsNobody(t *testing.T) {
 			go func() {
 				text, err := a.Resolve(ctx, "orders/")
 				if err == nil && !strings.HasPrefix(text, "orders/NorthServer/") {
-					err = fmt.Errorf("it is %q", text)
+					err = fmt.Errorf("got %q, want one of north", text)
 				}
 				asked <- err
 			}()
 			return asked
 		}
 		goes := resolve(leaves)
-		client := north.Client(t)
+		client := redistest.NewClient(t, north)
 		for client.HGet(t.Context(), "{Raven}/ServerSide", "Value").Val() == "" { // then south is asked
 			<-time.After(time.Millisecond)
 		}
@@ -263,7 +263,7 @@ func TestACallerWhoLeavesWhileMastersAreAskedHarmsNobody(t *testing.T) {
 			t.Error(err)
 		}
 		if north := a.Stats().Servers[0]; !north.Up {
-			t.Errorf("the server that serves was left: %v", north.Err)
+			t.Errorf("got %v for the server that serves, want it up", north.Err)
 		}
 	})
 }

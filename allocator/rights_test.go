@@ -19,7 +19,7 @@ var workerACL = []string{
 	"+hello",
 }
 
-func TestTheReadmeNamesTheRightsOfAWorker(t *testing.T) {
+func TestReadmeListsTheRightsOfAWorker(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -29,15 +29,15 @@ func TestTheReadmeNamesTheRightsOfAWorker(t *testing.T) {
 	rule, _, _ = strings.Cut(rule, "\n")
 	want := slices.DeleteFunc(slices.Clone(workerACL), func(word string) bool { return strings.HasPrefix(word, "reset") })
 	if got := strings.Fields(strings.ReplaceAll(rule, "'", "")); !slices.Equal(got, want) {
-		t.Errorf("the README has %q, a worker needs %q", got, want)
+		t.Errorf("README: got %q, want %q", got, want)
 	}
 }
 
-func TestTheRightsOfTheReadmeAreEnoughForAWorker(t *testing.T) {
+func TestReadmeRightsSufficeForAWorker(t *testing.T) {
 	t.Parallel()
 	for _, info := range []bool{true, false} {
 		redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-			operator := s.Client(t)
+			operator := redistest.NewClient(t, s)
 			rule := []any{"ACL", "SETUSER", "worker"}
 			for _, word := range workerACL {
 				if word != "+info" || info {
@@ -47,7 +47,7 @@ func TestTheRightsOfTheReadmeAreEnoughForAWorker(t *testing.T) {
 			if err := operator.Do(t.Context(), rule...).Err(); err != nil {
 				t.Fatal(err)
 			}
-			opts := s.Options()
+			opts := redistest.Options(s)
 			opts.Username, opts.Password = "worker", "secret"
 			client := redis.NewClient(opts)
 			t.Cleanup(func() { _ = client.Close() })
@@ -60,7 +60,7 @@ func TestTheRightsOfTheReadmeAreEnoughForAWorker(t *testing.T) {
 			mustClose(t, a)
 			wantMax(t, operator, "100")
 			if origin := operator.HGet(t.Context(), "{Raven}/HiLo/orders", "Origin").Val(); (origin != "") != info {
-				t.Errorf("with INFO %v the origin is %q", info, origin)
+				t.Errorf("INFO permitted %v: got the Origin %q, want one only with INFO", info, origin)
 			}
 		})
 	}

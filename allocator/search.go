@@ -4,26 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator/internal/batcher"
+	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 )
 
-// TakenFunc tells whether there is a document with this id.
+// TakenFunc reports whether a document with this id exists.
 type TakenFunc func(ctx context.Context, id string) (bool, error)
 
-// NextFreeIdentity gives a value of an identity that no document has, and how often it asked taken. It is for a server
-// that took over from another, whose documents are there and whose counter is not: from the counter's next value on it
-// tries ever larger steps until an id is free, then halves back to the border, so that n documents cost about 2*log2(n)
-// questions; and it sets the counter there, so that the next call asks once. A free number below a taken one may be
-// passed over. Callers side by side get different values; the counter never goes back. What is tried and not used is a
-// gap.
+// NextFreeIdentity issues a value of an identity that no document has, and returns how often it called taken. It is for a
+// server that replaced another, with the documents but without the counter. From the counter's next value on it doubles its
+// steps until an id is free, then bisects back to the border, so that n documents cost about 2*log2(n) calls. It sets the
+// counter there, so that the next search needs one call. A free number below a taken one may be skipped. Concurrent callers
+// receive different values, and the counter never goes back. Values that were tried and not used are a gap.
 //
-// It asks the home of identities. With Options.FreeIdentityAnywhere it goes on at the other servers, in order, when
-// that is away. It is then for one writer at a time: two callers at two servers who have not stored their documents yet
-// can get the same number, and so can one whose document is not stored when the home is back. Errors: as NextIdentity,
-// and those of taken.
+// The value comes from the home of identities. With Options.FreeIdentityAnywhere the search continues at the other servers,
+// in order, while the home is down. It is then for one writer at a time. Two callers at two servers that have not stored their
+// documents yet can receive the same number, and so can one whose document is not stored when the home recovers.
+//
+// It returns the errors of NextIdentity and of taken.
 func (a *Allocator) NextFreeIdentity(ctx context.Context, name string, taken TakenFunc) (number int64, tries int, err error) {
 	if taken == nil {
 		return 0, 0, fmt.Errorf("allocator: %s: %w: taken is nil", name, ErrInvalidOptions)
@@ -32,19 +35,20 @@ func (a *Allocator) NextFreeIdentity(ctx context.Context, name string, taken Tak
 		return 0, 0, err
 	}
 	search := search{a: a, name: name, taken: taken}
-	var home *server
-	number, err = a.atHome(ctx, name, func(s *server) (int64, error) {
+	var home *fleet.Server
+	err = a.fleet.AtHome(ctx, name, func(s *fleet.Server) (err error) {
 		home = s
-		return search.run(ctx, a.identity(s, name))
+		number, err = search.run(ctx, s)
+		return err
 	})
-	if away := errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotDurable); away && a.opts.FreeIdentityAnywhere && !search.failed {
+	if a.opts.FreeIdentityAnywhere && Retryable(err) && !search.failed {
 		search.anywhere = true
 		failures := []error{err}
-		for _, s := range a.servers {
-			if s == home || err == nil || !anotherMayHelp(err) || search.failed {
+		for _, s := range a.fleet.Servers() {
+			if s == home || err == nil || !failure.Passing(err) || search.failed {
 				continue
 			}
-			if number, err = search.run(ctx, a.identity(s, name)); err != nil {
+			if number, err = search.run(ctx, s); err != nil {
 				failures = append(failures, err)
 			}
 		}
@@ -58,7 +62,7 @@ func (a *Allocator) NextFreeIdentity(ctx context.Context, name string, taken Tak
 	return number, search.tries, nil
 }
 
-// search is one NextFreeIdentity, anywhere or only where identities are at home. failed says that taken did.
+// search is one NextFreeIdentity, at any server or only at the home of identities. failed reports that taken failed.
 type search struct {
 	a        *Allocator
 	name     string
@@ -68,31 +72,30 @@ type search struct {
 	failed   bool
 }
 
-// run tries the next value that the counter gives, and on from there.
+// run tries the next value of the counter, and larger ones from there.
 //
-// A number belongs to the caller when the script gave it, as the next value or by raising the counter from below it in
-// one step. So no two callers get the same one, whatever they found free, and a caller that comes second starts again
-// above.
-func (s *search) run(ctx context.Context, l *line) (int64, error) {
+// A number belongs to the caller once the script issued it, either as the next value or by raising the counter from below it
+// in one step. So no two callers receive the same one, whatever they found free. The second one starts again above it.
+func (s *search) run(ctx context.Context, server *fleet.Server) (int64, error) {
 	for {
-		got := l.ask(ctx, &asker{name: s.name, count: 1, anywhere: s.anywhere})
-		if got.err != nil {
-			return 0, got.err
+		got := s.a.identities.Identity(ctx, server, batcher.Request{Name: s.name, Count: 1, Anywhere: s.anywhere})
+		if got.Err != nil {
+			return 0, got.Err
 		}
-		free, err := s.border(ctx, got.low)
-		if err != nil || free == got.low {
+		free, err := s.border(ctx, got.Low)
+		if err != nil || free == got.Low {
 			return free, err
 		}
-		raised := l.ask(ctx, &asker{name: s.name, count: 1, very: free, anywhere: s.anywhere})
-		if raised.err != nil || raised.low == free {
-			return free, raised.err
+		raised := s.a.identities.Identity(ctx, server, batcher.Request{Name: s.name, Count: 1, Exact: free, Anywhere: s.anywhere})
+		if raised.Err != nil || raised.Low == free {
+			return free, raised.Err
 		}
 	}
 }
 
-// border finds a free number, from on, above a taken one unless it is from.
+// border finds a free number at or above from. Unless it is from, the number before it is taken.
 func (s *search) border(ctx context.Context, from int64) (int64, error) {
-	low, high := from-1, from // low is taken, or below all; high is tried next
+	low, high := from-1, from // low is taken or below all, high is tried next
 	for step := int64(1); ; step *= 2 {
 		isTaken, err := s.question(ctx, high)
 		if err != nil {
@@ -105,11 +108,7 @@ func (s *search) border(ctx context.Context, from int64) (int64, error) {
 		if high == s.a.opts.Limit {
 			return 0, fmt.Errorf("%s: %w: every number that was tried up to the limit %d is taken", s.name, ErrExhausted, high)
 		}
-		if step > math.MaxInt64/4 || step > s.a.opts.Limit-high {
-			high = s.a.opts.Limit
-		} else {
-			high += step
-		}
+		high += min(step, s.a.opts.Limit-high) // high is at least step, so it is the limit before step overflows
 	}
 	for high-low > 1 {
 		middle := low + (high-low)/2
@@ -126,22 +125,23 @@ func (s *search) border(ctx context.Context, from int64) (int64, error) {
 	return high, nil
 }
 
+// question asks taken about one number.
 func (s *search) question(ctx context.Context, number int64) (bool, error) {
 	if ctx.Err() != nil {
-		return false, ended(ctx, s.name, nil)
+		return false, failure.Ended(ctx, s.name, nil)
 	}
 	s.tries++
 	id := s.name + s.a.opts.Separator + strconv.FormatInt(number, 10)
 	isTaken, err := s.taken(ctx, id)
 	if err != nil {
 		s.failed = true
-		return false, fmt.Errorf("%s: is there a document %s: %w", s.name, id, err)
+		return false, fmt.Errorf("%s: document %s: %w", s.name, id, err)
 	}
 	return isTaken, nil
 }
 
-// TakenKeys is a TakenFunc for documents kept as keys of a Redis: format makes the key of an id, as in
-// fmt.Sprintf("doc:%s", id). Each question is an EXISTS.
+// TakenKeys returns a TakenFunc for documents that are keys of a Redis. format makes the key of an id, as in
+// fmt.Sprintf("doc:%s", id). Each call is an EXISTS.
 func TakenKeys(client redis.UniversalClient, format string) TakenFunc {
 	return func(ctx context.Context, id string) (bool, error) {
 		n, err := client.Exists(ctx, fmt.Sprintf(format, id)).Result()

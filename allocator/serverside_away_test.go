@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -19,7 +20,7 @@ type fakeIdentities struct {
 	value int64
 }
 
-func (f *fakeIdentities) identity(ctx context.Context, _ scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
+func (f *fakeIdentities) Identity(ctx context.Context, _ scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.hangs {
@@ -35,21 +36,14 @@ func (f *fakeIdentities) identity(ctx context.Context, _ scripts.Keys, r scripts
 
 func mastersWithIdentities(t *testing.T, opts Options) (a *Allocator, north, south *fakeIdentities) {
 	t.Helper()
-	opts, err := opts.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
 	north, south = &fakeIdentities{fakeServer: fakeServer{adds: "N/", origin: "n"}}, &fakeIdentities{fakeServer: fakeServer{adds: "S/", origin: "s"}}
-	a = newAllocator(opts,
-		&server{name: "north", backend: north, namespace: "Raven", longest: longestBackoffOfMany},
-		&server{name: "south", backend: south, namespace: "Raven", longest: longestBackoffOfMany})
-	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	a = newFakeAllocator(t, opts, north, south)
 	return a, north, south
 }
 
-// A program may ask for nothing but identities and server-side ids: they, too, tell that a master is away, so that not
-// every call waits for it.
-func TestAMasterThatHangsIsLeftForServerSideIdsToo(t *testing.T) {
+// A program may request only identities and server-side ids. Those requests, too, detect that a server is down, so that not every
+// call waits for it.
+func TestResolveAvoidsAHungServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, _ := mastersWithIdentities(t, Options{})
@@ -57,7 +51,7 @@ func TestAMasterThatHangsIsLeftForServerSideIdsToo(t *testing.T) {
 			t.Helper()
 			start := time.Now()
 			if id, err := a.Resolve(t.Context(), "orders/"); err != nil || id != want || time.Since(start) != within {
-				t.Errorf("%q, %v after %v, want %q after %v", id, err, time.Since(start), want, within)
+				t.Errorf("got %q, %v after %v, want %q after %v", id, err, time.Since(start), want, within)
 			}
 		}
 		resolve("orders/N/0000000000000000001", 0)
@@ -66,11 +60,11 @@ func TestAMasterThatHangsIsLeftForServerSideIdsToo(t *testing.T) {
 		resolve("orders/S/0000000000000000001", a.opts.RefillTimeout)
 		resolve("orders/S/0000000000000000002", 0)
 		if s := a.Stats().Servers; s[0].Up || !errors.Is(s[0].Err, errHung) || s[0].RetryIn <= 0 || !s[1].Up {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want the first down with a back-off, and the second up", s)
 		}
 
 		// The caller's own end says nothing about a server.
-		<-time.After(longestBackoffOfMany)
+		<-time.After(fleet.MaxBackoffOfMany)
 		failures := a.Stats().Servers[0].Failures
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -78,58 +72,58 @@ func TestAMasterThatHangsIsLeftForServerSideIdsToo(t *testing.T) {
 			t.Error(err)
 		}
 		if got := a.Stats().Servers[0].Failures; got != failures {
-			t.Errorf("%d failures became %d", failures, got)
+			t.Errorf("got %d failures, want %d as before", got, failures)
 		}
 
 		north.set(func() { north.hangs = false })
+		<-time.After(10*time.Second + defaultRefillTimeout) // a probe finds it up
 		resolve("orders/N/0000000000000000002", 0)
 		if s := a.Stats().Servers; !s[0].Up {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want the first up", s)
 		}
 	})
 }
 
-// A second home that is set while a program runs would count from 1 beside the first.
-func TestASecondHomeThatIsSetLaterGivesNoIdentity(t *testing.T) {
+// The identities of a second home would start at 1 again.
+func TestNextIdentityRefusesASecondHomeThatIsSetLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := mastersWithIdentities(t, Options{})
 		north.home = true
 		if value, err := a.NextIdentity(t.Context(), "companies"); err != nil || value != 1 {
-			t.Errorf("%d, %v", value, err)
+			t.Errorf("got %d, %v, want <nil>, 1", value, err)
 		}
 		south.set(func() { south.home = true })
-		<-time.After(2 * standbyEvery)
+		<-time.After(2 * fleet.MonitorInterval)
 		if value, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrPrefixConflict) {
-			t.Errorf("with two homes: %d, %v", value, err)
+			t.Errorf("with two homes: got %d, %v, want ErrPrefixConflict", value, err)
 		}
 	})
 }
 
-// A server that gives ranges all the time, which do not tell it, becomes the home by the book; later the other one does
-// too, by mistake. This program hears of both before it asks for an identity again.
-func TestASecondHomeShowsWhereBothMastersAreInUse(t *testing.T) {
+// The home moves to the server that issues ranges, whose replies do not report it. Later the other server becomes a home again by
+// mistake. The health checks find both before the next identity is requested.
+func TestNextIdentityDetectsASecondHomeAfterAMove(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, south := mastersWithIdentities(t, Options{Runway: time.Nanosecond, MaxCapacity: 32}) // a range every 3.2 s
 		south.home = true
 		if value, err := a.NextIdentity(t.Context(), "companies"); err != nil || value != 1 {
-			t.Errorf("%d, %v", value, err)
+			t.Errorf("got %d, %v, want <nil>, 1", value, err)
 		}
 		passes(t, a, time.Second)
 		south.set(func() { south.home = false })
 		north.set(func() { north.home = true })
 		passes(t, a, time.Minute)
 		south.set(func() { south.home = true })
-		passes(t, a, 2*standbyEvery)
+		passes(t, a, 2*fleet.MonitorInterval)
 		if value, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrPrefixConflict) {
-			t.Errorf("with two homes: %d, %v", value, err)
+			t.Errorf("with two homes: got %d, %v, want ErrPrefixConflict", value, err)
 		}
 	})
 }
 
-// Those who wait for identities of a master that hangs hold up nobody at another one.
-func TestServerSideIdsDoNotWaitBehindIdentitiesOfAMasterThatHangs(t *testing.T) {
+func TestResolveDoesNotWaitForIdentitiesOfAHungServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, north, _ := mastersWithIdentities(t, Options{})
@@ -141,7 +135,7 @@ func TestServerSideIdsDoNotWaitBehindIdentitiesOfAMasterThatHangs(t *testing.T) 
 		north.set(func() { north.hangs = true })
 		var callers sync.WaitGroup
 		ctx, cancel := context.WithCancel(t.Context())
-		for i := range 10 * asksAtOnce {
+		for i := range 10 * fleet.MaxIdentityRequests {
 			callers.Go(func() {
 				for ctx.Err() == nil {
 					_, _ = a.NextIdentity(ctx, fmt.Sprintf("companies%d", i))
@@ -152,7 +146,7 @@ func TestServerSideIdsDoNotWaitBehindIdentitiesOfAMasterThatHangs(t *testing.T) 
 			start := time.Now()
 			id, err := a.Resolve(t.Context(), "orders/")
 			if took := time.Since(start); err != nil || !strings.HasPrefix(id, "orders/S/") || took > a.opts.RefillTimeout {
-				t.Errorf("%q, %v after %v", id, err, took)
+				t.Errorf("got %q, %v after %v, want one of south within %v", id, err, took, a.opts.RefillTimeout)
 			}
 			<-time.After(time.Second)
 		}
@@ -161,8 +155,8 @@ func TestServerSideIdsDoNotWaitBehindIdentitiesOfAMasterThatHangs(t *testing.T) 
 	})
 }
 
-// Before the first server-side identifier the other master is asked, for whom the caller need not wait.
-func TestACallerLeavesWhileTheOtherMasterIsAsked(t *testing.T) {
+// The other server is contacted before the first server-side identifier. A canceled caller does not wait for it.
+func TestResolveEndsWithItsContextDuringTheComparison(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _, south := mastersWithIdentities(t, Options{})
@@ -171,7 +165,7 @@ func TestACallerLeavesWhileTheOtherMasterIsAsked(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		if id, err := a.Resolve(ctx, "orders/"); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Millisecond {
-			t.Errorf("%q, %v after %v", id, err, time.Since(start))
+			t.Errorf("got %q, %v after %v, want context.DeadlineExceeded, %v", id, err, time.Since(start), time.Millisecond)
 		}
 	})
 }

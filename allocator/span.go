@@ -4,40 +4,40 @@ import (
 	"sync/atomic"
 
 	"github.com/hilo-id/hilo/allocator/internal/decimal"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// span is one range in hand: Redis's answer, immutable, and the cursor that counts through it. Number, prefix, tag and
-// lease live and die together, so a number is never paired with another range's prefix.
+// span is one range in hand, the immutable reply of Redis with the cursor that counts through it. Number, prefix, tag and
+// lease are one value, so a number is never combined with another range's prefix.
 //
-// The cursor is the whole safety of handing out. Add gives each caller another index, and an index up to size is a
-// number of this range. The cursor only grows, but for seal, which puts it to size to end the range; so no index up to
-// size is given twice, nor after a seal. It does not wrap: at a nanosecond each that would take 292 years.
+// The cursor alone makes issuing safe. Add returns a different index to each caller, and an index up to size is a number of
+// this range. The cursor only grows, except for seal, which sets it to size to end the range. So no index up to size is
+// issued twice, nor after a seal. The cursor does not wrap, since at a nanosecond each that would take 292 years.
 type span struct {
-	// taken is the cursor: the last index handed out, 1 to size, or past the end.
+	// taken is the cursor, the last index issued, 1 to size, or past the end.
 	taken atomic.Int64
 
-	// These are seldom used, and keep what follows them off the cursor's cache line, which every caller writes to: tail
-	// is "-" and the node tag, or nothing; token the lease; written when it was taken.
+	// These are seldom used, and keep what follows them off the cursor's cache line, to which every caller writes. tail is
+	// "-" and the node tag, or "". token is the lease, and written the time of the range.
 	tail    string
-	from    *source
+	from    *fleet.Issuer
 	token   string
 	epoch   int64
 	written int64
 
-	// mark is the index whose taker looks whether to fetch ahead, at most size+1.
+	// mark is the index at which a caller checks whether to fetch ahead, at most size+1.
 	mark atomic.Int64
 	size int64
-	// base is the number before the range: index i is number base+i.
+	// base is the number before the range, so that index i is number base+i.
 	base int64
 	// head is collection, separator and server prefix.
 	head string
-	// before is when the counter was last written before that.
+	// before is the time of the write that preceded this range.
 	before int64
 }
 
-// none is an empty range, in place of a nil one: every index is past its end. It spares the hot path a comparison, and
-// all that the compiler makes of it.
+// none is an empty range in place of a nil one. Every index is past its end, which spares the hot path a comparison.
 var none = new(span)
 
 // carve takes n consecutive indexes, the last of which is returned.
@@ -53,17 +53,17 @@ func (s *span) carve(n int64) (int64, bool) {
 	}
 }
 
-// used is how many indexes were handed out.
+// used returns the number of indexes issued.
 func (s *span) used() int64 { return min(s.taken.Load(), s.size) }
 
 func (s *span) left() int64 { return s.size - s.used() }
 
-// seal ends the range and tells how many indexes were handed out: every caller that got one did so before, every later
-// one finds the end.
+// seal ends the range and returns the number of indexes issued. Every caller that received one did so before, and every
+// later one finds the end.
 func (s *span) seal() int64 { return min(s.taken.Swap(s.size), s.size) }
 
-// lookAfter has the taker of the n-th index from now look whether to fetch ahead; past the end nobody needs to. It
-// reports false when that index was taken meanwhile, so that nobody will.
+// lookAfter sets the mark to the n-th index from now, or past the end. It reports false if that index was issued meanwhile,
+// so that no caller will reach the mark.
 func (s *span) lookAfter(n int64) bool {
 	mark := min(s.used()+n, s.size+1)
 	s.mark.Store(mark)
@@ -73,8 +73,7 @@ func (s *span) lookAfter(n int64) bool {
 func (s *span) low() int64  { return s.base + 1 }
 func (s *span) high() int64 { return s.base + s.size }
 
-// text builds the identifier with the only allocation of the hot path. A concatenation would do the same in half as
-// much time again.
+// text builds the identifier with the only allocation of the hot path. A concatenation takes half as much time again.
 func (s *span) text(number int64) string {
 	var buf [64]byte
 	if len(s.head)+decimal.Longest+len(s.tail) > len(buf) {
@@ -92,8 +91,8 @@ func (s *span) appendText(dst []byte, number int64) []byte {
 func (s *span) id(collection string, number int64) prefix.ID {
 	return prefix.ID{
 		Collection:   collection,
-		ServerPrefix: s.from.ServerPrefix,
+		ServerPrefix: s.from.Desc.ServerPrefix,
 		Number:       number,
-		NodeTag:      s.from.NodeTag,
+		NodeTag:      s.from.Desc.NodeTag,
 	}
 }

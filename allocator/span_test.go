@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// Handing out, carving and sealing run against each other; afterwards every
-// index was given at most once, and those before the seal's count exactly once.
-func TestSpanGivesEachIndexOnceAndNoneAfterItsSeal(t *testing.T) {
+// Single indexes, carved blocks and the seal compete. Every index up to the count that the seal returned is issued exactly once.
+func TestSpanIssuesEachIndexOnceAndNoneAfterItsSeal(t *testing.T) {
 	t.Parallel()
 	for range 200 {
 		s := &span{size: 3000}
@@ -47,18 +46,18 @@ func TestSpanGivesEachIndexOnceAndNoneAfterItsSeal(t *testing.T) {
 		wg.Wait()
 		slices.Sort(given)
 		if int64(len(given)) != used {
-			t.Fatalf("%d indexes were given, the seal counted %d", len(given), used)
+			t.Fatalf("got %d indexes, want %d by the seal", len(given), used)
 		}
 		for i, index := range given {
 			if index != int64(i+1) {
-				t.Fatalf("index %d is %d", i+1, index)
+				t.Fatalf("index %d: got %d, want %v", i+1, index, int64(i+1))
 			}
 		}
 	}
 }
 
-// Whoever sets a mark that was passed by then has to look himself: nobody else will.
-func TestSpanTellsOfAMarkThatWasPassed(t *testing.T) {
+// A caller that sets a mark which was already passed must check itself, since no later call crosses the mark.
+func TestSpanReportsAMarkThatWasAlreadyPassed(t *testing.T) {
 	t.Parallel()
 	for used, want := range map[int64]map[int64]bool{
 		5:  {0: false, 1: true, 5: true, 6: true},
@@ -68,7 +67,7 @@ func TestSpanTellsOfAMarkThatWasPassed(t *testing.T) {
 			s := &span{size: 10}
 			s.carve(used)
 			if got := s.lookAfter(n); got != looks {
-				t.Errorf("after %d, %d from there: %v", used, n, got)
+				t.Errorf("after %d, %d from there: got %v, want %v", used, n, got, looks)
 			}
 		}
 	}
@@ -80,7 +79,7 @@ func TestSpanNeverMarksPastItsEnd(t *testing.T) {
 	for range 20 {
 		s.lookAfter(1000)
 		if mark := s.mark.Load(); mark != s.size+1 {
-			t.Fatalf("mark %d", mark)
+			t.Fatalf("got mark %d, want %d", mark, s.size+1)
 		}
 		s.taken.Add(1)
 	}
@@ -90,14 +89,14 @@ func TestSpanCarvesWhatFits(t *testing.T) {
 	t.Parallel()
 	s := &span{size: 10}
 	if last, ok := s.carve(10); !ok || last != 10 {
-		t.Errorf("all of it: %d %v", last, ok)
+		t.Errorf("all of it: got %d, %v, want 10, true", last, ok)
 	}
 	if _, ok := s.carve(1); ok {
-		t.Error("one more")
+		t.Error("one more: got an index, want none")
 	}
-	s = &span{size: largestRange}
+	s = &span{size: maxRange}
 	s.taken.Add(1)
-	if _, ok := s.carve(largestRange); ok {
-		t.Error("more than is left")
+	if _, ok := s.carve(maxRange); ok {
+		t.Error("more than is left: got indexes, want none")
 	}
 }

@@ -20,25 +20,19 @@ type arrival struct {
 	deadline time.Time
 }
 
-func (g *gatedServer) next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+func (g *gatedServer) Next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
 	deadline, _ := ctx.Deadline()
 	g.arrived <- arrival{r, deadline}
 	<-g.through
-	return g.fakeServer.next(ctx, keys, r)
+	return g.fakeServer.Next(ctx, keys, r)
 }
 
-// Two spellings of a name have one counter: while one is asked for, the request
-// of the other waits, as it would not know what the first one is given. Nor does
-// its time run.
-func TestARequestOfAnotherSpellingWaitsForTheFloor(t *testing.T) {
+// Spellings of a name share a counter. A request for one spelling waits for the request in flight for another, since its floor
+// depends on that result. Its timeout starts after the wait.
+func TestNextOfAnotherSpellingWaitsForTheFloor(t *testing.T) {
 	t.Parallel()
 	g := &gatedServer{arrived: make(chan arrival), through: make(chan struct{})}
-	opts, err := Options{RefillTimeout: time.Hour, Runway: time.Nanosecond}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := newAllocator(opts, &server{backend: g, namespace: opts.Namespace, longest: longestBackoff})
-	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	a := newFakeAllocator(t, Options{RefillTimeout: time.Hour, Runway: time.Nanosecond}, g)
 
 	const spellings = 3
 	errs := make(chan error, spellings)
@@ -54,17 +48,17 @@ func TestARequestOfAnotherSpellingWaitsForTheFloor(t *testing.T) {
 		defer c.mu.Unlock()
 		a.refills.mu.Lock()
 		defer a.refills.mu.Unlock()
-		return c.flight != nil && len(a.refills.waiting) == 0
+		return c.refill != nil && len(a.refills.waiting) == 0
 	}
 	var floor int64
 	var released time.Time
 	for turn := range spellings {
 		got := <-g.arrived
 		if got.request.Floor != floor {
-			t.Errorf("request %d has the floor %d, and %d was given before", turn+1, got.request.Floor, floor)
+			t.Errorf("request %d: got floor %d, want %d", turn+1, got.request.Floor, floor)
 		}
-		if turn > 0 && got.deadline.Before(released.Add(opts.RefillTimeout)) {
-			t.Errorf("the time of request %d began %v before its turn", turn+1, released.Add(opts.RefillTimeout).Sub(got.deadline))
+		if turn > 0 && got.deadline.Before(released.Add(a.opts.RefillTimeout)) {
+			t.Errorf("request %d: got the deadline %v, want %v, a timeout after its turn", turn+1, got.deadline, released.Add(a.opts.RefillTimeout))
 		}
 		if turn == 0 { // the others come to the point where nothing but the first one keeps them
 			for _, c := range collections {
@@ -74,7 +68,7 @@ func TestARequestOfAnotherSpellingWaitsForTheFloor(t *testing.T) {
 			}
 			select {
 			case other := <-g.arrived:
-				t.Fatalf("while the first request is under way there comes %+v", other.request)
+				t.Fatalf("got %+v beside the first request, want one request at a time", other.request)
 			case <-time.After(20 * time.Millisecond):
 			}
 		}

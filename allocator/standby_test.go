@@ -9,16 +9,16 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 )
 
 // watched is two fake masters of which south gives nothing, since north serves.
 func watched(t *testing.T) (a *Allocator, north, south *fakeServer, logs *observer.ObservedLogs) {
 	t.Helper()
-	a, north, south = fakeMasters(t)
 	core, logs := observer.New(zap.InfoLevel)
-	for _, s := range a.servers {
-		s.log = zap.New(core)
-	}
+	north, south = &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
+	a = newFakeAllocator(t, Options{Runway: time.Nanosecond, MaxCapacity: 32, Logger: zap.New(core, zap.AddCaller())}, north, south)
 	return a, north, south, logs
 }
 
@@ -27,28 +27,31 @@ func passes(t *testing.T, a *Allocator, during time.Duration) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < during; <-time.After(100 * time.Millisecond) {
 		if id, err := a.Next(t.Context(), "orders"); err != nil || !strings.HasPrefix(id, "orders/N/") {
-			t.Fatalf("%s, %v", id, err)
+			t.Fatalf("got %s, %v, want one of north", id, err)
 		}
 	}
 	synctest.Wait()
 }
 
 // longestWatch is after which time a standby was asked about, and has answered or not.
-const longestWatch = standbyEvery + standbyEvery/10 + defaultRefillTimeout
+const longestWatch = fleet.MonitorInterval + fleet.MonitorInterval/10 + defaultRefillTimeout
 
 // wantStandby looks at what is said of south, and how often a line was logged.
 func wantStandby(t *testing.T, a *Allocator, up bool, why error, logs *observer.ObservedLogs, line string, times int) {
 	t.Helper()
 	south := a.Stats().Servers[1]
 	if south.Up != up || !errors.Is(south.Err, why) {
-		t.Errorf("south: up %v, %v, want %v, %v", south.Up, south.Err, up, why)
+		t.Errorf("south: got up %v, %v, want %v, %v", south.Up, south.Err, up, why)
 	}
 	if got := logs.FilterMessageSnippet(line).Len(); got != times {
 		t.Errorf("%q was logged %d times, want %d: %v", line, got, times, logs.All())
 	}
+	if lines := logs.All(); len(lines) > 0 && lines[0].Caller.Defined {
+		t.Errorf("got the caller %s, an internal file, want none", lines[0].Caller)
+	}
 }
 
-func TestAStandbyThatIsDeadFromTheStartShows(t *testing.T) {
+func TestStatsReportsAStandbyThatWasNeverUp(t *testing.T) {
 	t.Parallel()
 	for name, dies := range map[string]func(*fakeServer){
 		"it refuses connections": func(f *fakeServer) { f.refuses = errHung },
@@ -62,7 +65,7 @@ func TestAStandbyThatIsDeadFromTheStartShows(t *testing.T) {
 				passes(t, a, time.Millisecond)
 				wantStandby(t, a, false, errHung, logs, "server unavailable", 1)
 				if st := a.Stats().Servers[1]; st.Answered || st.Known || st.AnswerAge != 0 {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want a server that never answered", st)
 				}
 				passes(t, a, 10*time.Minute)
 				wantStandby(t, a, false, errHung, logs, "server unavailable", 1)
@@ -74,14 +77,14 @@ func TestAStandbyThatIsDeadFromTheStartShows(t *testing.T) {
 	}
 }
 
-func TestAStandbyThatGoesAwayShowsBeforeItIsNeeded(t *testing.T) {
+func TestStatsReportsAStandbyThatGoesDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _, south, logs := watched(t)
 		passes(t, a, 5*time.Minute)
 		wantStandby(t, a, true, nil, logs, "", 0)
 		if st := a.Stats().Servers[1]; !st.Known || st.Adds.ServerPrefix != "S/" || st.AnswerAge > longestWatch {
-			t.Errorf("%+v", st)
+			t.Errorf("got %+v, want the prefix S/ and an answer within %v", st, longestWatch)
 		}
 		south.set(func() { south.hangs = true })
 		passes(t, a, longestWatch)
@@ -89,18 +92,18 @@ func TestAStandbyThatGoesAwayShowsBeforeItIsNeeded(t *testing.T) {
 		passes(t, a, 5*time.Minute)
 		wantStandby(t, a, false, errHung, logs, "server unavailable", 1)
 		if st := a.Stats().Servers[1]; st.AnswerAge < 5*time.Minute {
-			t.Errorf("it is said to have answered %v ago", st.AnswerAge)
+			t.Errorf("got an answer %v ago, want none for 5m", st.AnswerAge)
 		}
 		south.set(func() { south.hangs = false })
 		passes(t, a, longestWatch)
 		wantStandby(t, a, true, nil, logs, "server available again", 1)
 		if asked := south.questions(); asked < 40 || asked > 100 { // in about ten and a half minutes
-			t.Errorf("it was asked %d times", asked)
+			t.Errorf("got %d descriptions, want 40 to 100", asked)
 		}
 	})
 }
 
-func TestAStandbyThatIsSetWrongShowsBeforeItIsNeeded(t *testing.T) {
+func TestStatsReportsAStandbyWithAWrongPrefix(t *testing.T) {
 	t.Parallel()
 	for text, why := range map[string]error{"n/": ErrPrefixConflict, "": ErrPrefixMissing} {
 		synctest.Test(t, func(t *testing.T) {
@@ -117,18 +120,59 @@ func TestAStandbyThatIsSetWrongShowsBeforeItIsNeeded(t *testing.T) {
 			for range 1000 {
 				id, err := a.Next(t.Context(), "users")
 				if err == nil {
-					t.Fatalf("%s was given", id)
+					t.Fatalf("got %s, want an error", id)
 				}
 				failed = errors.Is(err, why) && errors.Is(err, errHung)
 			}
 			if !failed {
-				t.Error("the error does not say both")
+				t.Error("got no error with both reasons, want one")
 			}
 			north.set(func() { north.refuses = nil })
 			south.set(func() { south.adds = "S/" })
-			<-time.After(longestBackoffOfMany)
+			<-time.After(fleet.MaxBackoffOfMany)
 			passes(t, a, longestWatch)
 			wantStandby(t, a, true, nil, logs, "left for its prefix", 1)
 		})
 	}
+}
+
+// The failure of a request is reported when its time is over, which may be after a later request was answered.
+func TestStatsReportsNoOutageForAnOlderRequest(t *testing.T) {
+	t.Parallel()
+	t.Run("a description", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a, _, south, logs := watched(t)
+			passes(t, a, time.Minute)
+			asked := south.questions()
+			south.set(func() { south.hangs = true })
+			for south.questions() == asked {
+				<-time.After(time.Millisecond)
+			}
+			south.set(func() { south.hangs = false })
+			if err := a.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+			<-time.After(defaultRefillTimeout)
+			wantStandby(t, a, true, nil, logs, "server", 0)
+		})
+	})
+	t.Run("a range", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakeServer{hangs: true}
+			a := newFakeAllocator(t, Options{}, f)
+			go func() { _ = a.Warm(t.Context(), "orders") }()
+			synctest.Wait()
+			f.set(func() { f.hangs = false })
+			<-time.After(time.Millisecond)
+			if _, err := a.Next(t.Context(), "users"); err != nil {
+				t.Error(err)
+			}
+			<-time.After(defaultRefillTimeout)
+			if s := a.Stats().Servers[0]; !s.Up || s.Failures != 0 {
+				t.Errorf("got up %v, %d failures, want a server that is up", s.Up, s.Failures)
+			}
+		})
+	})
 }

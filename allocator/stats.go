@@ -2,16 +2,20 @@ package allocator
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
 )
 
 // Stats is a snapshot of an allocator. Its parts are taken one after the other while callers run, so sums across
-// collections may be off by what happened in between; each collection's own figures fit together, and what counts
-// events or numbers since the allocator was made never goes down.
+// collections may be off by what happened in between. The figures of each collection are consistent, and counts of events or
+// numbers since the allocator was made never decrease.
 type Stats struct {
 	// Collections are those that were used, by name.
 	Collections []CollectionStats
@@ -19,31 +23,32 @@ type Stats struct {
 	Servers []ServerStats
 	// Limit is Options.Limit.
 	Limit int64
+	// conflict reports a conflict in the settings of the servers, so that none of them issues anything.
+	conflict bool
 }
 
-// ServerStats is the health of one server, as the latest attempt left it, and what was asked of it since the allocator
-// was made.
+// ServerStats is the health of one server after the latest attempt, and its counts since the allocator was made.
 type ServerStats struct {
 	// Name is Server.Name, "" with New.
 	Name string
-	// Up says that the latest attempt was served, or that there was none yet.
+	// Up reports that the latest attempt was served, or that there was none yet.
 	Up bool
-	// Failures is how many attempts failed since it was last up. Those made together count once. RetryIn is for how
-	// long it is left alone, and Err why the latest attempt failed, nil where it is up.
+	// Failures counts failed attempts since it was last up. Concurrent ones count once. RetryIn is the rest of its back-off,
+	// and Err why the latest attempt failed, nil if it is up.
 	Failures int
 	RetryIn  time.Duration
 	Err      error
-	// Answered says that it answered at all, and AnswerAge how long ago it last did. 0 where it never did.
+	// Answered reports that it answered at all, and AnswerAge is the time since it last did, 0 if it never did.
 	Answered  bool
 	AnswerAge time.Duration
-	// Known says that it is known what the server adds to identifiers. Adds is that, by the server's latest word, and
-	// whether it is the home of identities.
+	// Known reports that the server has described itself. Adds is its prefix and tag, and whether it is the home of
+	// identities, by its latest report.
 	Known bool
 	Adds  prefix.Server
-	// Refills are the attempts to get ranges, Identities those for values of identities and server-side identifiers.
+	// Refills are the requests for ranges, Identities those for identities and server-side identifiers.
 	Refills    AttemptStats
 	Identities AttemptStats
-	// Jumps of the server's counters, of all kinds. Every Evidence is there.
+	// Jumps counts jumps of the server's counters, of all kinds. Every Evidence has an entry.
 	Jumps map[Evidence]int64
 }
 
@@ -51,55 +56,29 @@ type ServerStats struct {
 // Returned + Burnt + Held.
 type CollectionStats struct {
 	Name string
-	// Ranges were got from servers, with Reserved numbers in them.
+	// Ranges counts ranges received from servers, and Reserved the numbers in them.
 	Ranges   int64
 	Reserved int64
-	// Issued numbers were handed out to callers, Returned ones given back by Close. Burnt ones are neither, and never
-	// will be: they are gaps. Held ones are in hand, and burnt if the process is killed now.
+	// Issued numbers were issued to callers, Returned ones returned by Close. Burnt ones are neither and never will be, so
+	// they are gaps. Held ones are in hand, and burnt if the process is killed now.
 	Issued   int64
 	Returned int64
 	Burnt    int64
 	Held     int64
-	// Failures are refills that failed, Waits calls that found nothing in hand and had to wait, and Jumps how often the
-	// counter jumped on evidence of lost writes.
+	// Failures counts refills that failed, Waits calls that found nothing in hand, and Jumps the jumps of the counter on
+	// evidence of lost writes.
 	Failures int64
 	Waits    int64
 	Jumps    int64
-	// Greatest is the greatest number got from any server, in any spelling of the name.
+	// Greatest is the greatest number issued by any server, in any spelling of the name.
 	Greatest int64
-	// Rate is how many numbers a second are handed out, as a mean over about the Runway and what it takes to notice
-	// that a server is back.
+	// Rate is the mean of numbers issued per second, over about the Runway and the time to find a server that recovered.
 	Rate float64
-	// Runway is how long what is held lasts at that rate; the greatest Duration where it lasts longer than that, or
-	// nobody takes any.
+	// Runway is how long the held numbers last at that rate, or the greatest Duration if it is longer or none are taken.
 	Runway time.Duration
 }
 
-// tally is what a collection counts besides its ranges in hand. Nothing is counted on the hot path: what a range handed
-// out is read off its cursor.
-type tally struct {
-	// ranges were got, with reserved numbers in them.
-	ranges   int64
-	reserved int64
-	// used numbers are those of ranges that callers of Next used up, and those that callers of Take got out of such a
-	// range. The numbers of ranges that went to one caller of Take as a whole are apart.
-	used  int64
-	apart int64
-	// settling numbers were sealed by Close, which does not know yet whether they get back. returned ones did.
-	settling int64
-	returned int64
-	// With their back-off failures do not come near the end of 32 bits, and a collection is to be small.
-	failures uint32
-	jumps    uint32
-}
-
-// add counts a range of that size, whether it is going to be used or not.
-func (t *tally) add(size int64) {
-	t.ranges++
-	t.reserved += size
-}
-
-// Stats is a snapshot; it does no I/O.
+// Stats returns a snapshot. It does no I/O.
 func (a *Allocator) Stats() Stats {
 	stats := Stats{Limit: a.opts.Limit}
 	now := a.now()
@@ -109,9 +88,11 @@ func (a *Allocator) Stats() Stats {
 			stats.Collections = append(stats.Collections, s)
 		}
 	})
-	for _, s := range a.servers {
-		stats.Servers = append(stats.Servers, s.stats(now))
+	servers, conflict := a.fleet.Stats()
+	for i := range servers {
+		stats.Servers = append(stats.Servers, serverStats(&servers[i], now))
 	}
+	stats.conflict = conflict != nil
 	slices.SortFunc(stats.Collections, func(x, y CollectionStats) int { return cmp.Compare(x.Name, y.Name) })
 	return stats
 }
@@ -125,7 +106,7 @@ func (c *Collection) stats(now time.Duration) CollectionStats {
 		Reserved: c.tally.reserved,
 		Issued:   c.tally.used + c.tally.apart,
 		Returned: c.tally.returned,
-		Held:     c.tally.settling,
+		Held:     c.tally.returning,
 		Failures: int64(c.tally.failures),
 		Waits:    c.waits.Load(),
 		Jumps:    int64(c.tally.jumps),
@@ -141,7 +122,7 @@ func (c *Collection) stats(now time.Duration) CollectionStats {
 	return s
 }
 
-// rate is what plan would measure now, with mu held.
+// rate returns what plan would measure now, with mu held.
 func (c *Collection) rate(now time.Duration, used int64) float64 {
 	d := c.demand
 	d.want(now, used, c.a.horizon())
@@ -159,53 +140,40 @@ func lasts(numbers int64, rate float64) time.Duration {
 	}
 }
 
-// greatest is the greatest number of the counter that this allocator was given.
+// greatest returns the greatest number of the counter that was issued to this allocator.
 func (c *Collection) greatest() int64 {
 	var greatest int64
-	for i, s := range c.a.servers {
-		s.mu.Lock()
-		greatest = max(greatest, c.counter.told[i].Floor)
-		s.mu.Unlock()
+	for i := range c.counter.marks {
+		marks := c.a.fleet.Marks(&c.counter.marks[i])
+		greatest = max(greatest, marks.Floor)
 	}
 	return greatest
 }
 
-func (s *server) stats(now time.Duration) ServerStats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func serverStats(s *fleet.Stats, now time.Duration) ServerStats {
 	stats := ServerStats{
-		Name:       s.name,
-		Up:         s.down == nil,
-		Failures:   s.backoff.failures,
-		RetryIn:    s.backoff.wait(now),
-		Err:        s.down,
-		Refills:    s.refills.stats(),
-		Identities: s.identities.stats(),
-		Jumps:      make(map[Evidence]int64, len(evidences)),
+		Name:       s.Name,
+		Up:         s.Err == nil,
+		Failures:   s.Failures,
+		RetryIn:    s.RetryIn,
+		Err:        s.Err,
+		Known:      s.Known,
+		Adds:       s.Desc,
+		Refills:    attemptStats(&s.Refills),
+		Identities: attemptStats(&s.Identities),
+		Jumps:      make(map[Evidence]int64, len(fleet.Evidences)),
 	}
-	if s.answered > 0 {
-		stats.Answered, stats.AnswerAge = true, now-s.answered
+	if s.Answered > 0 {
+		stats.Answered, stats.AnswerAge = true, now-s.Answered
 	}
-	if s.says != nil {
-		stats.Known, stats.Adds = true, s.says.Server
-		stats.Adds.Identities = s.home
-	}
-	for i, evidence := range evidences {
-		stats.Jumps[evidence] = s.jumps[i]
+	for i, evidence := range fleet.Evidences {
+		stats.Jumps[evidence] = s.Jumps[i]
 	}
 	return stats
 }
 
-// spans is the ranges in hand, the oldest first, with mu held.
-func (c *Collection) spans() []*span {
-	if cur := c.cur.Load(); cur != none {
-		return append([]*span{cur}, c.ahead...)
-	}
-	return c.ahead
-}
-
-// Add adds what another collection counted, or the same one of another allocator. Name stays. Greatest is the greater
-// of the two, and Runway how long all that is held lasts at the rate of all.
+// Add adds the counts of another collection, or of the same one of another allocator. Name stays. Greatest becomes the
+// greater of the two, and Runway how long all held numbers last at the sum of the rates.
 func (s *CollectionStats) Add(other CollectionStats) {
 	s.Ranges += other.Ranges
 	s.Reserved += other.Reserved
@@ -221,9 +189,88 @@ func (s *CollectionStats) Add(other CollectionStats) {
 	s.Runway = lasts(s.Held, s.Rate)
 }
 
-// Ready reports whether a caller could be served now: numbers of some collection are in hand, or a server that gave
-// ranges before is up. An allocator that was never used is not ready, since nobody knows whether its servers answer.
+// Ready reports whether a caller could be served now, because numbers of some collection are in hand, or a server answered
+// and is not down. An allocator that has not contacted a server is not ready, so call Check once at start-up. While a server
+// is down the allocator asks it by itself until it answers, so Ready recovers without calls.
 func (s Stats) Ready() bool {
 	return slices.ContainsFunc(s.Collections, func(c CollectionStats) bool { return c.Held > 0 }) ||
-		slices.ContainsFunc(s.Servers, func(server ServerStats) bool { return server.Up && server.Refills.Took.Count > 0 })
+		!s.conflict && slices.ContainsFunc(s.Servers, func(server ServerStats) bool { return server.Up && server.Answered })
 }
+
+// Check contacts and compares all servers, for start-up and readiness. It returns the error that the first call would
+// return, and nil if that call would succeed now. The errors are those of Collection.Next that are not about a collection.
+func (a *Allocator) Check(ctx context.Context) error {
+	if err := a.fleet.Check(ctx); err != nil {
+		return fmt.Errorf("allocator: %w", err)
+	}
+	return nil
+}
+
+// Evidence is why a script concluded that a server may have lost writes.
+type Evidence = scripts.Evidence
+
+// The kinds of evidence.
+const (
+	// EvidenceFloor means that the counter is below the greatest number issued to this client.
+	EvidenceFloor = scripts.EvidenceFloor
+	// EvidenceEpoch means that the counter's epoch is below the greatest one that this client received.
+	EvidenceEpoch = scripts.EvidenceEpoch
+	// EvidenceOrigin means that the server was restarted or promoted since it wrote the counter.
+	EvidenceOrigin = scripts.EvidenceOrigin
+	// EvidenceMissing means that the counter is gone.
+	EvidenceMissing = scripts.EvidenceMissing
+	// EvidenceOther means that the collection of an identity's name may have lost numbers that were issued without prefix
+	// and tag.
+	EvidenceOther = scripts.EvidenceOther
+)
+
+// AttemptStats counts attempts against one server and how they ended.
+type AttemptStats struct {
+	// Took has the durations of all attempts, failed or not.
+	Took Durations
+	// Failed counts failed attempts. Every kind has an entry.
+	Failed map[FailureKind]int64
+}
+
+// Durations is a histogram of durations.
+type Durations struct {
+	Count int64
+	Total time.Duration
+	// AtMost counts durations up to 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250 and 500 ms, and 1, 2.5 and 5 s.
+	AtMost []int64
+}
+
+func attemptStats(l *fleet.Latency) AttemptStats {
+	s := AttemptStats{
+		Took:   Durations{Total: l.Total, AtMost: make([]int64, len(fleet.Bounds))},
+		Failed: make(map[FailureKind]int64, len(fleet.Failures)),
+	}
+	for i, n := range l.Within {
+		s.Took.Count += n
+		if i < len(fleet.Bounds) {
+			s.Took.AtMost[i] = s.Took.Count
+		}
+	}
+	for i, class := range fleet.Failures {
+		s.Failed[FailureKind(class.Name)] = l.Failed[i]
+	}
+	return s
+}
+
+// FailureKind is the class of a failed attempt, for statistics. Errors of the class match the sentinel of the same name, for
+// example ErrNotDurable for "not_durable".
+type FailureKind string
+
+// The kinds of failures. All others are FailedUnavailable.
+const (
+	FailedUnavailable FailureKind = "unavailable"
+	FailedNotDurable  FailureKind = "not_durable"
+	FailedExhausted   FailureKind = "exhausted"
+	FailedNotSeeded   FailureKind = "not_seeded"
+	FailedMixed       FailureKind = "mixed"
+	FailedCorrupt     FailureKind = "corrupt"
+	FailedElsewhere   FailureKind = "identities_elsewhere"
+	FailedUnguarded   FailureKind = "unguarded"
+	// FailedPrefix is ErrPrefixConflict or ErrPrefixMissing.
+	FailedPrefix FailureKind = "prefix"
+)

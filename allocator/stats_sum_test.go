@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestFiguresOfCollectionsAddUp(t *testing.T) {
+func TestCollectionStatsAddSumsFigures(t *testing.T) {
 	t.Parallel()
 	sum := CollectionStats{Name: "orders"}
 	for range 2 {
@@ -19,11 +19,11 @@ func TestFiguresOfCollectionsAddUp(t *testing.T) {
 		Runway: 10 * time.Second,
 	}
 	if sum != want {
-		t.Errorf("%+v, want %+v", sum, want)
+		t.Errorf("got %+v, want %+v", sum, want)
 	}
 }
 
-func TestAnAllocatorIsReadyWhenACallerCouldBeServed(t *testing.T) {
+func TestReadyReportsWhetherACallerCouldBeServed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
@@ -33,14 +33,15 @@ func TestAnAllocatorIsReadyWhenACallerCouldBeServed(t *testing.T) {
 		{"never used", Stats{Servers: []ServerStats{{Up: true}}}, false},
 		{"with numbers in hand", Stats{Collections: []CollectionStats{{}, {Held: 1}}, Servers: []ServerStats{{}}}, true},
 		{"with nothing in hand and no server", Stats{Collections: []CollectionStats{{Issued: 1}}, Servers: []ServerStats{{}}}, false},
-		{"with a server that gave ranges", Stats{Servers: []ServerStats{{}, {Up: true, Refills: AttemptStats{Took: Durations{Count: 1}}}}}, true},
-		{"with a server that gave ranges and is away", Stats{Servers: []ServerStats{{Refills: AttemptStats{Took: Durations{Count: 1}}}}}, false},
+		{"with a server that answered", Stats{Servers: []ServerStats{{}, {Up: true, Answered: true}}}, true},
+		{"with a server that answered and is down", Stats{Servers: []ServerStats{{Answered: true}}}, false},
+		{"with a conflict in the settings", Stats{Servers: []ServerStats{{Up: true, Answered: true}}, conflict: true}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if got := test.stats.Ready(); got != test.want {
-				t.Errorf("%t", got)
+				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-func TestRateAndRunwayFollowTheCallers(t *testing.T) {
+func TestStatsRateAndRunwayFollowTheCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := withFake(t, &fakeServer{}, Options{Runway: 20 * time.Second})
+		a := newFakeAllocator(t, Options{Runway: 20 * time.Second}, &fakeServer{})
 		c := mustCollection(t, a, "orders")
 		for range 10 * 200 {
 			if _, err := c.Next(t.Context()); err != nil {
@@ -23,24 +23,24 @@ func TestRateAndRunwayFollowTheCallers(t *testing.T) {
 		}
 		s := statsOf(a)
 		if math.Abs(s.Rate-10) > 0.2 {
-			t.Errorf("rate %v, want 10", s.Rate)
+			t.Errorf("got rate %v, want 10", s.Rate)
 		}
 		if want := float64(s.Held) / s.Rate; math.Abs(s.Runway.Seconds()-want) > 0.01 || s.Runway < 20*time.Second {
-			t.Errorf("runway %v, want %.2f s, and no less than Options.Runway", s.Runway, want)
+			t.Errorf("got runway %v, want %.2f s, and no less than Options.Runway", s.Runway, want)
 		}
 		if again := statsOf(a); again != s {
-			t.Errorf("%+v became %+v by looking", s, again)
+			t.Errorf("got %+v after looking, want %+v", again, s)
 		}
 		<-time.After(24 * time.Hour)
 		if s := statsOf(a); s.Rate > 0.01 || s.Runway < time.Hour {
-			t.Errorf("after a day without callers: rate %v, runway %v", s.Rate, s.Runway)
+			t.Errorf("after a day without callers: got rate %v, runway %v, want at most 0.01 and at least 1h", s.Rate, s.Runway)
 		}
 	})
 }
 
-func TestGreatestIsThatOfTheCounter(t *testing.T) {
+func TestStatsGreatestIsThatOfTheCounter(t *testing.T) {
 	t.Parallel()
-	a := withFake(t, &fakeServer{max: 4000}, Options{})
+	a := newFakeAllocator(t, Options{}, &fakeServer{max: 4000})
 	for _, name := range []string{"Orders", "orders"} {
 		if _, err := a.Next(t.Context(), name); err != nil {
 			t.Fatal(err)
@@ -48,15 +48,15 @@ func TestGreatestIsThatOfTheCounter(t *testing.T) {
 	}
 	for _, s := range a.Stats().Collections {
 		if s.Greatest != 4064 {
-			t.Errorf("%s: %d, want 4064 in both spellings", s.Name, s.Greatest)
+			t.Errorf("%s: got %d, want 4064 in both spellings", s.Name, s.Greatest)
 		}
 	}
 }
 
-// TestNothingLooksBurntThatIsNot: a figure that went up and came down again would read as another burst each time.
-func TestNothingLooksBurntThatIsNot(t *testing.T) {
+// A figure that rose and fell again would look like another loss each time.
+func TestStatsBurntNeverRisesWithoutALoss(t *testing.T) {
 	t.Parallel()
-	a := withFake(t, &fakeServer{}, Options{MinCapacity: 1, MaxCapacity: 2})
+	a := newFakeAllocator(t, Options{MinCapacity: 1, MaxCapacity: 2}, &fakeServer{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -76,7 +76,7 @@ func TestNothingLooksBurntThatIsNot(t *testing.T) {
 		}
 		s := statsOf(a)
 		if s.Burnt != 0 || s.Issued < last.Issued || s.Reserved < last.Reserved || s.Ranges < last.Ranges {
-			t.Fatalf("%+v after %+v", s, last)
+			t.Fatalf("got %+v after %+v, want none burnt, and counts that only grow", s, last)
 		}
 		last = s
 	}
@@ -89,7 +89,7 @@ type returning struct {
 	ok          bool
 }
 
-func (r *returning) giveBack(_ context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+func (r *returning) Return(_ context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
 	close(r.asked)
 	<-r.pass
 	results := make([]scripts.Returned, len(requests))
@@ -99,15 +99,11 @@ func (r *returning) giveBack(_ context.Context, requests []scripts.ReturnRequest
 	return results
 }
 
-func TestWhatCloseIsReturningIsHeldUntilItIsKnown(t *testing.T) {
+func TestStatsCountsNumbersInReturnAsHeld(t *testing.T) {
 	t.Parallel()
 	for _, ok := range []bool{true, false} {
 		f := &returning{asked: make(chan struct{}), pass: make(chan struct{}), ok: ok}
-		opts, err := Options{}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := newAllocator(opts, &server{backend: f, namespace: opts.Namespace, longest: longestBackoff})
+		a := newFakeAllocator(t, Options{}, f)
 		if _, err := a.Next(t.Context(), "orders"); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +111,7 @@ func TestWhatCloseIsReturningIsHeldUntilItIsKnown(t *testing.T) {
 		go func() { closed <- a.Close(t.Context()) }()
 		<-f.asked
 		if s := statsOf(a); s.Held != 31 || s.Burnt != 0 || s.Returned != 0 {
-			t.Errorf("meanwhile: %+v", s)
+			t.Errorf("meanwhile: got %+v, want 31, 0, 0", s)
 		}
 		close(f.pass)
 		if err := <-closed; err != nil {
@@ -123,7 +119,7 @@ func TestWhatCloseIsReturningIsHeldUntilItIsKnown(t *testing.T) {
 		}
 		s := statsOf(a)
 		if want := map[bool]int64{true: 31}[ok]; s.Held != 0 || s.Returned != want || s.Burnt != 31-want {
-			t.Errorf("returned %v: %+v", ok, s)
+			t.Errorf("returned %v: got %+v, want 0, %v, %v", ok, s, want, 31-want)
 		}
 	}
 }

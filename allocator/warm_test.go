@@ -12,18 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
-
-func (f *fakeServer) nextAll(ctx context.Context, keys []scripts.Keys, requests []scripts.NextRequest) ([]scripts.Range, []error) {
-	f.set(func() { f.pipelines++ })
-	all, errs := make([]scripts.Range, len(requests)), make([]error, len(requests))
-	for i, r := range requests {
-		all[i], errs[i] = f.next(ctx, keys[i], r)
-	}
-	return all, errs
-}
 
 func manyNames(n int) []string {
 	names := make([]string, n)
@@ -33,25 +24,18 @@ func manyNames(n int) []string {
 	return names
 }
 
-func TestWarmHasARangeOfEachInHand(t *testing.T) {
+func TestWarmFetchesARangeOfEachCollection(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		trips := &tripCounter{}
 		client.AddHook(trips)
 		opts := Options{RefillTimeout: time.Minute}
 		client.Options().ContextTimeoutEnabled = true // so that the hook is not left out
 		a := mustNew(t, client, opts)
 		names := manyNames(1000)
-		if err := client.Ping(t.Context()).Err(); err != nil { // it is connected
-			t.Fatal(err)
-		}
-		trips.n.Store(0)
 		if err := a.Warm(t.Context(), names...); err != nil {
 			t.Fatal(err)
-		}
-		if n := trips.n.Load(); n > 4 {
-			t.Errorf("%d round trips for 1,000 collections", n)
 		}
 		names = append(names, "C7", "c7", "Spelling", "SPELLING")
 		if err := a.Warm(t.Context(), names[1000:]...); err != nil {
@@ -59,23 +43,23 @@ func TestWarmHasARangeOfEachInHand(t *testing.T) {
 		}
 		trips.n.Store(0)
 		if err := a.Warm(t.Context(), names...); err != nil || trips.n.Load() != 0 {
-			t.Errorf("again: %v, %d round trips", err, trips.n.Load())
+			t.Errorf("again: got %v, %d round trips, want <nil>, 0", err, trips.n.Load())
 		}
 		numbers := map[string]bool{}
 		for _, name := range names {
 			c := mustCollection(t, a, name)
 			id, ok := c.TryNext()
 			if !ok || numbers[strings.ToLower(id)] {
-				t.Fatalf("%s: %q, %v", name, id, ok)
+				t.Fatalf("%s: got %q, %v, want a number in hand, each once", name, id, ok)
 			}
 			numbers[strings.ToLower(id)] = true
 		}
 		if trips.n.Load() != 0 {
-			t.Errorf("a first identifier took a round trip")
+			t.Errorf("got a round trip of a first identifier, want none")
 		}
 		mustClose(t, a)
 		if max := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/c8", "Max").Val(); max != "1" {
-			t.Errorf("after Close Max is %s", max)
+			t.Errorf("after Close: got Max %s, want 1", max)
 		}
 	})
 }
@@ -103,26 +87,26 @@ func (c *tripCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-func TestWarmNamesTheCollectionsThatHaveNoRange(t *testing.T) {
+func TestWarmNamesTheCollectionsWithoutARange(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		s.Client(t).HSet(t.Context(), "{Raven}/HiLo/c3", "Max", "x")
-		a := mustNew(t, s.Client(t), Options{RefillTimeout: time.Minute})
+		a := mustNew(t, redistest.NewClient(t, s), Options{RefillTimeout: time.Minute})
 		err := a.Warm(t.Context(), append(manyNames(5), "a/b")...)
 		if !errors.Is(err, ErrCorrupt) || !errors.Is(err, ErrInvalidName) || !strings.Contains(err.Error(), "c3") || strings.Contains(err.Error(), "c4") {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want ErrCorrupt for c3 and ErrInvalidName", err)
 		}
 		if _, ok := mustCollection(t, a, "c4").TryNext(); !ok {
-			t.Error("the others have none either")
+			t.Error("c4: got no number in hand, want one")
 		}
 		mustClose(t, a)
 		if err := a.Warm(t.Context(), "new", "c1"); !errors.Is(err, ErrClosed) {
-			t.Errorf("after Close: %v", err)
+			t.Errorf("after Close: got %v, want ErrClosed", err)
 		}
 	})
 }
 
-func TestWarmGoesOnAtTheNextMaster(t *testing.T) {
+func TestWarmContinuesAtTheNextServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
@@ -132,30 +116,29 @@ func TestWarmGoesOnAtTheNextMaster(t *testing.T) {
 			t.Fatal(err)
 		}
 		if id, ok := mustCollection(t, a, "c99").TryNext(); !ok || id != "c99/SouthServer/1" {
-			t.Errorf("%q, %v", id, ok)
+			t.Errorf("got %q, %v, want c99/SouthServer/1", id, ok)
 		}
 	})
 }
 
-func TestACallerWhoLeavesWarmHarmsNobody(t *testing.T) {
+func TestWarmContinuesAfterItsCallerCancels(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{delay: time.Second}
-		a := withFake(t, f, Options{RefillTimeout: time.Minute})
+		a := newFakeAllocator(t, Options{RefillTimeout: time.Minute}, f)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if err := a.Warm(ctx, manyNames(3)...); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want context.DeadlineExceeded, ErrUnavailable", err)
 		}
-		if id, err := a.Next(t.Context(), "c0"); err != nil || f.pipelines != 1 || f.calls() != 3 {
-			t.Errorf("%s, %v, %d pipelines, %d requests", id, err, f.pipelines, f.calls())
+		if id, err := a.Next(t.Context(), "c0"); err != nil || f.calls() != 3 {
+			t.Errorf("got %s, %v after %d requests, want an identifier after 3", id, err, f.calls())
 		}
 	})
 }
 
-// The first ranges are compared with what the other master says, which hangs: that is not the fault of the one that gave
-// them.
-func TestWarmKeepsItsRangesWhileAnotherMasterHangs(t *testing.T) {
+// The first ranges wait for the comparison with the other server, which hangs. That is no failure of the issuing server.
+func TestWarmKeepsItsRangesWhileAnotherServerHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _, south := fakeMasters(t)
@@ -165,31 +148,27 @@ func TestWarmKeepsItsRangesWhileAnotherMasterHangs(t *testing.T) {
 		}
 		for _, c := range a.Stats().Collections {
 			if c.Burnt != 0 || c.Failures != 0 || c.Ranges != 1 {
-				t.Errorf("%+v", c)
+				t.Errorf("got %+v, want 0, 0, 1", c)
 			}
 		}
 		if s := a.Stats().Servers[0]; !s.Up || s.Failures != 0 {
-			t.Errorf("north: %+v", s)
+			t.Errorf("north: got %+v, want it up without failures", s)
 		}
 	})
 }
 
-// What the first range of many shows, that the server clashes, is not asked again for each: a third master hangs.
-func TestWarmAsksOnceWhetherAServerClashes(t *testing.T) {
+// The first range of many shows that the server conflicts. The others do not repeat the comparison, in which a third server
+// hangs.
+func TestWarmComparesAConflictingServerOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		opts, err := Options{}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var all []*server
+		var all []fleet.Backend
 		fakes := map[string]*fakeServer{}
 		for _, name := range []string{"north", "south", "east"} {
 			fakes[name] = &fakeServer{adds: name + "/", origin: name}
-			all = append(all, &server{name: name, backend: fakes[name], namespace: "Raven", longest: longestBackoffOfMany})
+			all = append(all, fakes[name])
 		}
-		a := newAllocator(opts, all...)
-		t.Cleanup(func() { _ = a.Close(context.Background()) })
+		a := newFakeAllocator(t, Options{}, all...)
 		if _, err := a.Next(t.Context(), "orders"); err != nil {
 			t.Error(err)
 		}
@@ -197,8 +176,8 @@ func TestWarmAsksOnceWhetherAServerClashes(t *testing.T) {
 		fakes["east"].set(func() { fakes["east"].hangs = true })
 		fakes["north"].set(func() { fakes["north"].adds = "south/" })
 		start := time.Now()
-		if err := a.Warm(t.Context(), manyNames(300)...); err != nil || time.Since(start) > 3*opts.RefillTimeout {
-			t.Errorf("%v after %v", err, time.Since(start))
+		if err := a.Warm(t.Context(), manyNames(300)...); err != nil || time.Since(start) > 3*defaultRefillTimeout {
+			t.Errorf("got %v after %v, want <nil> within %v", err, time.Since(start), 3*defaultRefillTimeout)
 		}
 	})
 }

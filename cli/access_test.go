@@ -55,7 +55,7 @@ func TestTheAuthorityIsThatOfTheFlag(t *testing.T) {
 			if r := clitest.HiloWith(t, map[string]string{"HILO_TLS_CA": right.file}, "list", "--redis", url); r.Code != exit.Done {
 				t.Errorf("by the environment: %+v", r)
 			}
-			const sentence = "shows a certificate that is not trusted"
+			const sentence = "has a certificate that is not trusted"
 			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "next", "orders", "--redis", url, "--tls-ca", wrong.file), sentence, "--tls-ca FILE")
 			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "list", "--redis", url), sentence)
 		})
@@ -69,7 +69,7 @@ func TestACertificateForOtherNamesIsRefused(t *testing.T) {
 	for kind, url := range urls {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "list", "--redis", url, "--tls-ca", a.file), "a certificate for other names")
+			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "list", "--redis", url, "--tls-ca", a.file), "has a certificate for other names")
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestThePasswordOfAFile(t *testing.T) {
 			clitest.Hilo(t, "list", "--redis", at("bob"), "--password-file", file, "--log-level", "debug"),
 		}
 		for _, r := range refused {
-			clitest.MustFail(t, exit.Unavailable, r, "refuses the login")
+			clitest.MustFail(t, exit.Unavailable, r, "rejects the login")
 			clitest.CheckNoPassword(t, "list", r)
 		}
 	})
@@ -157,7 +157,7 @@ func TestMistakesInTheAccessFlags(t *testing.T) {
 		{"an authority that is not there", []string{"--tls-ca", nothing}, "none\": cannot be read (no such file or directory)"},
 		{"an authority that is a folder", []string{"--tls-ca", t.TempDir()}, "is a directory"},
 		{"an authority that is none", []string{"--tls-ca", words}, "holds no certificate; must be PEM"},
-		{"an authority and no TLS", []string{"--tls-ca", a.file}, "--tls-ca is for TLS, and no server of --redis is asked for it"},
+		{"an authority and no TLS", []string{"--tls-ca", a.file}, "--tls-ca is for TLS, and no server of --redis uses it"},
 		{"a certificate without a key", []string{"--tls-cert", cert}, "add --tls-key FILE"},
 		{"a key without a certificate", []string{"--tls-key", key}, "add --tls-cert FILE"},
 		{"a certificate that is not there", []string{"--tls-cert", nothing, "--tls-key", key}, "no such file or directory"},

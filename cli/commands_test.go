@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -34,30 +34,30 @@ type tried struct {
 
 // everyCommand has all commands that do something, by their words. One that is not here fails the tests.
 var everyCommand = map[string]tried{
-	"demo":          {line: "demo", json: "demo.outcome", serverless: true, slow: true},
+	"demo":          {line: "demo", json: "show.outcome", serverless: true, slow: true},
 	"next":          {line: "next orders --count 2", json: "[]string"},
 	"id":            {line: "id companies/ products/ravendb", json: "[]string"},
-	"seed":          {line: "seed orders --max 3", json: "seed.seeded", note: "with --file, --scan or --dry-run that of hilo import, with --scan also `scanned`, `matched` and `leftOut`"},
+	"seed":          {line: "seed orders --max 3", json: "counters.seeded", note: "with --file, --scan or --dry-run that of hilo import, with --scan also `scanned`, `matched` and `leftOut`"},
 	"list":          {before: "next orders", line: "list", json: "[]counters.listed"},
 	"inspect":       {before: "next orders", line: "inspect orders", json: "counters.inspected"},
-	"export":        {before: "next orders", line: "export", json: "transfer.record", lines: true},
-	"import":        {line: "import --from-namespace Raven --prefix take", stdin: clitest.Furnished, json: "transfer.imported"},
+	"export":        {before: "next orders", line: "export", json: "counters.record", lines: true},
+	"import":        {line: "import --from-namespace Raven --prefix take", stdin: clitest.Furnished, json: "counters.imported"},
 	"identity next": {line: "identity next companies", json: "[]string"},
-	"identity seed": {line: "identity seed companies --value 3", json: "seed.seededIdentity"},
+	"identity seed": {line: "identity seed companies --value 3", json: "counters.seededIdentity"},
 	"identity list": {before: "identity next companies", line: "identity list", json: "[]counters.listedIdentity"},
-	"prefix get":    {before: "prefix set North/ --tag A", line: "prefix get", json: "prefixes.shownPrefix"},
-	"prefix set":    {line: "prefix set North/", json: "prefixes.shownPrefix"},
-	"prefix clear":  {line: "prefix clear", json: "prefixes.shownPrefix"},
-	"worker":        {line: "worker orders --rate max --count 20", json: "worker.report", endless: true, note: "when it has ended"},
-	"serve":         {line: "serve --listen 127.0.0.1:0", json: "serve.served", endless: true},
-	"prefix check":  {before: "prefix set North/", line: "prefix check", json: "prefixes.comparison"},
-	"doctor":        {line: "doctor --require-seeded", json: "doctor.diagnosis"}, // without, a server that keeps nothing is a fault
-	"bench":         {line: "bench orders --count 20 --compare", json: "bench.measured"},
-	"verify":        {line: "verify --ids 20 --workers 1", json: "verify.report"},
-	"top":           {before: "next orders", line: "top --interval 100ms --count 1", json: "top.snapshot"},
-	"probe":         {line: "probe http://127.0.0.1:1/readyz", json: "worker.answer", serverless: true, code: exit.Failed}, // nobody is there
-	"dev":           {line: "dev --addr 127.0.0.1:0", json: "demo.started", serverless: true, endless: true},
-	"completion":    {line: "completion bash", json: "complete.printed", serverless: true},
+	"prefix get":    {before: "prefix set North/ --tag A", line: "prefix get", json: "counters.shownPrefix"},
+	"prefix set":    {line: "prefix set North/", json: "counters.shownPrefix"},
+	"prefix clear":  {line: "prefix clear", json: "counters.shownPrefix"},
+	"worker":        {line: "worker orders --rate max --count 20", json: "run.report", endless: true, note: "when it has ended"},
+	"serve":         {line: "serve --listen 127.0.0.1:0", json: "web.served", endless: true},
+	"prefix check":  {before: "prefix set North/", line: "prefix check", json: "counters.comparison"},
+	"doctor":        {line: "doctor --require-seeded", json: "examine.diagnosis"}, // without, a server that keeps nothing is a fault
+	"bench":         {line: "bench orders --count 20 --compare", json: "examine.measured"},
+	"verify":        {line: "verify --ids 20 --workers 1", json: "examine.report"},
+	"top":           {before: "next orders", line: "top --interval 100ms --count 1", json: "show.snapshot"},
+	"probe":         {line: "probe http://127.0.0.1:1/readyz", json: "run.answer", serverless: true, code: exit.Failed}, // nobody is there
+	"dev":           {line: "dev --addr 127.0.0.1:0", json: "show.started", serverless: true, endless: true},
+	"completion":    {line: "completion bash", json: "printed", serverless: true},
 	"version":       {line: "version", json: "build", serverless: true},
 }
 
@@ -83,8 +83,8 @@ func eachLeaf(commands []*cli.Command, above string, do func(path string, c *cli
 		path := strings.TrimSpace(above + " " + c.Name)
 		switch {
 		case c.Name == base.HelpName:
-		case len(c.Commands) > 0:
-			eachLeaf(c.Commands, path, do)
+		case len(c.Subcommands) > 0:
+			eachLeaf(c.Subcommands, path, do)
 		default:
 			do(path, c)
 		}

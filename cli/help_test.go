@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -17,17 +17,50 @@ import (
 
 func TestHelpOfTheWhole(t *testing.T) {
 	t.Parallel()
-	want := clitest.Must(t)
-	for _, part := range append([]string{"Usage:", "redis+sentinel://", "HILO_REDIS_URL", "Exit codes:"}, names(New(base.Env{}).Commands)...) {
+	want := clitest.Must(t, "--help")
+	for _, part := range append([]string{"Usage:", "HILO_REDIS_URL", "Exit codes:", "hilo help urls"}, names(New(base.Env{}).Commands)...) {
 		if !strings.Contains(want, part) {
 			t.Errorf("%q is not in the help", part)
 		}
 	}
-	for _, args := range []string{"help", "--help", "-h", "--redis bad --help"} {
+	for _, args := range []string{"help", "-h", "--redis bad --help"} {
 		if got := clitest.Must(t, strings.Fields(args)...); got != want {
 			t.Errorf("hilo %s: %q", args, got)
 		}
 	}
+}
+
+func TestOverviewFitsAScreenOf24Lines(t *testing.T) {
+	t.Parallel()
+	got := clitest.Must(t)
+	if n := strings.Count(got, "\n"); n > 24 {
+		t.Errorf("got %d lines, want at most 24", n)
+	}
+	for line := range strings.Lines(got) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("got %d columns, want at most 80: %q", n, line)
+		}
+	}
+	for _, c := range New(base.Env{}).Commands {
+		if want := c.Name + " "; c.Name != base.HelpName && (c.Category == "" || !strings.Contains(got, want)) {
+			t.Errorf("%s, of category %q, is not in the overview", c.Name, c.Category)
+		}
+	}
+	if all := clitest.Must(t, "--help"); !strings.HasPrefix(all, got) {
+		t.Errorf("hilo --help does not begin with the overview: %q", all)
+	}
+}
+
+func TestHelpOfURLs(t *testing.T) {
+	t.Parallel()
+	got := clitest.Must(t, "help", "urls")
+	for _, want := range []string{"HOST:PORT ", "redis://", "unix://", "redis+sentinel://", "redis+cluster://", "embedded:", "HILO_REDIS_URL"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in the help of URLs", want)
+		}
+	}
+	clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, nil, "help", "urls", "next"), `"next" is one too many`)
+	clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, nil, "prefix", "help", "urls"), `hilo prefix has no command "urls"`)
 }
 
 func TestEveryCommandHasItsHelp(t *testing.T) {
@@ -62,7 +95,7 @@ func paths(commands []*cli.Command, above []string) [][]string {
 			continue
 		}
 		path := append(slices.Clone(above), c.Name)
-		all = append(append(all, path), paths(c.Commands, path)...)
+		all = append(append(all, path), paths(c.Subcommands, path)...)
 	}
 	return all
 }
@@ -180,14 +213,14 @@ func TestNewAloneIsPure(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr strings.Builder
 	env := base.Env{Stdout: &stdout, Stderr: &stderr}
-	if err := New(env).Run(t.Context(), []string{"hilo", "--redis", "embedded:", "next", "--count", "2", "orders"}); err != nil {
+	if err := New(env).RunContext(t.Context(), []string{"hilo", "--redis", "embedded:", "next", "--count", "2", "orders"}); err != nil {
 		t.Fatal(err)
 	}
 	if stdout.String() != "orders/1\norders/2\n" {
 		t.Errorf("%q", stdout.String())
 	}
 	for _, args := range [][]string{{"hilo", "nxt"}, {"hilo", "next", "--nope"}, {"hilo", "prefix", "nope"}, {"hilo", "next", "--count"}} {
-		if err := New(env).Run(t.Context(), args); exit.Code(err) != exit.Usage {
+		if err := New(env).RunContext(t.Context(), args); exit.Code(err) != exit.Usage {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

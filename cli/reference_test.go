@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -60,7 +60,7 @@ func reference(t *testing.T) string {
 		}
 		texts = append(texts, text+":\n\n```text\n"+shapeText(shapeOf(t, command.json), "")+"\n```\n")
 	})
-	fmt.Fprintf(&b, "\n%s\n\n## hilo\n\n```text\n%s\n```\n\n%s", strings.Join(titles, " · "), strings.TrimSpace(clitest.Must(t)), strings.Join(texts, "\n"))
+	fmt.Fprintf(&b, "\n%s\n\n## hilo\n\n```text\n%s\n```\n\n%s", strings.Join(titles, " · "), strings.TrimSpace(clitest.Must(t, "--help")+"\n"+clitest.Must(t, "help", "urls")), strings.Join(texts, "\n"))
 	return b.String()
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -62,11 +63,14 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 
 func TestAURLInTheWrongPlaceIsNotQuoted(t *testing.T) {
 	t.Parallel()
-	url := "redis://ann:" + clitest.Password + "@h:1/0"
+	url, address := "redis://ann:"+clitest.Password+"@h:1/0", "ann:S3cr3t@h:6379"
 	tests := []struct {
 		name string
 		args []string
 	}{
+		{"without a scheme, as the collection", []string{"next", address}},
+		{"without a scheme, as one argument too many", []string{"list", address}},
+		{"without a scheme, as the value of a flag", []string{"next", "orders", "--count", address}},
 		{"as a command", []string{url}},
 		{"as a command below another", []string{"prefix", url}},
 		{"as the collection", []string{"next", url}},
@@ -91,6 +95,23 @@ func TestAURLInTheWrongPlaceIsNotQuoted(t *testing.T) {
 	}
 }
 
+func TestAURLInTheWrongVariableIsNotQuoted(t *testing.T) {
+	t.Parallel()
+	for _, variable := range []string{
+		"HILO_NAMESPACE", "HILO_SEPARATOR", "HILO_TIMEOUT", "HILO_TLS_CA", "HILO_PREFER", "HILO_REPLICAS", "HILO_SERVE_NODE", "HILO_SERVE_DATABASE",
+		"HILO_SERVE_PUBLIC_URL", "HILO_SERVE_LISTEN", "HILO_SERVE_COLLECTIONS", "HILO_SERVE_TOKEN_FILE",
+	} {
+		for _, value := range []string{"redis://ann:" + clitest.Password + "@h:1/0", "B=https://ann:" + clitest.Password + "@h", "ann:S3cr3t@h:6379"} {
+			t.Run(variable+" "+value[:3], func(t *testing.T) {
+				t.Parallel()
+				r := clitest.HiloWith(t, map[string]string{variable: value}, "serve", "--redis", "embedded:")
+				clitest.MustFail(t, exit.Usage, r, variable)
+				clitest.CheckNoPassword(t, variable, r)
+			})
+		}
+	}
+}
+
 // TestGoRedisLogsThroughOurs: at debug its messages are there, else nowhere.
 func TestGoRedisLogsThroughOurs(t *testing.T) {
 	t.Parallel()
@@ -100,14 +121,14 @@ func TestGoRedisLogsThroughOurs(t *testing.T) {
 	}{{"at debug", "debug", true}, {"at info", "info", false}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			var log base.RedisLog
+			var log target.RedisLog
 			var stderr strings.Builder
 			code := clitest.Run(t.Context(), []string{"hilo", "list", "--redis", "embedded:", "--log-level", test.level}, base.Env{
 				Stdout:      new(strings.Builder),
 				Stderr:      &stderr,
-				SetRedisLog: func(l base.RedisLog) { log = l },
+				SetRedisLog: func(l target.RedisLog) { log = l },
 			})
-			if code != exit.Done || log == nil {
+			if code != exit.Done || log.Logger == nil {
 				t.Fatalf("exit %d, logger %v", code, log)
 			}
 			log.Printf(context.Background(), "dial %d failed", 3)

@@ -41,12 +41,16 @@ func shapeOf(t *testing.T, name string) shape {
 		t.Fatal(err)
 	}
 	code := readSource(t, ".")
-	rooms, err := filepath.Glob("*")
+	folders, err := filepath.Glob("*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, room := range rooms {
-		code.imports[room] = room
+	internal, err := filepath.Glob(filepath.Join("internal", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range append(folders, internal...) {
+		code.imports[filepath.Base(folder)] = folder
 	}
 	return code.shape(t, expr)
 }

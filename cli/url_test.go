@@ -12,22 +12,27 @@ import (
 func TestBadURLsSayWhichRule(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, url, want string }{
-		{"empty", "", "must be embedded:, or begin with"},
-		{"no scheme", "localhost:6379", "must be embedded:, or begin with"},
-		{"another scheme", "http://h", "must be embedded:, or begin with"},
-		{"no slashes", "redis:h:6379", "must be embedded:, or begin with"},
-		{"embedded with more", "embedded://x", "must be embedded:, or begin with"},
+		{"empty", "", "must be HOST:PORT or embedded:, or begin with"},
+		{"no scheme and no port", "localhost", "must be HOST:PORT or embedded:, or begin with"},
+		{"another scheme", "http://h", "must be HOST:PORT or embedded:, or begin with"},
+		{"no slashes", "redis:h:6379", "must be HOST:PORT or embedded:, or begin with"},
+		{"embedded with more", "embedded://x", "must be HOST:PORT or embedded:, or begin with"},
 		{"a port that is a word", "redis://h:port", "not a valid URL"},
 		{"a port too great", "redis://h:65536", "1 to 65535"},
+		{"an address with a port too great", "h:65536", "1 to 65535"},
+		{"a name that begins with a digit", "9a=redis://h", "a name before = that is not a letter"},
+		{"a name with a space", "my server=redis://h", "a name before = that is not a letter"},
+		{"no name before =", "=redis://h", "a name before = that is not a letter"},
+		{"an address with a login", "ann:S3cr3t@h:6379", "must be HOST:PORT"},
 		{"port 0", "redis+cluster://h:0", "1 to 65535"},
-		{"a database that is a word", "redis://h/main", "database that is no number"},
+		{"a database that is a word", "redis://h/main", "database that is not a number"},
 		{"a database below 0", "redis://h/-1", "negative database"},
 		{"more than a database", "redis://h/0/1", "more than a database number"},
 		{"two hosts", "redis://h1,h2", "several hosts"},
 		{"a fragment", "redis://h/0#1", "not a valid URL"},
 		{"an option of nobody", "redis://h?bogus=1", "bogus"},
-		{"an option with a bad number", "redis://h?max_retries=many", "max_retries that is no number"},
-		{"an option with a bad duration", "redis://h?dial_timeout=soon", "dial_timeout that is no duration"},
+		{"an option with a bad number", "redis://h?max_retries=many", "max_retries that is not a number"},
+		{"an option with a bad duration", "redis://h?dial_timeout=soon", "dial_timeout that is not a duration"},
 		{"a pool that go-redis panics at", "redis://h?pool_size=99999999999", "0 to 10000"},
 		{"a pool below 0", "redis+cluster://h?pool_size=-1", "0 to 10000"},
 		{"a password not escaped", "redis://ann:100%@h", "%40 for @"},
@@ -36,7 +41,7 @@ func TestBadURLsSayWhichRule(t *testing.T) {
 		{"a socket with no path", "unix://", "names no socket"},
 		{"sentinels without a master", "redis+sentinel://h", "names no master"},
 		{"a master like no name", "redis+sentinel://h/my%20master", "names no master"},
-		{"sentinels with a bad database", "redis+sentinel://h/m/x", "database that is no number"},
+		{"sentinels with a bad database", "redis+sentinel://h/m/x", "database that is not a number"},
 		{"sentinels, database below 0", "redis+sentinel://h/m/-1", "negative database"},
 		{"a login twice", "redis+sentinel://a:b@h/m?password=c", "twice"},
 		{"a replica", "redis+sentinel://h/m?replica_only=true", "replica_only"},
@@ -68,15 +73,15 @@ func TestServersAreTakenFromFlagsOrEnvironment(t *testing.T) {
 		{"empty is as good as unset", " ", []string{"--redis", "embedded:"}, exit.Done, ""},
 		{"a flag wins", "bad", []string{"--redis", "embedded:"}, exit.Done, ""},
 		{"a bad one is named", "bad", nil, exit.Usage, variable + " must be"},
-		{"several in the environment", "a=embedded: b=redis+cluster://h1,h2\n", nil, exit.Usage, "hilo list works on one server and 2 are named"},
-		{"several flags", "", []string{"--redis", "a=embedded:", "--redis", "b=embedded:"}, exit.Usage, "works on one server"},
+		{"several in the environment", "a=embedded: b=redis+cluster://h1,h2\n", nil, exit.Usage, "hilo list uses one server, and 2 are named"},
+		{"several flags", "", []string{"--redis", "a=embedded:", "--redis", "b=embedded:"}, exit.Usage, "uses one server"},
 		{"several without names", "", []string{"--redis", "a=embedded:", "--redis", "embedded:"}, exit.Usage, "a name of its own"},
 		{"two of one name", "", []string{"--redis", "a=embedded:", "--redis", "a=embedded:"}, exit.Usage, `two servers "a"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			r := clitest.HiloWith(t, map[string]string{variable: test.environment}, append([]string{"list"}, test.args...)...)
+			r := clitest.HiloWith(t, map[string]string{variable: test.environment}, append([]string{"list", "--output", "json"}, test.args...)...)
 			if test.code == exit.Done {
 				if r.Code != exit.Done || r.Stderr != "" {
 					t.Errorf("%+v", r)

@@ -6,12 +6,12 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
-// build is what the binary knows of itself. A field is empty where the build did not say.
+// build describes the binary. A field is empty where the build did not record it.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -24,18 +24,18 @@ type build struct {
 func newVersionCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "version",
-		Usage:     "show which hilo this is",
+		Usage:     "print the version",
 		UsageText: "hilo version",
 		Description: base.Describe("Shows the module's version, the revision it was built from, and the Go that built it.",
 			[]string{"hilo version --output json"}),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			return version{r.Serverless()}
+			return version{r.SessionWithoutRedis()}
 		}),
 	}
 }
 
-// version shows what the binary knows of itself.
+// version shows the build of the binary.
 type version struct{ *base.Session }
 
 func (v version) Run(context.Context) error {
@@ -47,12 +47,12 @@ func (v version) Run(context.Context) error {
 }
 
 func (b *build) read(info *debug.BuildInfo) {
-	said := make(map[string]string)
+	settings := make(map[string]string)
 	for _, s := range info.Settings {
-		said[s.Key] = s.Value
+		settings[s.Key] = s.Value
 	}
 	b.Version = cmp.Or(info.Main.Version, b.Version)
-	b.Revision, b.Time, b.Modified = said["vcs.revision"], said["vcs.time"], said["vcs.modified"] == "true"
+	b.Revision, b.Time, b.Modified = settings["vcs.revision"], settings["vcs.time"], settings["vcs.modified"] == "true"
 }
 
 func (b *build) String() string {

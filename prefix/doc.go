@@ -1,6 +1,6 @@
-// Package prefix is the text side of hilo: what an identifier looks like, what
-// a server adds to it, and how the Redis keys behind it are named. It knows
-// nothing of Redis and does no I/O; all of it is safe for concurrent use.
+// Package prefix formats, parses and validates identifiers and the parts that
+// they consist of, and names the Redis keys of their counters. It does no I/O.
+// All functions are safe for concurrent use.
 //
 // An identifier is a collection, a separator, a server prefix, a number, and a
 // node tag after "-" where there is one:
@@ -10,33 +10,49 @@
 //	orders/1-A               node tag "A"
 //	orders/NorthServer/1-A   both
 //
-// Nothing stands between server prefix and number: the prefix brings its own
-// slash, or comma, or none.
+// Nothing is inserted between server prefix and number. The prefix includes its
+// own slash or comma, if it has one.
 //
 // # What is guaranteed
 //
 // With one separator, no two different IDs whose parts are valid have the same
-// text, and [Parse] takes any such text apart into the parts it was made of.
-// Nor do two have texts that differ in letter case only, unless their parts
-// do: for stores that compare ids without case, [Keys] gives such collections
-// one counter. Letter case is what [Fold] says it is.
+// text, and [Parse] splits any such text into the parts it was made of. Nor do
+// two have texts that differ in letter case only, unless their parts do. Many
+// stores compare ids without case, so [Keys] maps such collections to one
+// counter. [Fold] defines letter case.
 //
-// The guarantee is for valid parts. [ID.Append] runs for every identifier
-// handed out and checks nothing; check each part once, before:
+// The guarantee requires valid parts. [ID.Append] runs for every identifier
+// issued and checks nothing, so check each part once, beforehand:
 //
 //	part            valid                                           checked by
-//	collection      1 to 128 bytes, without the separator and       ValidateCollection
-//	                without "|", braces, white space, controls
-//	separator       one character; no letter, digit, "|",           ValidateSeparator
-//	                white space or control
-//	server prefix   0 to 64 bytes, without "|", braces, white       Server.Validate
-//	                space, controls; ends neither in a digit
-//	                nor as in "1-A", a number and a tag's start
+//	collection      1 to 128 bytes, without the separator, "|"      ValidateCollection
+//	                and braces
+//	separator       one character, no letter, digit or "|"          ValidateSeparator
+//	server prefix   0 to 64 bytes, without "|" and braces, ends     Server.Validate
+//	                neither in a digit nor as in "1-A", a number
+//	                and the start of a tag
 //	node tag        none, or 1 to 8 of A-Z a-z 0-9, a letter first  Server.Validate
 //	number          1 to 9223372036854775807                        Parse
-//	namespace       1 to 128 bytes, without braces, white space,    ValidateNamespace
-//	                controls
+//	namespace       1 to 128 bytes, without braces                  ValidateNamespace
 //
-// Text is UTF-8 throughout, and bytes that are not are refused. Every refusal
-// wraps [ErrInvalid] and names the part, its value and the rule.
+// All parts are UTF-8 without white space, control characters and code points
+// that Unicode has not assigned. Every error wraps [ErrInvalid] and names the
+// part, its value and the rule.
+//
+// # Unicode versions
+//
+// Which code points are assigned is decided by the tables of the Go release that
+// built the program, see [unicode.Version]. A release with newer tables accepts
+// more names. In a fleet with both, one program may refuse a name that another
+// accepts, which is safe as long as they agree on the key of a name that both
+// accept.
+//
+// They do agree as far as Unicode keeps letter case stable. Its policy
+// (https://www.unicode.org/policies/stability_policy.html) guarantees the case
+// folding of assigned characters, formally of text in form NFKC, and that two
+// assigned characters do not become or cease to be a case pair. The policy
+// permits one change that matters here: a letter without case may be given a
+// lower case, as Cherokee was by Unicode 8.0, and the key of a name with that
+// letter would change. A test therefore compares all keys with those of Unicode
+// 15.0. Private use characters are assigned for good and have no case.
 package prefix

@@ -8,10 +8,10 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// TestTwoCharactersShareAKeyExactlyWhenEqualFoldSaysSo looks at every pair that
-// could differ from the rule: those that EqualFold holds equal are led through by
-// SimpleFold, and those that have one key are found by grouping all.
-func TestTwoCharactersShareAKeyExactlyWhenEqualFoldSaysSo(t *testing.T) {
+// TestFoldAgreesWithEqualFoldOnAllCharacters examines every pair that
+// could break the rule: EqualFold treats the orbit of SimpleFold as equal, and
+// every character is compared with the key that stands for its group.
+func TestFoldAgreesWithEqualFoldOnAllCharacters(t *testing.T) {
 	t.Parallel()
 	for r := range rune(unicode.MaxRune + 1) {
 		if unicode.Is(unicode.Cs, r) {
@@ -19,20 +19,20 @@ func TestTwoCharactersShareAKeyExactlyWhenEqualFoldSaysSo(t *testing.T) {
 		}
 		key := prefix.Fold(string(r))
 		if !strings.EqualFold(string(r), key) { // which makes all equal that share the key
-			t.Errorf("%q has the key %q, and EqualFold tells them apart", r, key)
+			t.Errorf("%q: got the key %q, want one that EqualFold reports equal", r, key)
 		}
 		if again := prefix.Fold(key); again != key {
-			t.Errorf("%q is folded to %q, and that to %q", r, key, again)
+			t.Errorf("%q is folded to %q: got %q for that, want %v", r, key, again, key)
 		}
 		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
 			if prefix.Fold(string(other)) != key {
-				t.Errorf("EqualFold holds %q and %q equal, and their keys differ", r, other)
+				t.Errorf("EqualFold holds %q and %q equal: got another key, want %v", r, other, key)
 			}
 		}
 	}
 }
 
-func TestNamesThatDifferInLetterCaseOnlyShareAKey(t *testing.T) {
+func TestFoldGivesNamesThatDifferInCaseOneKey(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{
 		{"ΠΕΛΆΤΗΣ", "πελάτης", "πελάτησ", "Πελάτης"},
@@ -41,16 +41,16 @@ func TestNamesThatDifferInLetterCaseOnlyShareAKey(t *testing.T) {
 	} {
 		for _, name := range names[1:] {
 			if a, b := prefix.Fold(names[0]), prefix.Fold(name); a != b || !strings.EqualFold(names[0], name) {
-				t.Errorf("%s has the key %s, and %s has %s", names[0], a, name, b)
+				t.Errorf("got the keys %s for %s and %s for %s, want one", a, names[0], b, name)
 			}
 		}
 	}
 	if prefix.Fold("İd") == prefix.Fold("id") {
-		t.Error("EqualFold tells İd and id apart, and they share a key")
+		t.Error("got one key for İd and id, want two, because EqualFold reports that they differ")
 	}
 }
 
-func FuzzFoldIsEqualFold(f *testing.F) {
+func FuzzFold(f *testing.F) {
 	f.Add("ΠΕΛΆΤΗΣ", "πελάτης")
 	f.Add("İ", "i")
 	f.Add("a", "A")
@@ -59,7 +59,7 @@ func FuzzFoldIsEqualFold(f *testing.F) {
 			return
 		}
 		if (prefix.Fold(a) == prefix.Fold(b)) != strings.EqualFold(a, b) {
-			t.Errorf("%q and %q: keys %q and %q", a, b, prefix.Fold(a), prefix.Fold(b))
+			t.Errorf("%q and %q: got keys %q and %q, want equal %v", a, b, prefix.Fold(a), prefix.Fold(b), strings.EqualFold(a, b))
 		}
 	})
 }

@@ -2,8 +2,8 @@ package prefix
 
 import "strconv"
 
-// ID is an identifier taken apart. The separator is not part of it: it is the
-// same for all identifiers of an allocator.
+// ID holds the parts of an identifier. The separator is not one of them, because
+// it is the same for all identifiers of an allocator.
 type ID struct {
 	Collection   string
 	ServerPrefix string // "" for none
@@ -11,14 +11,14 @@ type ID struct {
 	NodeTag      string // "" for none
 }
 
-// String is the text of id with [DefaultSeparator].
+// String returns the text of id with [DefaultSeparator].
 func (id ID) String() string {
-	var room [64]byte // most identifiers fit: the string is then the one allocation
-	return string(id.Append(room[:0], DefaultSeparator))
+	var buf [64]byte // most identifiers fit, so that only the string is allocated
+	return string(id.Append(buf[:0], DefaultSeparator))
 }
 
-// Append appends the text of id to dst. It validates nothing, and allocates
-// only where dst has no room.
+// Append appends the text of id to dst and returns the extended slice. It
+// validates nothing, and allocates only if dst lacks capacity.
 func (id ID) Append(dst []byte, separator string) []byte {
 	dst = append(dst, id.Collection...)
 	dst = append(dst, separator...)

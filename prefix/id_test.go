@@ -8,16 +8,16 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-func TestAppendLeavesWhatIsThereAlone(t *testing.T) {
+func TestAppendKeepsTheBytesInDst(t *testing.T) {
 	t.Parallel()
 	id := prefix.ID{Collection: "orders", ServerPrefix: "North/", Number: 7, NodeTag: "B"}
 	if got := string(id.Append([]byte("id="), ":")); got != "id=orders:North/7-B" {
-		t.Errorf("got %s", got)
+		t.Errorf("got %s, want id=orders:North/7-B", got)
 	}
 }
 
 //nolint:paralleltest // AllocsPerRun counts what other tests allocate, too
-func TestMakingATextAllocatesNothingElse(t *testing.T) {
+func TestAppendAllocatesNothing(t *testing.T) {
 	longest := prefix.ID{
 		Collection:   strings.Repeat("c", 128),
 		ServerPrefix: strings.Repeat("p", 64),
@@ -37,12 +37,12 @@ func TestMakingATextAllocatesNothingElse(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := testing.AllocsPerRun(100, tt.run); got != tt.want {
-				t.Errorf("%v allocations, want %v", got, tt.want)
+				t.Errorf("got %v allocations, want %v", got, tt.want)
 			}
 		})
 	}
 	if text != "orders/NorthServer/1000000-A" {
-		t.Errorf("got %s", text)
+		t.Errorf("got %s, want orders/NorthServer/1000000-A", text)
 	}
 }
 

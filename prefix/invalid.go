@@ -9,16 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// ErrInvalid is wrapped by every error of this package.
+// ErrInvalid reports that a part of an identifier or of a key breaks a rule. Every
+// error of this package wraps it.
 var ErrInvalid = errors.New("invalid name")
 
-// checkText refuses what no part of an identifier or a key may be: longer than
-// longest bytes, not UTF-8, or with white space, a control, or a character out
-// of reserved in it.
-func checkText(part, value, reserved string, longest int) error {
-	if len(value) > longest {
+// checkText reports the first rule, of those common to all parts of an identifier
+// or a key, that value breaks. A part is at most maxBytes bytes of UTF-8 without
+// the characters in reserved, white space, control characters and code points
+// that Unicode has not assigned.
+func checkText(part, value, reserved string, maxBytes int) error {
+	if len(value) > maxBytes {
 		return fmt.Errorf("%w: %s %s is %d bytes long: at most %d",
-			ErrInvalid, part, quote(value), len(value), longest)
+			ErrInvalid, part, quote(value), len(value), maxBytes)
 	}
 	if !utf8.ValidString(value) {
 		return fmt.Errorf("%w: %s %s is not valid UTF-8", ErrInvalid, part, quote(value))
@@ -31,20 +33,30 @@ func checkText(part, value, reserved string, longest int) error {
 			return fmt.Errorf("%w: %s %s holds white space", ErrInvalid, part, quote(value))
 		case unicode.IsControl(r):
 			return fmt.Errorf("%w: %s %s holds a control character", ErrInvalid, part, quote(value))
+		case isUnassigned(r):
+			return fmt.Errorf("%w: %s %s holds %U, which Unicode %s has not assigned",
+				ErrInvalid, part, quote(value), r, unicode.Version)
 		}
 	}
 	return nil
 }
 
-// quote quotes a value for an error text, the first 64 bytes of it at most: a
-// value that big is somebody's mistake and should not flood a log.
+// isUnassigned reports whether Unicode has not assigned r, as of the tables that
+// this Go has. A later version of Unicode may make it a letter, white space or
+// the other case of another character. Noncharacters are never assigned.
+func isUnassigned(r rune) bool {
+	return r >= utf8.RuneSelf && unicode.Is(unicode.Cn, r)
+}
+
+// quote quotes a value for an error text. It cuts the value after 64 bytes, so
+// that a document passed by mistake does not flood a log.
 func quote(value string) string {
-	const most = 64
-	if len(value) <= most {
+	const maxBytes = 64
+	if len(value) <= maxBytes {
 		return strconv.Quote(value)
 	}
-	cut := most
-	for cut > most-utf8.UTFMax && !utf8.RuneStart(value[cut]) {
+	cut := maxBytes
+	for cut > maxBytes-utf8.UTFMax && !utf8.RuneStart(value[cut]) {
 		cut--
 	}
 	return strconv.Quote(value[:cut]) + "…"

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Keys names the Redis keys of one namespace. The namespace stands in braces,
-// which puts all of them into one slot of a Redis Cluster:
+// Keys names the Redis keys of one namespace. The namespace is in braces, which
+// assigns all keys to one slot of a Redis Cluster:
 //
 //	{Raven}/HiLo/orders           the counter of a collection
 //	{Raven}/Identities/companies  an identity
@@ -19,8 +19,8 @@ type Keys struct {
 	hilo, identities, serverSide, server string
 }
 
-// NewKeys returns the keys of a namespace, which [ValidateNamespace] should
-// have passed.
+// NewKeys returns the keys of a namespace. The caller has checked it with
+// [ValidateNamespace].
 func NewKeys(namespace string) Keys {
 	root := "{" + namespace + "}/"
 	return Keys{
@@ -31,37 +31,37 @@ func NewKeys(namespace string) Keys {
 	}
 }
 
-// HiLo is the key of a collection's counter.
+// HiLo returns the key of a collection's counter.
 func (k Keys) HiLo(collection string) string { return k.hilo + Fold(collection) }
 
-// HiLoPrefix is what the keys of all collections begin with; the folded name
-// follows. A namespace may hold "*", "?", "[" and "\": put the prefix
-// through [EscapeGlob] before it becomes a MATCH pattern of SCAN.
+// HiLoPrefix returns the beginning of the keys of all collections, which the
+// folded name follows. Pass it to [EscapeGlob] before use in a MATCH pattern of
+// SCAN, because a namespace may contain "*", "?", "[" and "\".
 func (k Keys) HiLoPrefix() string { return k.hilo }
 
-// Identity is the key of an identity.
+// Identity returns the key of an identity.
 func (k Keys) Identity(name string) string { return k.identities + Fold(name) }
 
-// IdentityPrefix is what the keys of all identities begin with, as
-// [Keys.HiLoPrefix] is for collections.
+// IdentityPrefix returns the beginning of the keys of all identities, as
+// [Keys.HiLoPrefix] does for collections.
 func (k Keys) IdentityPrefix() string { return k.identities }
 
-// ServerSide is the key of the one counter for server-side identifiers.
+// ServerSide returns the key of the one counter for server-side identifiers.
 func (k Keys) ServerSide() string { return k.serverSide }
 
-// Server is the key of the server's own prefix and tag, see [Server].
+// Server returns the key of the server's own prefix and tag, see [Server].
 func (k Keys) Server() string { return k.server }
 
-// EscapeGlob has a MATCH pattern of Redis match text as it stands.
+// EscapeGlob returns a MATCH pattern of Redis that matches text literally.
 func EscapeGlob(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
 
-// Fold is name without letter case, as it stands in keys: two names have the same
-// fold exactly when [strings.EqualFold] holds of them, whatever the locale. Each
-// character becomes its lower case. One that has several, as "Σ" has "σ" and "ς",
-// becomes the one that its upper case leads to, "σ". A folded name may be some
-// bytes longer than the name.
+// Fold returns name without letter case, as used in keys. Two names have the same
+// fold exactly when [strings.EqualFold] reports true, whatever the locale. Each
+// character becomes its lower case. If there are several, such as "σ" and "ς" for
+// "Σ", it becomes the lower case of its upper case, "σ". A folded name may be a
+// few bytes longer than the name.
 func Fold(name string) string {
 	for i := range len(name) {
 		if name[i] >= utf8.RuneSelf {
@@ -71,10 +71,10 @@ func Fold(name string) string {
 	return strings.ToLower(name)
 }
 
-// foldRune is the one character that stands for all that differ from r in letter
-// case only: those that unicode.SimpleFold leads through, which is what EqualFold
-// goes by. unicode.ToLower alone is not: it makes "i" of "İ", which EqualFold
-// tells apart, and leaves "ς" beside "σ".
+// foldRune returns the representative of all characters that differ from r in
+// letter case only, which are the orbit of r under unicode.SimpleFold, as in
+// strings.EqualFold. unicode.ToLower does not suffice, since it maps "İ" to "i",
+// which EqualFold distinguishes, and keeps "ς" and "σ" distinct.
 func foldRune(r rune) rune {
 	least, lower := r, rune(unicode.MaxRune+1)
 	for at := unicode.SimpleFold(r); ; at = unicode.SimpleFold(at) {
@@ -92,7 +92,7 @@ func foldRune(r rune) rune {
 	return least
 }
 
-// sameButCase reports whether SimpleFold leads from a to b.
+// sameButCase reports whether b is in the orbit of a under SimpleFold.
 func sameButCase(a, b rune) bool {
 	for at := unicode.SimpleFold(a); ; at = unicode.SimpleFold(at) {
 		if at == b {

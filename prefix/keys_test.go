@@ -6,7 +6,7 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-func TestKeysAreNamedAsTheContractSays(t *testing.T) {
+func TestKeysHaveTheDocumentedNames(t *testing.T) {
 	t.Parallel()
 	keys := prefix.NewKeys("Raven")
 	for _, tt := range []struct{ name, got, want string }{

@@ -7,9 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultSeparator stands between a collection and the rest of an identifier
-// where nothing else is asked for.
-const DefaultSeparator = "/"
+const (
+	// DefaultSeparator stands between a collection and the rest of an identifier unless another one is configured.
+	DefaultSeparator = "/"
+	// DefaultNamespace is the namespace unless another one is configured.
+	DefaultNamespace = "Raven"
+	// MaxServerSide is the greatest number of a server-side identifier. It keeps one zero in front of the 19 digits, so
+	// that no HiLo identifier, which has no leading zeros, is the same text.
+	MaxServerSide = 999_999_999_999_999_999
+)
 
 const (
 	maxNameBytes         = 128 // a collection, a namespace
@@ -17,9 +23,9 @@ const (
 	maxNodeTagBytes      = 8
 )
 
-// ValidateCollection reports why name cannot be a collection, or the name of
-// an identity, with this separator; nil if it can. A separator that is itself
-// invalid is reported first.
+// ValidateCollection returns nil if name can be a collection or the name of an
+// identity with this separator, and otherwise an error that names the broken
+// rule. An invalid separator is reported first.
 func ValidateCollection(name, separator string) error {
 	if err := ValidateSeparator(separator); err != nil {
 		return err
@@ -36,8 +42,8 @@ func ValidateCollection(name, separator string) error {
 	return nil
 }
 
-// ValidateSeparator reports why separator cannot stand behind a collection;
-// nil if it can.
+// ValidateSeparator returns nil if separator can follow a collection, and
+// otherwise an error that names the broken rule.
 func ValidateSeparator(separator string) error {
 	r, size := utf8.DecodeRuneInString(separator)
 	switch {
@@ -48,21 +54,23 @@ func ValidateSeparator(separator string) error {
 	case size < len(separator):
 		return fmt.Errorf("%w: separator %s is more than one character", ErrInvalid, quote(separator))
 	case r == '|':
-		return fmt.Errorf(`%w: separator is "|", which asks for an identity`, ErrInvalid)
+		return fmt.Errorf(`%w: separator is "|", which requests an identity`, ErrInvalid)
 	case unicode.IsDigit(r):
 		return fmt.Errorf("%w: separator %q is a digit", ErrInvalid, separator)
-	case unicode.IsLetter(r), unicode.ToLower(r) != unicode.ToUpper(r): // the latter: "ⓐ", "ⅷ"
+	case unicode.IsLetter(r), unicode.ToLower(r) != unicode.ToUpper(r): // such as "ⓐ" and "ⅷ"
 		return fmt.Errorf("%w: separator %q is a letter", ErrInvalid, separator)
 	case unicode.IsSpace(r):
 		return fmt.Errorf("%w: separator %q is white space", ErrInvalid, separator)
 	case unicode.IsControl(r):
 		return fmt.Errorf("%w: separator %q is a control character", ErrInvalid, separator)
+	case isUnassigned(r):
+		return fmt.Errorf("%w: separator %U is not assigned by Unicode %s", ErrInvalid, r, unicode.Version)
 	}
 	return nil
 }
 
-// ValidateNamespace reports why namespace cannot stand in the braces of a key;
-// nil if it can.
+// ValidateNamespace returns nil if namespace can be the part of a key in braces,
+// and otherwise an error that names the broken rule.
 func ValidateNamespace(namespace string) error {
 	if namespace == "" {
 		return fmt.Errorf("%w: namespace is empty: 1 to %d bytes", ErrInvalid, maxNameBytes)

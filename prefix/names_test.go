@@ -15,22 +15,22 @@ func demand(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" {
 		if err != nil {
-			t.Fatalf("refused: %v", err)
+			t.Fatalf("got %v, want no error", err)
 		}
 		return
 	}
 	if err == nil {
-		t.Fatalf("accepted, want %q", want)
+		t.Fatalf("got no error, want %q", want)
 	}
 	if !errors.Is(err, prefix.ErrInvalid) {
-		t.Errorf("%v does not wrap ErrInvalid", err)
+		t.Errorf("got %v, want ErrInvalid", err)
 	}
 	if got := err.Error(); got != "invalid name: "+want {
 		t.Errorf("got  %s\nwant invalid name: %s", got, want)
 	}
 }
 
-func TestCollectionsAreRefusedByTheRuleTheyBreak(t *testing.T) {
+func TestValidateCollectionNamesTheBrokenRule(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, collection, separator, want string }{
 		{"a word", "orders", "/", ""},
@@ -56,6 +56,10 @@ func TestCollectionsAreRefusedByTheRuleTheyBreak(t *testing.T) {
 		{"a NUL", "a\x00b", "/", `collection "a\x00b" holds a control character`},
 		{"a C1 control", "a\u009bb", "/", `collection "a\u009bb" holds a control character`},
 		{"bytes that are not UTF-8", "a\xffb", "/", `collection "a\xffb" is not valid UTF-8`},
+		{"a private use character", "a\uE000\U0010FFFDb", "/", ""},
+		{"an unassigned code point", "a\u0378b", "/", `collection "a\u0378b" holds U+0378, which Unicode ` + unicode.Version + ` has not assigned`},
+		{"a noncharacter", "a\U0010FFFFb", "/", `collection "a\U0010ffffb" holds U+10FFFF, which Unicode ` + unicode.Version + ` has not assigned`},
+		{"a surrogate", "a\xed\xa0\x80b", "/", `collection "a\xed\xa0\x80b" is not valid UTF-8`},
 		{"an invalid separator", "orders", "", `separator is empty: exactly one character`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,7 +69,7 @@ func TestCollectionsAreRefusedByTheRuleTheyBreak(t *testing.T) {
 	}
 }
 
-func TestSeparatorsAreRefusedByTheRuleTheyBreak(t *testing.T) {
+func TestValidateSeparatorNamesTheBrokenRule(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, separator, want string }{
 		{"the default", prefix.DefaultSeparator, ""},
@@ -75,7 +79,7 @@ func TestSeparatorsAreRefusedByTheRuleTheyBreak(t *testing.T) {
 		{"a genuine replacement character", "\uFFFD", ""},
 		{"empty", "", `separator is empty: exactly one character`},
 		{"two characters", "::", `separator "::" is more than one character`},
-		{"a bar", "|", `separator is "|", which asks for an identity`},
+		{"a bar", "|", `separator is "|", which requests an identity`},
 		{"a digit", "7", `separator "7" is a digit`},
 		{"a digit of another script", "٣", `separator "٣" is a digit`},
 		{"a letter", "x", `separator "x" is a letter`},
@@ -85,6 +89,7 @@ func TestSeparatorsAreRefusedByTheRuleTheyBreak(t *testing.T) {
 		{"a space", " ", `separator " " is white space`},
 		{"a tab", "\t", `separator "\t" is white space`},
 		{"a control", "\x1b", `separator "\x1b" is a control character`},
+		{"an unassigned code point", "\u0378", `separator U+0378 is not assigned by Unicode ` + unicode.Version},
 		{"a byte that is not UTF-8", "\xff", `separator "\xff" is not valid UTF-8`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,7 +99,7 @@ func TestSeparatorsAreRefusedByTheRuleTheyBreak(t *testing.T) {
 	}
 }
 
-func TestNamespacesAreRefusedByTheRuleTheyBreak(t *testing.T) {
+func TestValidateNamespaceNamesTheBrokenRule(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, namespace, want string }{
 		{"a word", "Raven", ""},
@@ -104,6 +109,7 @@ func TestNamespacesAreRefusedByTheRuleTheyBreak(t *testing.T) {
 		{"129 bytes", strings.Repeat("x", 129), `namespace "` + strings.Repeat("x", 64) + `"… is 129 bytes long: at most 128`},
 		{"a brace, which would end the hash tag", "a}b", `namespace "a}b" holds "}"`},
 		{"a space", "a b", `namespace "a b" holds white space`},
+		{"an unassigned code point", "a\u0378", `namespace "a\u0378" holds U+0378, which Unicode ` + unicode.Version + ` has not assigned`},
 		{"a control", "a\x7f", `namespace "a\x7f" holds a control character`},
 		{"bytes that are not UTF-8", "\xc3", `namespace "\xc3" is not valid UTF-8`},
 	} {
@@ -116,7 +122,7 @@ func TestNamespacesAreRefusedByTheRuleTheyBreak(t *testing.T) {
 
 // What Parse relies on must survive folding, or two identifiers could be one
 // to a store that ignores letter case.
-func TestFoldingMakesNoCharacterThatANameMayNotHold(t *testing.T) {
+func TestFoldMapsValidCharactersToValidCharacters(t *testing.T) {
 	t.Parallel()
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		name := string(r)
@@ -125,16 +131,16 @@ func TestFoldingMakesNoCharacterThatANameMayNotHold(t *testing.T) {
 			continue
 		}
 		if again := prefix.Fold(folded); again != folded {
-			t.Errorf("%q folds to %q, and that to %q", name, folded, again)
+			t.Errorf("%q folds to %q: got %q for that, want %v", name, folded, again, folded)
 		}
 		if prefix.ValidateSeparator(name) == nil || prefix.ValidateSeparator(folded) == nil {
-			t.Errorf("%q folds to %q, and one of them may be a separator", name, folded)
+			t.Errorf("got a separator of %q or %q, to which it folds, want none", name, folded)
 		}
 		if err := prefix.ValidateCollection(folded, "/"); err != nil {
-			t.Errorf("%q folds to an invalid name: %v", name, err)
+			t.Errorf("%q folded: got %v, want a valid name", name, err)
 		}
 		if err := (prefix.Server{ServerPrefix: folded}).Validate(); err != nil {
-			t.Errorf("%q folds to an invalid prefix: %v", name, err)
+			t.Errorf("%q folded: got %v, want a valid prefix", name, err)
 		}
 	}
 }

@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// Parse takes the text of an identifier apart. It is the exact inverse of
-// [ID.Append]: it accepts the texts of valid IDs and no others, and the ID it
-// gives makes that very text again.
+// Parse splits the text of an identifier into its parts. It is the exact inverse
+// of [ID.Append]. It accepts the texts of valid IDs and no others, and Append
+// restores the text from the ID it returns.
 //
-// A number that is padded with zeros, as a server-side identifier's is, is
-// refused. An identity has the text of an ID without prefix and tag, and is
-// read as one.
+// Parse refuses a number padded with zeros, such as that of a server-side
+// identifier. The text of an identity is that of an ID without prefix and tag,
+// and Parse returns that ID.
 func Parse(text, separator string) (ID, error) {
-	// No text can be read in two ways, because each cut below finds the place
-	// where Append joined the parts of a valid ID:
+	// No text is ambiguous, because each cut below finds the place where Append
+	// joined the parts of a valid ID:
 	//
-	//  1. The first separator is the one behind the collection, which holds
-	//     none. A prefix may hold as many as it likes.
-	//  2. With a tag, the last "-" is the one before it, for a tag holds none,
-	//     and a digit of the number precedes it: cutTag finds the tag. Without
-	//     a tag it finds none: the last "-" would be the prefix's, and so would
-	//     the letter behind it, a number having neither; the prefix would then
-	//     end in "1-A" or the like, which Server.Validate refuses.
+	//  1. The first separator follows the collection, which contains none. A
+	//     prefix may contain any number of them.
+	//  2. With a tag, the last "-" is the one before it, for a tag contains none,
+	//     and a digit of the number precedes it, so cutTag finds the tag. Without
+	//     a tag it finds none, because the last "-" would be the prefix's, and so
+	//     would the letter after it, a number having neither. The prefix would
+	//     then end in "1-A" or the like, which Server.Validate refuses.
 	//  3. The digits before that are the number, all of them, for the prefix
-	//     does not end in a digit; and a number has one spelling.
+	//     does not end in a digit. A number has one spelling.
 	//
-	// All of it is as true of the folded parts, hence also where letter case is
-	// ignored. The tests drop the rules one by one and show the clash.
+	// The same holds for the folded parts, and so where letter case is ignored.
+	// The tests drop the rules one by one and show the resulting clash.
 	collection, rest, found := strings.Cut(text, separator)
 	if err := ValidateCollection(collection, separator); err != nil {
 		return ID{}, err

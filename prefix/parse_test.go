@@ -42,29 +42,29 @@ func vectors(tb testing.TB) []vector {
 	return all
 }
 
-func TestKnownAnswersHoldBothWays(t *testing.T) {
+func TestParseAndAppendMatchKnownAnswers(t *testing.T) {
 	t.Parallel()
 	for _, v := range vectors(t) {
 		t.Run(v.Text, func(t *testing.T) {
 			t.Parallel()
 			if got := string(v.id().Append(nil, v.Separator)); got != v.Text {
-				t.Errorf("Append gives %s", got)
+				t.Errorf("Append: got %s, want %s", got, v.Text)
 			}
 			if got := v.id().String(); v.Separator == prefix.DefaultSeparator && got != v.Text {
-				t.Errorf("String gives %s", got)
+				t.Errorf("String: got %s, want %s", got, v.Text)
 			}
 			got, err := prefix.Parse(v.Text, v.Separator)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got != v.id() {
-				t.Errorf("Parse gives %#v", got)
+				t.Errorf("Parse: got %#v, want %#v", got, v.id())
 			}
 		})
 	}
 }
 
-func TestParseFindsTheParts(t *testing.T) {
+func TestParseReturnsTheParts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, text, separator string
@@ -92,13 +92,13 @@ func TestParseFindsTheParts(t *testing.T) {
 				t.Errorf("got %#v, want %#v", got, tt.want)
 			}
 			if text := string(got.Append(nil, tt.separator)); text != tt.text {
-				t.Errorf("Append gives %s", text)
+				t.Errorf("Append: got %s, want %s", text, tt.text)
 			}
 		})
 	}
 }
 
-func TestParseRefusesWhatNoValidIDHasAsItsText(t *testing.T) {
+func TestParseRefusesTextsOfNoValidID(t *testing.T) {
 	t.Parallel()
 	const rule = ` is not 1 to 9223372036854775807 without leading zeros`
 	for _, tt := range []struct{ name, text, separator, want string }{
@@ -120,7 +120,7 @@ func TestParseRefusesWhatNoValidIDHasAsItsText(t *testing.T) {
 		{"two tags", "orders/1-A-B", "/", `number "" of identifier "orders/1-A-B"` + rule},
 		{"white space at the end", "orders/1 ", "/", `number "" of identifier "orders/1 "` + rule},
 		{"white space before the number", "orders/ 1", "/", `server prefix " " holds white space`},
-		{"an invalid separator", "orders|1", "|", `separator is "|", which asks for an identity`},
+		{"an invalid separator", "orders|1", "|", `separator is "|", which requests an identity`},
 		{"no separator at all", "orders1", "", `separator is empty: exactly one character`},
 		{"bytes that are not UTF-8", "orders/\xff1", "/", `server prefix "\xff" is not valid UTF-8`},
 		{"a long text, without repeating it", "orders/" + strings.Repeat("x", 1<<20), "/", `number "" of identifier "orders/` + strings.Repeat("x", 57) + `"…` + rule},
@@ -130,28 +130,28 @@ func TestParseRefusesWhatNoValidIDHasAsItsText(t *testing.T) {
 			got, err := prefix.Parse(tt.text, tt.separator)
 			demand(t, err, tt.want)
 			if got != (prefix.ID{}) {
-				t.Errorf("an error, and %#v", got)
+				t.Errorf("got %#v with an error, want the zero ID", got)
 			}
 		})
 	}
 }
 
-// checkParse demands of any text that Parse either refuses it with ErrInvalid,
-// or gives valid parts that make the very text again.
+// checkParse checks that Parse either refuses a text with ErrInvalid or returns
+// valid parts whose text it is.
 func checkParse(t rapid.TB, text, separator string) {
 	t.Helper()
 	id, err := prefix.Parse(text, separator)
 	if err != nil {
 		if !errors.Is(err, prefix.ErrInvalid) {
-			t.Errorf("Parse(%q, %q): %v does not wrap ErrInvalid", text, separator, err)
+			t.Errorf("Parse(%q, %q): got %v, want ErrInvalid", text, separator, err)
 		}
 		return
 	}
 	if again := string(id.Append(nil, separator)); again != text {
-		t.Errorf("Parse(%q, %q) gives %#v, whose text is %q", text, separator, id, again)
+		t.Errorf("Parse(%q, %q): got %#v with the text %q, want %q", text, separator, id, again, text)
 	}
 	if err := validate(id, separator); err != nil {
-		t.Errorf("Parse(%q, %q) gives %#v: %v", text, separator, id, err)
+		t.Errorf("Parse(%q, %q): got %#v, %v, want a valid ID", text, separator, id, err)
 	}
 }
 

@@ -6,20 +6,29 @@ import (
 	"unicode"
 )
 
-// Server is what one server says of itself. Prefix and tag are added to each
-// identifier, so that two servers that know nothing of each other can never give
-// the same text. Either may be empty.
+// Server holds what one server reports about itself. Prefix and tag are added to
+// each identifier, so that two independent servers never issue the same text.
+// Either may be empty.
 type Server struct {
-	ServerPrefix string // before the number: "NorthServer/"
-	NodeTag      string // behind the number, after "-": "A"
+	ServerPrefix string // before the number, "NorthServer/"
+	NodeTag      string // after the number and "-", "A"
 
-	// Identities says that this server is the home of identities, which have
+	// Identities reports that this server is the home of identities, which have
 	// neither prefix nor tag and so come from one server only. A server with neither
-	// is the only one, and need not say so.
+	// is the only one and is their home without reporting it.
 	Identities bool
+
+	// Durable is DurableAlways if the operator states that the server keeps every
+	// acknowledged write and that its data is nowhere else, and else "". Counters
+	// then continue after a restart without a jump.
+	Durable string
 }
 
-// Validate reports why s cannot be part of an identifier; nil if it can.
+// DurableAlways is the one value of Server.Durable that is not empty.
+const DurableAlways = "always"
+
+// Validate returns nil if s can be part of an identifier, and otherwise an error
+// that names the broken rule.
 func (s Server) Validate() error {
 	if err := checkText("server prefix", s.ServerPrefix, "|{}", maxServerPrefixBytes); err != nil {
 		return err
@@ -39,6 +48,9 @@ func (s Server) Validate() error {
 		return fmt.Errorf("%w: node tag %s is not 1 to %d of A-Z a-z 0-9 with a letter first",
 			ErrInvalid, quote(s.NodeTag), maxNodeTagBytes)
 	}
+	if s.Durable != "" && s.Durable != DurableAlways {
+		return fmt.Errorf("%w: Durable %s is neither %s nor empty", ErrInvalid, quote(s.Durable), DurableAlways)
+	}
 	return nil
 }
 
@@ -51,8 +63,8 @@ func (s Server) SameAs(other Server) bool {
 	return strings.EqualFold(s.ServerPrefix, other.ServerPrefix) && strings.EqualFold(s.NodeTag, other.NodeTag)
 }
 
-// cutTag cuts "-" and a node tag off the end of text, where they follow a
-// digit. It does not mind how long the tag is: Validate does.
+// cutTag splits text before a final "-" and node tag that follow a digit. It
+// accepts a tag of any length, which Validate checks.
 func cutTag(text string) (head, tag string, found bool) {
 	dash := strings.LastIndexByte(text, '-')
 	if dash < 1 || !isDigit(text[dash-1]) || !readsAsTag(text[dash+1:]) {

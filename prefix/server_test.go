@@ -3,11 +3,12 @@ package prefix_test
 import (
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/hilo-id/hilo/prefix"
 )
 
-func TestPrefixesAndTagsAreRefusedByTheRuleTheyBreak(t *testing.T) {
+func TestServerValidateNamesTheBrokenRule(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, serverPrefix, nodeTag, want string }{
 		{"neither", "", "", ""},
@@ -28,6 +29,7 @@ func TestPrefixesAndTagsAreRefusedByTheRuleTheyBreak(t *testing.T) {
 		{"white space", "North Server/", "", `server prefix "North Server/" holds white space`},
 		{"a control", "\x00/", "", `server prefix "\x00/" holds a control character`},
 		{"bytes that are not UTF-8", "\xff/", "", `server prefix "\xff/" is not valid UTF-8`},
+		{"an unassigned code point", "\u0378/", "", `server prefix "\u0378/" holds U+0378, which Unicode ` + unicode.Version + ` has not assigned`},
 		{"a digit at the end", "North1", "", `server prefix "North1" ends in a digit: "North1"+"1" would read as "North"+"11"`},
 		{"several digits at the end", "North/2024", "", `server prefix "North/2024" ends in a digit: "North/2024"+"1" would read as "North/"+"20241"`},
 		{"nothing but a digit", "7", "", `server prefix "7" ends in a digit: "7"+"1" would read as ""+"71"`},
@@ -49,7 +51,7 @@ func TestPrefixesAndTagsAreRefusedByTheRuleTheyBreak(t *testing.T) {
 	}
 }
 
-func TestAServerIsZeroOnlyWithoutPrefixAndTag(t *testing.T) {
+func TestServerIsZeroReportsNeitherPrefixNorTag(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -63,7 +65,7 @@ func TestAServerIsZeroOnlyWithoutPrefixAndTag(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if got := tt.server.IsZero(); got != tt.want {
-				t.Errorf("got %t", got)
+				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})
 	}

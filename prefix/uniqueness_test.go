@@ -11,8 +11,8 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// The promise of the package, proved: every ID that a few characters can spell
-// is made, the valid ones are kept, and their texts are compared. Each rule is
+// These tests prove the guarantee of the package. Every ID that a few characters
+// can spell is built, and the texts of the valid ones are compared. Each rule is
 // then dropped in turn, to show that it is needed and that the search can fail.
 
 // letters are the characters of each part; "/" stands for the separator.
@@ -34,9 +34,9 @@ func (d dropped) keeps(part, value string, err error) bool {
 	return err == nil || part == d.part && d.pattern.MatchString(value)
 }
 
-// clash makes IDs of such letters and gives two that are different and have
-// the same text, both seen through view, or "" if there are none; and how many
-// texts it has seen.
+// clash builds IDs of such letters and returns two that are different and have
+// the same text, both seen through view, or "" if there are none, and the number
+// of texts compared.
 func clash(l letters, separator string, without dropped, view func(string) string) (pair string, texts int) {
 	var collections, prefixes, tags []string
 	for _, c := range words(l.collection, separator, 2) {
@@ -79,7 +79,7 @@ func clash(l letters, separator string, without dropped, view func(string) strin
 	return "", len(seen)
 }
 
-// words are all texts of up to longest letters, "/" read as the separator.
+// words returns all texts of up to longest letters, "/" read as the separator.
 func words(letters, separator string, longest int) []string {
 	all, last := []string{""}, []string{""}
 	for range longest {
@@ -104,7 +104,7 @@ func viewed(texts []string, view func(string) string) []string {
 
 func same(text string) string { return text }
 
-func TestNoTwoIDsHaveTheSameText(t *testing.T) {
+func TestAppendGivesDifferentIDsDifferentTexts(t *testing.T) {
 	t.Parallel()
 	for _, separator := range []string{"/", "-", ":", "→"} {
 		for _, tt := range []struct {
@@ -119,17 +119,17 @@ func TestNoTwoIDsHaveTheSameText(t *testing.T) {
 				t.Parallel()
 				pair, texts := clash(tt.letters, separator, dropped{}, tt.view)
 				if pair != "" {
-					t.Error(pair)
+					t.Errorf("got %s, want no two identifiers with one text", pair)
 				}
 				if texts < 5_000 {
-					t.Errorf("only %d texts were compared", texts)
+					t.Errorf("got %d texts, want at least 5000", texts)
 				}
 			})
 		}
 	}
 }
 
-func TestEveryRuleIsNeeded(t *testing.T) {
+func TestValidateHasNoRuleTooMany(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, part, pattern string
@@ -148,14 +148,14 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			t.Parallel()
 			pair, _ := clash(tt.letters, "/", dropped{tt.part, regexp.MustCompile(tt.pattern)}, tt.view)
 			if pair == "" {
-				t.Fatal("no two identifiers clash without this rule")
+				t.Fatal("got no two identifiers with one text without this rule, want some, or the test proves nothing")
 			}
 			t.Log(pair)
 		})
 	}
 }
 
-func TestParseReadsEveryShortTextAsItselfOrNotAtAll(t *testing.T) {
+func TestParseReturnsTheExactPartsOfEveryShortText(t *testing.T) {
 	t.Parallel()
 	for _, separator := range []string{"/", "-", "→"} {
 		for _, rest := range words("aA01-/", separator, 6) {
@@ -177,12 +177,12 @@ func TestParseIsTheInverseOfAppend(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != id {
-			t.Fatalf("got %#v", got)
+			t.Fatalf("got %#v, want %#v", got, id)
 		}
 	})
 }
 
-func TestParseInventsNothing(t *testing.T) {
+func TestParseReturnsOnlyValidParts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		separator := rapid.SampledFrom([]string{"/", "-", "→"}).Draw(t, "separator")
@@ -191,12 +191,12 @@ func TestParseInventsNothing(t *testing.T) {
 	})
 }
 
-// anyRune is any character, but most often one of those the rules are about.
+// anyRune draws any character, but most often one of those the rules are about.
 func anyRune() *rapid.Generator[rune] {
 	return rapid.OneOf(rapid.SampledFrom([]rune("aZ019--//:→·_,é٣\u212Aſ")), rapid.Rune())
 }
 
-// anyID gives valid IDs of every shape and size.
+// anyID draws valid IDs of every shape and size.
 func anyID(separator string) *rapid.Generator[prefix.ID] {
 	return rapid.Custom(func(t *rapid.T) prefix.ID {
 		return prefix.ID{

@@ -1,16 +1,15 @@
-package scripts_test
+package scripts
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Arguments that no client of ours sends. The scripts refuse them by themselves, as others may speak to them too.
-func TestArgumentsThatAreNoneAreRefused(t *testing.T) {
+// The Go client never sends these arguments. Clients in other languages might, so the scripts check them.
+func TestScriptsRefuseInvalidArguments(t *testing.T) {
 	t.Parallel()
 	decimals := []string{"", "-1", "x", "01", "1.5", "9223372036854775808", "10000000000000000000"}
 	other := func(texts ...string) []string { return texts }
@@ -19,22 +18,23 @@ func TestArgumentsThatAreNoneAreRefused(t *testing.T) {
 		args []string
 		bad  map[int][]string // by place
 	}{
-		{"next", []string{"t", "32", "1000", "0", "0", "0", "0", "orders", "0", "0"}, map[int][]string{
-			0: other(""), 1: append(decimals, "0"), 2: decimals, 3: decimals, 4: decimals, 5: decimals, 6: decimals,
+		{"next", []string{"t", "32", "1000", "0", "0", "0", "0", "orders", "0", "0", "0", "0"}, map[int][]string{
+			0: other(""), 1: append(decimals, "0"), 2: decimals, 3: decimals, 4: decimals, 5: decimals, 6: decimals, 10: decimals,
 		}},
-		{"identity", []string{"t", "1", "1000", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0"}, map[int][]string{
-			0: other(""), 1: append(decimals, "0"), 10: decimals, 11: decimals,
+		{"identity", []string{"t", "1", "1000", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0", "0", "0"}, map[int][]string{
+			0: other(""), 1: append(decimals, "0"), 10: decimals, 12: decimals, 13: decimals,
 		}},
 		{"return", []string{"t", "32", "0", "0", "1"}, map[int][]string{0: other(""), 1: decimals, 2: decimals, 4: decimals}},
 		{"seed", []string{"Max", "5", "orders", "0", "", ""}, map[int][]string{0: other("", "max", "Low"), 1: decimals}},
-		{"import", []string{"Max", "5", "orders", "0", "0", "0"}, map[int][]string{
-			0: other("", "max", "Low"), 1: decimals, 3: decimals, 4: decimals, 5: decimals,
+		{"import", []string{"Max", "5", "orders", "0", "0", "0", "0", "0", "0", "0"}, map[int][]string{
+			0: other("", "max", "Low"), 1: decimals, 3: decimals, 4: decimals, 5: decimals, 6: decimals, 8: decimals, 9: decimals,
 		}},
+		{"configure", []string{"", "A", "here", "", ""}, map[int][]string{2: other("there"), 3: other("never")}},
 	}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		for _, v := range verbs {
-			script := scripts.Verbs[slices.IndexFunc(scripts.Verbs, func(verb scripts.Verb) bool { return verb.Name == v.verb })].Script
+			script := Verbs[slices.IndexFunc(Verbs, func(verb Verb) bool { return verb.Name == v.verb })].Script
 			run := func(args []string) error {
 				values := make([]any, len(args))
 				for i, arg := range args {
@@ -48,15 +48,15 @@ func TestArgumentsThatAreNoneAreRefused(t *testing.T) {
 					args := slices.Clone(v.args)
 					args[at] = text
 					if err := run(args); err == nil || !strings.HasPrefix(err.Error(), "HILO_ARGUMENT") {
-						t.Errorf("%s with %q: %v", v.verb, args, err)
+						t.Errorf("%s with %q: got %v, want HILO_ARGUMENT", v.verb, args, err)
 					}
 				}
 			}
 			if keys := client.Keys(t.Context(), "*").Val(); len(keys) > 0 {
-				t.Fatalf("%s wrote %q", v.verb, keys)
+				t.Fatalf("%s: got keys %q, want none", v.verb, keys)
 			}
 			if err := run(v.args); err != nil {
-				t.Errorf("%s with %q: %v", v.verb, v.args, err)
+				t.Errorf("%s with %q: got %v, want <nil>", v.verb, v.args, err)
 			}
 			client.FlushAll(t.Context())
 		}

@@ -1,15 +1,15 @@
 -- decimal.lua: exact arithmetic over all of int64, put in front of every script.
 --
--- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that it
--- is stored and sent as. It is compared by length, then as text; sums are made of doubles where both
--- are short, and else of two halves, high * 10^9 + low, which stay far below 2^53. '%.0f' writes a whole
--- double: tostring() turns to exponents on Redis, and '%d' is a C long, which ends at 2^31 on a server of 32 bits.
+-- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that is stored and sent.
+-- Values are compared by length, then as text. A sum is computed with doubles if both terms are short, and else in two
+-- halves, high * 10^9 + low, which stay far below 2^53. '%.0f' formats a whole double, because tostring() switches to
+-- exponents on Redis, and '%d' is a C long, which ends at 2^31 on a 32-bit server.
 
 local find, sub, format = string.find, string.sub, string.format
 
 local LARGEST = '9223372036854775807'
 
--- Whether this is a canonical decimal between 0 and 2^63-1.
+-- Reports whether text is a canonical decimal between 0 and 2^63-1.
 local function decimal(text)
   return text == '0' or text and find(text, '^[1-9]%d*$') and (#text < 19 or #text == 19 and text <= LARGEST)
 end
@@ -19,12 +19,7 @@ local function above(a, b)
   return a > b
 end
 
-local function lesser(a, b)
-  if above(a, b) then return b end
-  return a
-end
-
--- a + sign * b, which must not be below 0.
+-- Returns a + sign * b, which must not be below 0.
 local function sum(a, b, sign)
   if #a < 16 and #b < 16 then return format('%.0f', a + sign * b) end
   local high = (tonumber(sub(a, 1, -10)) or 0) + sign * (tonumber(sub(b, 1, -10)) or 0)
@@ -35,8 +30,10 @@ local function sum(a, b, sign)
   return format('%.0f%09.0f', high, low)
 end
 
--- Most of what there is to add is short, and '%d' takes half the time of '%.0f'.
+-- Returns a + b, at most LARGEST. Most terms are short, and '%d' takes half the time of '%.0f'.
 local function plus(a, b)
   if #a < 10 and #b < 10 then return format('%d', a + b) end -- below 2^31
-  return sum(a, b, 1)
+  local total = sum(a, b, 1)
+  if above(total, LARGEST) then return LARGEST end
+  return total
 end

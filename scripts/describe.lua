@@ -1,13 +1,14 @@
--- describe.lua: what the server says of itself; it writes nothing.
+-- describe.lua: reports the values of the server's own key.
 --
--- KEYS[1], KEYS[2], KEYS[3] -> {ns}/ServerPrefixForHilo, three times, as server.lua has it
+-- KEYS[1], KEYS[2], KEYS[3] -> {ns}/ServerPrefixForHilo, three times
 --
--- Output: {prefix, tag, '1' where it is the home of identities and else '0', replication id, '' where INFO is
--- not permitted}
+-- Output: {prefix; tag; '1' if it is the home of identities, else '0'; replication id, '' if INFO is not permitted;
+-- durable}
+--   durable  '' if the server has no Durable; 'always' if a counter with another Origin lost nothing; else why such a
+--            counter jumps and the field is removed, 'replica', 'history' or 'aof', as in next
 -- Errors: HILO_CORRUPT.
 --
--- Sent twice: replies twice.
+-- It writes nothing, and replicas reply too. Sent twice: it replies twice.
 
-local home, home_err = is_home()
-if home_err then return home_err end
-return {prefix, tag, home and '1' or '0', replication_id('asked')}
+local _, state = lost_since('another', replication, info, durable)
+return {prefix, tag, home and '1' or '0', replication, state}

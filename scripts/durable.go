@@ -12,33 +12,32 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrNotDurable is a write that was not confirmed as asked for. It was made, and
+// ErrNotDurable means that a write was not confirmed as required. It was made, and
 // may survive or not.
 var ErrNotDurable = errors.New("not durable")
 
-// Durability is what a write needs before it counts.
+// Durability states how writes have to be confirmed.
 type Durability struct {
-	Replicas int           // so many replicas have it (WAIT)
-	Fsync    bool          // the server has it on disk (WAITAOF)
-	Timeout  time.Duration // for each of the two, 1 ms or more
+	Replicas int           // number of replicas that have to acknowledge (WAIT)
+	Fsync    bool          // the server has to have the write on disk (WAITAOF)
+	Timeout  time.Duration // of each of the two, 1 ms or more
 }
 
-// Durable is client for scripts whose writes are to be confirmed before they
-// count: a script that was not gives ErrNotDurable.
+// Durable returns a Scripter whose scripts return ErrNotDurable unless their
+// writes are confirmed.
 //
-// WAIT speaks for the last write of its own connection, so it goes with the
-// script in one pipeline, on a cluster one to the very node that has the key.
-// That holds for a script that is sent again, too, as each one writes something
-// then. The client's read timeout has to exceed d.Timeout, and the client has to be
-// Confirmable.
-func Durable(client redis.UniversalClient, d Durability) redis.Scripter {
+// WAIT covers the last write of its own connection, so it is sent with the script
+// in one pipeline, on a cluster to the node that has the key. It also confirms a
+// script that is sent again, because every script writes something then. The client's
+// read timeout has to exceed d.Timeout, and the client has to be Confirmable.
+func Durable(client redis.Cmdable, d Durability) redis.Scripter {
 	return &durable{Scripter: client, client: client, d: d}
 }
 
-// Confirmable reports whether Durable knows where the writes of client go: it has
-// to be a *redis.Client or a *redis.ClusterClient itself. Behind anything else may
-// be a cluster, of which any node would answer WAIT, for itself.
-func Confirmable(client redis.UniversalClient) bool {
+// Confirmable reports whether client can be used with Durable. It has to be a
+// *redis.Client or a *redis.ClusterClient itself. Another type may hide a cluster, any
+// node of which would answer WAIT for its own writes.
+func Confirmable(client redis.Cmdable) bool {
 	switch client.(type) {
 	case *redis.Client, *redis.ClusterClient:
 		return true
@@ -47,8 +46,8 @@ func Confirmable(client redis.UniversalClient) bool {
 }
 
 type durable struct {
-	redis.Scripter // as client; what is not a write goes by it
-	client         redis.UniversalClient
+	redis.Scripter // client, for commands that write nothing
+	client         redis.Cmdable
 	d              Durability
 }
 
@@ -60,8 +59,8 @@ func (c *durable) Eval(ctx context.Context, script string, keys []string, args .
 	return c.run(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return p.Eval(ctx, script, keys, args...) })
 }
 
-// On a cluster, run follows a slot that moves for at most so many requests, and
-// waits so long, doubled each time, where nobody has the slot quite yet.
+// movedTries bounds the requests with which run follows a slot that moves. movedWait
+// is the first wait for a slot that no known node has yet, and doubles each time.
 const (
 	movedTries = 6
 	movedWait  = 10 * time.Millisecond
@@ -89,7 +88,7 @@ func (c *durable) run(ctx context.Context, keys []string, script func(redis.Pipe
 		if node, known, err = masterAt(ctx, cluster, cmp.Or(moved, ask), keys[0]); err != nil {
 			return failed(ctx, err)
 		}
-		if send = script; isAsk && known { // this once: the slot is on its way there
+		if send = script; isAsk && known { // for this request only, while the slot moves there
 			send = asking(ctx, script)
 		}
 		if known {
@@ -103,9 +102,9 @@ func (c *durable) run(ctx context.Context, keys []string, script func(redis.Pipe
 	}
 }
 
-// masterAt is the primary at an address that another one named, and whether the
-// client knows it; otherwise it is the one that the client takes for the key's
-// own. It has the client ask the cluster first: by itself that would do so later.
+// masterAt returns the primary at an address that another node named, and whether the
+// client knows it. Otherwise it returns the node that the client takes for the key's.
+// It makes the client ask the cluster first, which the client by itself does later.
 func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr, key string) (node *redis.Client, known bool, err error) {
 	var mu sync.Mutex // ForEachMaster calls from many goroutines
 	err = cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
@@ -123,8 +122,8 @@ func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr, key strin
 	return node, false, err
 }
 
-// asking is a script for a node that takes a slot over and has to be told that
-// this is known.
+// asking sends ASKING before a script. Without it a node refuses a key of a slot that
+// it is importing.
 func asking(ctx context.Context, script func(redis.Pipeliner) *redis.Cmd) func(redis.Pipeliner) *redis.Cmd {
 	return func(p redis.Pipeliner) *redis.Cmd {
 		p.Do(ctx, "ASKING")
@@ -132,7 +131,7 @@ func asking(ctx context.Context, script func(redis.Pipeliner) *redis.Cmd) func(r
 	}
 }
 
-// confirmed runs the script and what confirms it on one connection.
+// confirmed runs the script and its confirmations on one connection.
 func (c *durable) confirmed(ctx context.Context, node redis.Cmdable, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	var cmd, wait, fsync *redis.Cmd
 	within := c.d.Timeout.Milliseconds()

@@ -1,4 +1,4 @@
-package scripts_test
+package scripts
 
 import (
 	"context"
@@ -9,14 +9,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// A slot moves between two primaries, each with a replica, while ranges are
-// taken: the script and what confirms it go to the node that has the keys, also
-// to one that a node only points at. What a script asks for while its keys are
-// at two nodes is refused by both, TRYAGAIN.
+// A slot moves between two primaries, each with a replica, while ranges are issued. The script and its confirmation go to the
+// node that has the keys, including a node that another one redirects to. Both nodes refuse a script with TRYAGAIN while its keys
+// are split between them.
 func TestDurableFollowsASlotThatMoves(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
@@ -24,7 +22,7 @@ func TestDurableFollowsASlotThatMoves(t *testing.T) {
 			t.Parallel()
 			cluster := redistest.StartCluster(t, b, 2, 1)
 			client := cluster.Client(t)
-			durable := scripts.Durable(client, scripts.Durability{Replicas: 1, Timeout: 5 * time.Second})
+			durable := Durable(client, Durability{Replicas: 1, Timeout: 5 * time.Second})
 			// With all its keys there, a script can be served at each end of the move.
 			client.HSet(t.Context(), keys.Server, "ServerPrefix", "N/")
 			client.HSet(t.Context(), keys.Other, "Value", "1")
@@ -33,9 +31,9 @@ func TestDurableFollowsASlotThatMoves(t *testing.T) {
 				n++
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				got, err := scripts.Next(ctx, durable, keys, request("token"+strconv.Itoa(n)))
+				got, err := Next(ctx, durable, keys, request("token"+strconv.Itoa(n)))
 				if err == nil && got.Low <= last { // it jumps: another node is another origin
-					t.Errorf("range %d..%d after %d", got.Low, got.High, last)
+					t.Errorf("got %d..%d, want it above %d", got.Low, got.High, last)
 				}
 				if err == nil {
 					last = got.High
@@ -55,12 +53,12 @@ func TestDurableFollowsASlotThatMoves(t *testing.T) {
 			cluster.Move(slot, from, to, func() {
 				err := next()
 				if served := err == nil; step < len(steps) && served != steps[step] || !served && !redis.IsTryAgainError(err) {
-					t.Errorf("step %d: %v", step, err)
+					t.Errorf("step %d: got %v, want the range or TRYAGAIN", step, err)
 				}
 				step++
 			})
 			if err := next(); err != nil || step != len(steps) {
-				t.Errorf("after %d steps: %v", step, err)
+				t.Errorf("got %v after %d steps, want <nil> after %d", err, step, len(steps))
 			}
 
 			// What confirms is a replica of the new owner, and of no other node.
@@ -69,19 +67,19 @@ func TestDurableFollowsASlotThatMoves(t *testing.T) {
 				replica = cluster.Nodes[3]
 			}
 			replica.Pause()
-			durable = scripts.Durable(client, scripts.Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
-			if err := next(); !errors.Is(err, scripts.ErrNotDurable) {
-				t.Errorf("with its replica stopped: %v", err)
+			durable = Durable(client, Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
+			if err := next(); !errors.Is(err, ErrNotDurable) {
+				t.Errorf("with its replica stopped: got %v, want ErrNotDurable", err)
 			}
 			// Behind another client WAIT goes to any node, and the other primary answers for its own replica.
-			wrapped := struct{ redis.UniversalClient }{client}
-			durable = scripts.Durable(wrapped, scripts.Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
+			wrapped := struct{ redistest.Client }{client}
+			durable = Durable(wrapped, Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
 			confirmed := false
 			for tries := 0; tries < 100 && !confirmed; tries++ {
 				confirmed = next() == nil
 			}
-			if !confirmed || scripts.Confirmable(wrapped) || !scripts.Confirmable(client) {
-				t.Error("why is another client not Confirmable?")
+			if !confirmed || Confirmable(wrapped) || !Confirmable(client) {
+				t.Errorf("got confirmed %v, Confirmable %v for a wrapped client, want true, false", confirmed, Confirmable(wrapped))
 			}
 			replica.Resume()
 		})

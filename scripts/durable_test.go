@@ -1,4 +1,4 @@
-package scripts_test
+package scripts
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -33,10 +32,10 @@ func TestDurableWaitsForTheReplicas(t *testing.T) {
 			t.Parallel()
 			primary, replica := pair(t, b)
 			client := primary.Client(t)
-			durable := scripts.Durable(client, scripts.Durability{Replicas: 1, Timeout: 2 * time.Second})
+			durable := Durable(client, Durability{Replicas: 1, Timeout: 2 * time.Second})
 			client.ScriptFlush(t.Context()) // the first one carries the script
 			for i := range 5 {
-				got, err := scripts.Next(t.Context(), durable, keys, request("token"+strconv.Itoa(i)))
+				got, err := Next(t.Context(), durable, keys, request("token"+strconv.Itoa(i)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -45,27 +44,27 @@ func TestDurableWaitsForTheReplicas(t *testing.T) {
 				}
 			}
 			replica.Pause()
-			durable = scripts.Durable(client, scripts.Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
-			got, err := scripts.Next(t.Context(), durable, keys, request("unconfirmed"))
-			if !errors.Is(err, scripts.ErrNotDurable) || got.Low != 161 {
-				t.Errorf("with the replica stopped: %+v, %v", got, err)
+			durable = Durable(client, Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
+			got, err := Next(t.Context(), durable, keys, request("unconfirmed"))
+			if !errors.Is(err, ErrNotDurable) || got.Low != 161 {
+				t.Errorf("with the replica stopped: got %+v, %v, want 161 and ErrNotDurable", got, err)
 			}
 			// The same request again finds its range, and must still not pass for confirmed: a
 			// WAIT on a connection that wrote nothing is answered at once.
-			other := redis.NewClient(primary.Options())
+			other := redis.NewClient(redistest.Options(primary))
 			t.Cleanup(func() { _ = other.Close() })
-			durable = scripts.Durable(other, scripts.Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
-			if got, err := scripts.Next(t.Context(), durable, keys, request("unconfirmed")); !errors.Is(err, scripts.ErrNotDurable) {
-				t.Errorf("sent again: %+v, %v", got, err)
+			durable = Durable(other, Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
+			if got, err := Next(t.Context(), durable, keys, request("unconfirmed")); !errors.Is(err, ErrNotDurable) {
+				t.Errorf("sent again: got %+v, %v, want ErrNotDurable", got, err)
 			}
 			replica.Resume()
-			durable = scripts.Durable(other, scripts.Durability{Replicas: 1, Timeout: 5 * time.Second})
-			if got, err := scripts.Next(t.Context(), durable, keys, request("unconfirmed")); err != nil || got.Low != 161 {
-				t.Errorf("with the replica back: %+v, %v", got, err)
+			durable = Durable(other, Durability{Replicas: 1, Timeout: 5 * time.Second})
+			if got, err := Next(t.Context(), durable, keys, request("unconfirmed")); err != nil || got.Low != 161 {
+				t.Errorf("with the replica back: got %+v, %v, want 161", got, err)
 			}
-			two := scripts.Durable(client, scripts.Durability{Replicas: 2, Timeout: 50 * time.Millisecond})
-			if _, err := scripts.Identity(t.Context(), two, scripts.Keys{Counter: "{Raven}/Identities/x", Server: keys.Server, Other: keys.Server}, identityRequest(1)); !errors.Is(err, scripts.ErrNotDurable) {
-				t.Errorf("more replicas than there are: %v", err)
+			two := Durable(client, Durability{Replicas: 2, Timeout: 50 * time.Millisecond})
+			if _, err := Identity(t.Context(), two, Keys{Counter: "{Raven}/Identities/x", Server: keys.Server, Other: keys.Server}, identityRequest(1)); !errors.Is(err, ErrNotDurable) {
+				t.Errorf("more replicas than there are: got %v, want ErrNotDurable", err)
 			}
 		})
 	}
@@ -83,42 +82,42 @@ func TestDurableWaitsForTheDisk(t *testing.T) {
 					args = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 				}
 				s := redistest.Start(t, b, args...)
-				durable := scripts.Durable(s.Client(t), scripts.Durability{Fsync: true, Timeout: 3 * time.Second})
-				got, err := scripts.Next(t.Context(), durable, keys, request("one"))
+				durable := Durable(s.Client(t), Durability{Fsync: true, Timeout: 3 * time.Second})
+				got, err := Next(t.Context(), durable, keys, request("one"))
 				if aof && knows {
 					if err != nil || got.Low != 1 {
-						t.Errorf("with AOF: %+v, %v", got, err)
+						t.Errorf("with AOF: got %+v, %v, want 1", got, err)
 					}
-				} else if !errors.Is(err, scripts.ErrNotDurable) || !strings.Contains(err.Error(), "WAITAOF") {
-					t.Errorf("AOF %v, known %v: %v", aof, knows, err)
+				} else if !errors.Is(err, ErrNotDurable) || !strings.Contains(err.Error(), "WAITAOF") {
+					t.Errorf("AOF %v, WAITAOF known %v: got %v, want ErrNotDurable that names WAITAOF", aof, knows, err)
 				}
 			}
 		})
 	}
 }
 
-// With appendfsync no the server never says that anything is on disk.
-func TestDurableBelievesNoDiskThatIsNotSynced(t *testing.T) {
+// With appendfsync no the server never confirms that a write is on disk.
+func TestDurableFailsWithoutFsync(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "no")
-			durable := scripts.Durable(s.Client(t), scripts.Durability{Fsync: true, Timeout: 50 * time.Millisecond})
-			if got, err := scripts.Next(t.Context(), durable, keys, request("one")); !errors.Is(err, scripts.ErrNotDurable) {
-				t.Errorf("%+v, %v", got, err)
+			durable := Durable(s.Client(t), Durability{Fsync: true, Timeout: 50 * time.Millisecond})
+			if got, err := Next(t.Context(), durable, keys, request("one")); !errors.Is(err, ErrNotDurable) {
+				t.Errorf("got %+v, %v, want ErrNotDurable", got, err)
 			}
 		})
 	}
 }
 
-func TestDurableLeavesARefusalAlone(t *testing.T) {
+func TestDurableReturnsTheErrorOfTheScript(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		set(t, client, "Max", "abc")
-		durable := scripts.Durable(client, scripts.Durability{Replicas: 1, Timeout: time.Second})
-		if _, err := scripts.Next(t.Context(), durable, keys, request("one")); !errors.Is(err, scripts.ErrCorrupt) || errors.Is(err, scripts.ErrNotDurable) {
+		durable := Durable(client, Durability{Replicas: 1, Timeout: time.Second})
+		if _, err := Next(t.Context(), durable, keys, request("one")); !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNotDurable) {
 			t.Error(err)
 		}
 	})

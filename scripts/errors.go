@@ -6,30 +6,32 @@ import (
 	"strings"
 )
 
-// What a script refuses, each before anything is written.
+// The refusals of scripts, which have written nothing, and ErrReply.
 var (
-	// ErrCorrupt is stored state that no script of hilo writes: a value that is
-	// not a canonical decimal, an unusable prefix, a key of another type.
+	// ErrCorrupt means that stored state is not what hilo writes, such as a value that
+	// is not a canonical decimal, an unusable prefix, or a key of another type.
 	ErrCorrupt = errors.New("corrupt state")
-	// ErrExhausted is a counter that stands at the limit, or so near that a jump has
-	// no room; the text says which.
+	// ErrExhausted means that a counter stands at the limit, or so near that a jump has
+	// no room. The text states which.
 	ErrExhausted = errors.New("exhausted")
-	// ErrNotSeeded is a missing counter where a seeded one is required.
+	// ErrNotSeeded means that a counter is missing and a seeded one is required.
 	ErrNotSeeded = errors.New("not seeded")
-	// ErrMixed is a name used for both a collection and an identity on a server
-	// without prefix and tag.
+	// ErrMixed means that a name is used for both a collection and an identity on a
+	// server without prefix and tag.
 	ErrMixed = errors.New("collection and identity mixed")
-	// ErrPrefixMissing is a server with neither prefix nor tag where one is required.
+	// ErrPrefixMissing means that a server has neither prefix nor tag and one is
+	// required.
 	ErrPrefixMissing = errors.New("server prefix missing")
-	// ErrElsewhere is an identity that was asked for on a server with a prefix or
-	// tag that does not say that it is the home of identities.
+	// ErrElsewhere means that an identity was requested from a server that has a prefix
+	// or tag and is not the home of identities.
 	ErrElsewhere = errors.New("identities are elsewhere")
-	// ErrUnguarded is a counter with an Origin that the client cannot compare with
-	// the server's replication id, because it may not ask INFO.
+	// ErrUnguarded means that the client may not call INFO, and so cannot compare the
+	// counter's Origin with the server's replication id.
 	ErrUnguarded = errors.New("not guarded against lost writes")
-	// ErrChanged is a forced seed that found another state than it expected.
+	// ErrChanged means that a forced seed, or DurableSet, found another state than it
+	// expected.
 	ErrChanged = errors.New("changed meanwhile")
-	// ErrReply is a reply that the script cannot have given.
+	// ErrReply means that a reply is not one of the script's.
 	ErrReply = errors.New("unexpected reply")
 )
 
@@ -44,10 +46,11 @@ var tags = []struct {
 	{"HILO_NOPREFIX ", ErrPrefixMissing},
 	{"HILO_ELSEWHERE ", ErrElsewhere},
 	{"HILO_UNGUARDED ", ErrUnguarded},
+	{"HILO_CHANGED ", ErrChanged},
 	{"HILO_ARGUMENT ", errors.New("bug: a script was called with a bad argument")},
 }
 
-// tagged turns a script's own error into its sentinel and leaves others alone.
+// tagged returns the sentinel for a script's own error, and any other error as it is.
 func tagged(err error) error {
 	text := strings.TrimPrefix(err.Error(), "ERR ")
 	for _, t := range tags {
@@ -58,9 +61,9 @@ func tagged(err error) error {
 	return err
 }
 
-// Answered reports whether err is an answer of the script, so that sending the
-// same request again makes no sense. After any other error nobody knows whether
-// it ran.
+// Answered reports whether err is an answer of the script, so that sending the same
+// request again is of no use. After any other error it is unknown whether the script
+// ran.
 func Answered(err error) bool {
 	if errors.Is(err, ErrReply) || errors.Is(err, ErrChanged) {
 		return true

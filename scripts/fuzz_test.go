@@ -1,4 +1,4 @@
-package scripts_test
+package scripts
 
 import (
 	"fmt"
@@ -9,15 +9,12 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // arena is what the scripts are fuzzed on: miniredis and, where there is one, a
 // real server, which have to agree.
-type arena []*redis.Client
+type arena []redistest.Client
 
 func newArena(f *testing.F) arena {
 	f.Helper()
@@ -25,7 +22,7 @@ func newArena(f *testing.F) arena {
 	a := arena{mini.Client(f)}
 	if binaries := redistest.Binaries(f); len(binaries) > 0 {
 		client := redistest.Start(f, binaries[len(binaries)-1]).Client(f)
-		server, err := scripts.Describe(f.Context(), client, keys.Server)
+		server, err := Describe(f.Context(), client, keys.Server)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -43,9 +40,9 @@ type outcome struct {
 	state map[string]string
 }
 
-// call runs a verb on one server that is in a given state, and checks what holds
+// callOn runs a verb on one server that is in a given state, and checks what holds
 // whatever the state and the arguments are.
-func call(t *testing.T, client *redis.Client, v scripts.Verb, key string, args []string, state map[string]string) outcome {
+func callOn(t *testing.T, client redistest.Client, v Verb, key string, args []string, state map[string]string) outcome {
 	t.Helper()
 	ctx := t.Context()
 	if err := client.FlushDB(ctx).Err(); err != nil {
@@ -66,27 +63,27 @@ func call(t *testing.T, client *redis.Client, v scripts.Verb, key string, args [
 	after := client.HGetAll(ctx, key).Val()
 	for _, name := range all[1:] {
 		if client.Exists(ctx, name).Val() > 0 {
-			t.Fatalf("it wrote %s", name)
+			t.Fatalf("got the key %s, want none", name)
 		}
 	}
 	o := outcome{state: after}
 	if err != nil {
 		o.err = strings.Map(blank, strings.TrimPrefix(err.Error(), "ERR "))
 		if !strings.HasPrefix(o.err, "HILO_") {
-			t.Fatalf("%s%q on %q failed otherwise than by its own error: %v", v.Name, args[:v.Args], state, err)
+			t.Fatalf("%s%q on %q: got %v, want an error of the script", v.Name, args[:v.Args], state, err)
 		}
 		if !maps.Equal(before, after) {
-			t.Fatalf("%s%q failed, %v, and wrote: %q, before %q", v.Name, args[:v.Args], err, after, before)
+			t.Fatalf("%s%q failed, %v: got state %q, want %q as before", v.Name, args[:v.Args], err, after, before)
 		}
 		return o
 	}
 	o.reply, _ = value.([]any)
 	if len(o.reply) == 0 {
-		t.Fatalf("%s%q replied %v", v.Name, args[:v.Args], value)
+		t.Fatalf("%s%q: got %v, want an array", v.Name, args[:v.Args], value)
 	}
 	for _, item := range o.reply {
 		if _, ok := item.(string); !ok {
-			t.Fatalf("%s%q replied %q: not all of it is text", v.Name, args[:v.Args], o.reply)
+			t.Fatalf("%s%q: got %q, want strings only", v.Name, args[:v.Args], o.reply)
 		}
 	}
 	if v.Name == "next" || v.Name == "identity" {
@@ -105,21 +102,21 @@ func blank(r rune) rune {
 
 // checkGiven holds of numbers that were given: they are those asked for, above
 // all that was, and the counter stands at the last.
-func (o *outcome) checkGiven(t *testing.T, v scripts.Verb, args []string, before map[string]string) {
+func (o *outcome) checkGiven(t *testing.T, v Verb, args []string, before map[string]string) {
 	t.Helper()
-	field, wanted, limit, floor := scripts.FieldMax, args[1], args[2], args[3]
+	field, wanted, limit, floor := FieldMax, args[1], args[2], args[3]
 	lowered, raise := false, false
 	if v.Name == "identity" {
-		field = scripts.FieldValue
-		lowered, raise = big10(before["Lowered"]).Cmp(big10(args[10])) > 0, args[11] != "0"
+		field = FieldValue
+		lowered, raise = big10(before["Lowered"]).Cmp(big10(args[12])) > 0, args[13] != "0"
 	}
 	if o.reply[0] != args[0] {
-		t.Fatalf("%s%q replied the token %q", v.Name, args, o.reply[0])
+		t.Fatalf("%s%q: got the token %q, want that of the request", v.Name, args, o.reply[0])
 	}
 	low, high := big10(o.reply[1]), big10(o.reply[2])
 	if low.Sign() == 0 && raise {
 		if !maps.Equal(before, o.state) {
-			t.Fatalf("raise%q was refused and wrote: %q, before %q", args, o.state, before)
+			t.Fatalf("raise%q was refused: got state %q, want %q as before", args, o.state, before)
 		}
 		return
 	}
@@ -127,15 +124,15 @@ func (o *outcome) checkGiven(t *testing.T, v scripts.Verb, args []string, before
 	resent := v.Name == "next" && before["Lease"] == args[0] && low.Cmp(big10(before["Low"])) == 0
 	switch {
 	case low.Sign() <= 0 || high.Cmp(low) < 0 || high.Cmp(big10(limit)) > 0 || high.BitLen() > 63:
-		t.Fatalf("%s%q on %q gave %v..%v", v.Name, args, before, low, high)
+		t.Fatalf("%s%q on %q: got %v..%v, want a range from 1 to the limit", v.Name, args, before, low, high)
 	case stands.Cmp(high) != 0:
-		t.Fatalf("%s%q on %q gave %v..%v and stands at %v", v.Name, args, before, low, high, stands)
+		t.Fatalf("%s%q on %q: got %v..%v and then %v, want the end of the range", v.Name, args, before, low, high, stands)
 	case low.Cmp(stood) <= 0 && !resent:
-		t.Fatalf("%s%q on %q gave %v..%v, not above what was given", v.Name, args, before, low, high)
+		t.Fatalf("%s%q on %q: got %v..%v, want it above what was issued", v.Name, args, before, low, high)
 	case low.Cmp(big10(floor)) <= 0 && !lowered && !raise:
-		t.Fatalf("%s%q on %q gave %v..%v, not above the floor", v.Name, args, before, low, high)
+		t.Fatalf("%s%q on %q: got %v..%v, want it above the floor", v.Name, args, before, low, high)
 	case !raise && new(big.Int).Sub(high, low).Cmp(big10(wanted)) >= 0:
-		t.Fatalf("%s%q on %q gave %v..%v, more than was asked for", v.Name, args, before, low, high)
+		t.Fatalf("%s%q on %q: got %v..%v, want no more than requested", v.Name, args, before, low, high)
 	}
 }
 
@@ -149,11 +146,11 @@ func big10(text any) *big.Int {
 }
 
 // agree demands that all servers came to the same.
-func (a arena) agree(t *testing.T, v scripts.Verb, key string, args []string, state map[string]string) {
+func (a arena) agree(t *testing.T, v Verb, key string, args []string, state map[string]string) {
 	t.Helper()
 	var first outcome
 	for i, client := range a {
-		o := call(t, client, v, key, args, state)
+		o := callOn(t, client, v, key, args, state)
 		for _, field := range []string{"Origin", "Written", "Minute", "IssuedBefore", "Issued"} {
 			delete(o.state, field)
 		}
@@ -170,43 +167,43 @@ func (a arena) agree(t *testing.T, v scripts.Verb, key string, args []string, st
 		if i == 0 {
 			first = o
 		} else if fmt.Sprintf("%q", o) != fmt.Sprintf("%q", first) {
-			t.Fatalf("%s%q on %q: %q, on miniredis %q", v.Name, args[:v.Args], state, o, first)
+			t.Fatalf("%s%q on %q: got %q, want %q as on miniredis", v.Name, args[:v.Args], state, o, first)
 		}
 	}
 }
 
-// Whatever the arguments are, a script gives a range that holds or an error of
-// its own, with nothing written.
+// With any arguments a script either returns a valid range or fails with an error of its own and writes nothing.
 func FuzzArguments(f *testing.F) {
 	a := newArena(f)
-	for verb := range scripts.Verbs {
-		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0", "100")
-		f.Add(verb, "token", "32", "9223372036854775807", "101", "7", "0", "5000", "orders", "0", "0", "0", "0", "0", "100")
-		f.Add(verb, "next", "1", "9007199254740993", "9007199254740992", "7", "5000", "1", "Orders", "3", "0", "0", "0", "0", "9007199254740991")
-		f.Add(verb, "next", "1", "9223372036854775807", "9", "7", "9007199254740993", "1", "Orders", "3", "0", "0", "0", "0", "2")
-		f.Add(verb, "raise", "1", "5000", "01", "-1", "1e3", "x", "", "", "", "", "", "", "")
-		f.Add(verb, "raise", "1", "5000", "0", "0", "0", "0", "orders", "0", "0", "0", "4000", "0", "100")
-		f.Add(verb, "token", "100", "90", "0", "2", "0", "1", "o\x00\xff", " 1", "1", "1", "-1", "1", "100")
-		f.Add(verb, "Max", "200", "orders", "1", "100", "1", "", "0", "0", "0", "0", "0", "0", "100")
-		f.Add(verb, "Max", "200", "orders", "1", "99", "1", "0", "0", "0", "0", "0", "0", "0", "100")
-		f.Add(verb, "Value", "9223372036854775808", "orders", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "9223372036854775807")
+	for verb := range Verbs {
+		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "token", "32", "9223372036854775807", "101", "7", "0", "5000", "orders", "0", "0", "0", "1", "0", "0", "0", "100")
+		f.Add(verb, "next", "1", "9007199254740993", "9007199254740992", "7", "5000", "1", "Orders", "3", "0", "0", "0", "0", "0", "0", "9007199254740991")
+		f.Add(verb, "next", "1", "9223372036854775807", "9", "7", "9007199254740993", "1", "Orders", "3", "0", "7", "0", "0", "0", "0", "2")
+		f.Add(verb, "raise", "1", "5000", "01", "-1", "1e3", "x", "", "", "", "", "", "", "", "", "")
+		f.Add(verb, "raise", "1", "5000", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0", "4000", "0", "100")
+		f.Add(verb, "token", "100", "90", "0", "2", "0", "1", "o\x00\xff", " 1", "1", "1", "1", "1", "-1", "1", "100")
+		f.Add(verb, "Max", "200", "orders", "1", "100", "1", "", "0", "0", "0", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "Max", "200", "orders", "1", "99", "1", "0", "1", "50", "70000", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "Value", "9223372036854775808", "orders", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "9223372036854775807")
+		f.Add(verb, "Value", "9223372036854775000", "orders", "9223372036854775807", "0", "0", "0", "1", "1", "0", "0", "0", "0", "0", "0", "9223372036854775000")
+		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "0", "orders", "0", "0", "0", "1", "0", "0", "0", "9223372036854775800")
 	}
-	f.Fuzz(func(t *testing.T, verb int, a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, stands string) {
-		v := scripts.Verbs[uint(verb)%uint(len(scripts.Verbs))]
+	f.Fuzz(func(t *testing.T, verb int, a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, stands string) {
+		v := Verbs[uint(verb)%uint(len(Verbs))]
 		state := map[string]string{}
 		if stands != "" {
 			state = map[string]string{"Max": stands, "Value": stands, "Low": "1", "Lease": "token", "Ranges": "1", "Lowered": "0"}
 		}
-		a.agree(t, v, keys.Counter, []string{a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12}, state)
+		a.agree(t, v, keys.Counter, []string{a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14}, state)
 	})
 }
 
-// Whatever stands in a counter, no script takes it for something that it is not,
-// and none repairs it.
+// Whatever a counter holds, no script misreads it, and none repairs it.
 func FuzzStateWrittenByHand(f *testing.F) {
 	a := newArena(f)
 	const origin = "0123456789012345678901234567890123456789"
-	for verb := range scripts.Verbs {
+	for verb := range Verbs {
 		f.Add(verb, uint(0x3fff), "100", "69", "token", "3", "1", origin, "29000000", "64", "32", "0", "orders", "100", "5", "100")
 		f.Add(verb, uint(1), "4000", "", "", "", "", "", "", "", "", "", "", "", "", "4001")
 		f.Add(verb, uint(0x3fff), "9223372036854775807", "1", "t", "9223372036854775807", "9223372036854775807", origin,
@@ -216,18 +213,18 @@ func FuzzStateWrittenByHand(f *testing.F) {
 		f.Add(verb, uint(0x1ffe), "", "1", "token", "1", "0", "", "0", "0", "0", "1", "", "5", "", "0")
 	}
 	f.Fuzz(func(t *testing.T, verb int, present uint, value, low, lease, ranges, epoch, origin, minute, issued, before, lowered, name, bare, written, floor string) {
-		v := scripts.Verbs[uint(verb)%uint(len(scripts.Verbs))]
-		field := scripts.FieldMax
-		args := []string{"token", "32", "9223372036854775807", floor, "0", "0", "0", "orders", "0", "0", "0", "0", "0"}
+		v := Verbs[uint(verb)%uint(len(Verbs))]
+		field := FieldMax
+		args := []string{"token", "32", "9223372036854775807", floor, "0", "0", "0", "orders", "0", "0", "0", "0", "0", "0", "0"}
 		switch v.Name {
 		case "identity":
-			field = scripts.FieldValue
+			field = FieldValue
 		case "return":
 			args = []string{lease, value, low, epoch, written}
 		case "seed":
 			args = []string{field, floor, "orders", strconv.FormatUint(uint64(present>>13&1), 10), value, written}
 		case "import":
-			args = []string{field, floor, "orders", "1", "1", before}
+			args = []string{field, floor, "orders", "1", "1", before, "0", "1", "5", "0"}
 		}
 		state := map[string]string{}
 		for i, pair := range [][2]string{

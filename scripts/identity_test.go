@@ -1,41 +1,37 @@
-package scripts_test
+package scripts
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-var identityKeys = scripts.Keys{Counter: keys.Other, Server: keys.Server, Other: keys.Counter}
+var identityKeys = Keys{Counter: keys.Other, Server: keys.Server, Other: keys.Counter}
 
-func identityRequest(count int64) scripts.IdentityRequest {
-	return scripts.IdentityRequest{Token: "token", Name: "Orders", Count: count, Limit: 1<<63 - 1}
+func identityRequest(count int64) IdentityRequest {
+	return IdentityRequest{Token: "token", Name: "Orders", Count: count, Limit: 1<<63 - 1}
 }
 
-func mustIdentity(t *testing.T, client *redis.Client, r scripts.IdentityRequest) scripts.Range {
+func mustIdentity(t *testing.T, client redistest.Client, r IdentityRequest) Range {
 	t.Helper()
-	got, err := scripts.Identity(t.Context(), client, identityKeys, r)
+	got, err := Identity(t.Context(), client, identityKeys, r)
 	if err != nil {
-		t.Fatalf("identity: %v", err)
+		t.Fatalf("identity: got %v, want <nil>", err)
 	}
 	return got
 }
 
-func seedIdentity(t *testing.T, client *redis.Client, value int64, force bool) (int64, error) {
+func seedIdentity(t *testing.T, client redistest.Client, value int64, force bool) (int64, error) {
 	t.Helper()
-	r := scripts.SeedRequest{Field: scripts.FieldValue, Name: "orders", Value: value, Force: force}
+	r := SeedRequest{Field: FieldValue, Name: "orders", Value: value, Force: force}
 	if force {
-		r.Expected = mustStand(t, client, identityKeys.Counter, scripts.FieldValue)
+		r.Expected = mustStand(t, client, identityKeys.Counter, FieldValue)
 	}
-	return scripts.Seed(t.Context(), client, identityKeys, r)
+	return Seed(t.Context(), client, identityKeys, r)
 }
 
-func TestIdentityGivesTheKnownAnswers(t *testing.T) {
+func TestIdentityMatchesTheVectors(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		Op          string
@@ -59,12 +55,12 @@ func TestIdentityGivesTheKnownAnswers(t *testing.T) {
 		}
 		state := client.HGetAll(t.Context(), identityKeys.Counter).Val()
 		if state["Name"] != "Orders" || len(state["Origin"]) != 40 || state["Lease"] != "" {
-			t.Errorf("stored: %v", state)
+			t.Errorf("got %v, want the name Orders, an Origin and no lease", state)
 		}
 	})
 }
 
-func TestIdentityRaisesOnlyWhatNobodyWasGiven(t *testing.T) {
+func TestIdentityRaisesToUnissuedValuesOnly(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -88,12 +84,12 @@ func TestIdentityRaisesOnlyWhatNobodyWasGiven(t *testing.T) {
 		r := identityRequest(0)
 		r.Raise, r.Limit = 4, 5
 		if got := mustIdentity(t, client, r); got.Low != 0 { // above the limit too it was given, and nothing is exhausted
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want no value", got)
 		}
 	})
 }
 
-func TestIdentityIsGuarded(t *testing.T) {
+func TestIdentityJumpsOnEvidenceOfLostWrites(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -105,29 +101,28 @@ func TestIdentityIsGuarded(t *testing.T) {
 			raise := identityRequest(0)
 			raise.Raise = value
 			if got := mustIdentity(t, client, raise); got.Low != 0 {
-				t.Errorf("after lost writes it raised: %+v", got)
+				t.Errorf("after lost writes: got %+v, want no value", got)
 			}
 		}
 		got := mustIdentity(t, client, identityRequest(1))
 		base := jumped(t, client, 5, identityGap, "token")
-		if got.Low != base+1 || got.Evidence != scripts.EvidenceOrigin || got.Epoch != 1 {
+		if got.Low != base+1 || got.Evidence != EvidenceOrigin || got.Epoch != 1 {
 			t.Errorf("after lost writes: %+v, want %d", got, base+1)
 		}
 		if got := mustIdentity(t, client, identityRequest(1)); got.Low != base+2 {
-			t.Errorf("once more: %+v", got)
+			t.Errorf("once more: got %+v, want %d", got, base+2)
 		}
 		client.Del(t.Context(), identityKeys.Counter)
 		r := identityRequest(1)
 		r.Floor, r.LeastGap = 2000, 5000
-		if got := mustIdentity(t, client, r); got.Low != jumped(t, client, 2000, 5000, "token")+1 || got.Evidence != scripts.EvidenceMissing {
-			t.Errorf("gone: %+v", got)
+		if got := mustIdentity(t, client, r); got.Low != jumped(t, client, 2000, 5000, "token")+1 || got.Evidence != EvidenceMissing {
+			t.Errorf("gone: got %+v, want a jump on evidence missing", got)
 		}
 	})
 }
 
-// A client that was given more than an identity holds takes writes for lost,
-// unless the identity was lowered by force since.
-func TestIdentityTellsAForcedSeedFromALoss(t *testing.T) {
+// A floor above the value of an identity is evidence of lost writes, unless a forced seed lowered the identity since then.
+func TestIdentityDistinguishesAForcedSeedFromALoss(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -143,16 +138,16 @@ func TestIdentityTellsAForcedSeedFromALoss(t *testing.T) {
 		seed(1975, true)
 		got := mustIdentity(t, client, r)
 		if got.Low != 1976 || got.Evidence != "" || got.Lowered != 1 || got.Epoch != 0 {
-			t.Errorf("after a forced seed: %+v", got)
+			t.Errorf("after a forced seed: got %+v, want 1976 without a jump", got)
 		}
 		r.Floor, r.Lowered = 1991, 1
-		if got := mustIdentity(t, client, r); got.Low != jumped(t, client, 1991, identityGap, "token")+1 || got.Evidence != scripts.EvidenceFloor {
-			t.Errorf("a floor since then: %+v", got)
+		if got := mustIdentity(t, client, r); got.Low != jumped(t, client, 1991, identityGap, "token")+1 || got.Evidence != EvidenceFloor {
+			t.Errorf("a floor since then: got %+v, want a jump on evidence floor", got)
 		}
 		// Somebody else's jump is no forced seed: the floor holds.
 		set := client.HSet(t.Context(), identityKeys.Counter, "Value", 5, "Epoch", 9)
 		if r.Floor = 5000; set.Err() != nil || mustIdentity(t, client, r).Low <= 5000 {
-			t.Errorf("after another epoch a floor was forgotten, %v", set.Err())
+			t.Errorf("after another epoch: got a value up to 5000, %v, want one above it", set.Err())
 		}
 	})
 }
@@ -163,35 +158,35 @@ func TestIdentityRefusesBeforeItWrites(t *testing.T) {
 	cut.Limit, raised.Limit, raised.Raise, seeded.RequireSeeded = 2, 2, 3, true
 	tests := []struct {
 		name    string
-		prepare func(t *testing.T, client *redis.Client)
-		request scripts.IdentityRequest
+		prepare func(t *testing.T, client redistest.Client)
+		request IdentityRequest
 		want    error
 	}{
-		{"a value that is no number", func(t *testing.T, client *redis.Client) {
+		{"a value that is no number", func(t *testing.T, client redistest.Client) {
 			client.HSet(t.Context(), identityKeys.Counter, "Value", "01")
-		}, one, scripts.ErrCorrupt},
-		{"a key of another type", func(t *testing.T, client *redis.Client) {
+		}, one, ErrCorrupt},
+		{"a key of another type", func(t *testing.T, client redistest.Client) {
 			client.Set(t.Context(), identityKeys.Counter, "5", 0)
-		}, one, scripts.ErrCorrupt},
-		{"a name that is a collection", func(t *testing.T, client *redis.Client) {
+		}, one, ErrCorrupt},
+		{"a name that is a collection", func(t *testing.T, client redistest.Client) {
 			client.HSet(t.Context(), identityKeys.Other, "Max", "5")
-		}, one, scripts.ErrMixed},
-		{"a value that somebody removed", func(t *testing.T, client *redis.Client) {
+		}, one, ErrMixed},
+		{"a value that somebody removed", func(t *testing.T, client redistest.Client) {
 			mustIdentity(t, client, one)
 			client.HDel(t.Context(), identityKeys.Counter, "Value")
-		}, one, scripts.ErrCorrupt},
-		{"no value beside a lowered one", func(t *testing.T, client *redis.Client) {
+		}, one, ErrCorrupt},
+		{"no value beside a lowered one", func(t *testing.T, client redistest.Client) {
 			client.HSet(t.Context(), identityKeys.Counter, "Lowered", "1")
-		}, one, scripts.ErrCorrupt},
-		{"no value beside an epoch", func(t *testing.T, client *redis.Client) {
+		}, one, ErrCorrupt},
+		{"no value beside an epoch", func(t *testing.T, client redistest.Client) {
 			client.HSet(t.Context(), identityKeys.Counter, "Epoch", "1")
-		}, one, scripts.ErrCorrupt},
-		{"no value beside an origin", func(t *testing.T, client *redis.Client) {
+		}, one, ErrCorrupt},
+		{"no value beside an origin", func(t *testing.T, client redistest.Client) {
 			client.HSet(t.Context(), identityKeys.Counter, "Origin", "0123456789012345678901234567890123456789")
-		}, one, scripts.ErrCorrupt},
-		{"more than are left", func(*testing.T, *redis.Client) {}, cut, scripts.ErrExhausted},
-		{"a raise past the limit", func(*testing.T, *redis.Client) {}, raised, scripts.ErrExhausted},
-		{"none where one is required", func(*testing.T, *redis.Client) {}, seeded, scripts.ErrNotSeeded},
+		}, one, ErrCorrupt},
+		{"more than are left", func(*testing.T, redistest.Client) {}, cut, ErrExhausted},
+		{"a raise past the limit", func(*testing.T, redistest.Client) {}, raised, ErrExhausted},
+		{"none where one is required", func(*testing.T, redistest.Client) {}, seeded, ErrNotSeeded},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -200,25 +195,25 @@ func TestIdentityRefusesBeforeItWrites(t *testing.T) {
 				client := s.Client(t)
 				test.prepare(t, client)
 				before := client.Dump(t.Context(), identityKeys.Counter).Val()
-				if _, err := scripts.Identity(t.Context(), client, identityKeys, test.request); !errors.Is(err, test.want) {
+				if _, err := Identity(t.Context(), client, identityKeys, test.request); !errors.Is(err, test.want) {
 					t.Error(err)
 				}
 				if after := client.Dump(t.Context(), identityKeys.Counter).Val(); after != before {
-					t.Errorf("something was written: %q, before %q", after, before)
+					t.Errorf("got state %q, want %q as before", after, before)
 				}
 			})
 		})
 	}
 }
 
-func TestIdentityAndCollectionMayShareANameBesideAPrefix(t *testing.T) {
+func TestIdentityAndNextMayShareANameWithAPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		client.HSet(t.Context(), keys.Server, "ServerPrefix", "NorthServer/", "Identities", "here")
 		wantRange(t, mustNext(t, client, request("one")), 1, 32)
 		if got := mustIdentity(t, client, identityRequest(1)); got.Low != 1 {
-			t.Error(fmt.Sprint(got))
+			t.Errorf("got %+v, want 1", got)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package scripts
 import (
 	"context"
 	_ "embed"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -11,52 +10,72 @@ import (
 //go:embed import.lua
 var importLua string
 
-var importing = load(serverLua, fmt.Sprintf("local smallest_gap = '%d'", smallestGap), importLua)
+var importing = loadGuarded(false, gapLua+importLua)
 
-// ImportRequest raises one counter, of any kind, to what is known of it.
+// ImportRequest raises one counter, of any kind, to its state on another server.
 type ImportRequest struct {
-	Keys   Keys   // Other is Server again where there is no other kind of the name, or the server is about to get a prefix
-	Field  string // that counts
-	Name   string // as the caller spells it
-	Value  int64
-	Epoch  int64
-	Ranges int64
-	Bare   int64 // greatest number given without prefix and tag, 0: none
+	Keys     Keys   // Other is Server again if there is no other kind of the name, or the server is about to get a prefix
+	Field    string // that holds the number, FieldMax or FieldValue
+	Name     string // as the caller spells it
+	Value    int64
+	Epoch    int64
+	Ranges   int64
+	Bare     int64 // greatest number issued without prefix and tag, 0 for none
+	Top      int64 // greatest number that a gateway issued, 0 for none
+	Lost     bool  // the source may have lost writes since it wrote the counter, so that Value, Bare and Epoch are raised as by a jump
+	Issued   int64 // the source's tallies, Issued and IssuedBefore together
+	GuardGap int64 // the source's GuardGap, 0 for none
 }
 
 // Imported is the outcome of one ImportRequest.
 type Imported struct {
-	Stands  int64 // now
-	Stood   int64 // before
-	Existed bool  // before
+	Stands  int64 // value now
+	Stood   int64 // value before
+	Existed bool  // there was a value before
 	Err     error
 }
 
-// ImportAll raises many counters in few round trips; the outcomes are in the
-// order of the requests. It never lowers one, and may be sent twice: the second
-// time changes nothing.
-func ImportAll(ctx context.Context, client redis.UniversalClient, requests []ImportRequest) []Imported {
+// ImportAll raises many counters in few round trips, and returns the outcomes in the
+// order of the requests. It never lowers a counter. The requests may be sent twice. The
+// second time changes nothing.
+func ImportAll(ctx context.Context, client redis.Cmdable, requests []ImportRequest) []Imported {
 	calls := make([]call, len(requests))
-	for i, r := range requests {
-		calls[i] = call{
-			[]string{r.Keys.Counter, r.Keys.Server, r.Keys.Other},
-			[]any{r.Field, r.Value, r.Name, r.Epoch, r.Ranges, r.Bare},
-		}
+	for i := range requests {
+		calls[i] = requests[i].call()
 	}
 	results := make([]Imported, len(requests))
 	errs := runAll(ctx, client, importing, calls, func(i int, cmd *redis.Cmd) error {
-		reply, err := decode(cmd, 2)
-		if err != nil {
-			return err
-		}
-		if reply[1] == "" {
-			return numbers(reply[:1], &results[i].Stands)
-		}
-		results[i].Existed = true
-		return numbers(reply, &results[i].Stands, &results[i].Stood)
+		results[i] = imported(cmd)
+		return results[i].Err
 	})
 	for i, err := range errs {
 		results[i].Err = err
 	}
 	return results
+}
+
+// Import is ImportAll for one request, with a client that may confirm its write.
+func Import(ctx context.Context, client redis.Scripter, r ImportRequest) Imported {
+	return imported(r.call().run(ctx, client, importing))
+}
+
+func (r ImportRequest) call() call {
+	return call{
+		[]string{r.Keys.Counter, r.Keys.Server, r.Keys.Other},
+		[]any{r.Field, r.Value, r.Name, r.Epoch, r.Ranges, r.Bare, r.Top, bit(r.Lost), r.Issued, r.GuardGap},
+	}
+}
+
+// imported reads the reply.
+func imported(cmd *redis.Cmd) (result Imported) {
+	reply, err := decode(cmd, 2)
+	if err == nil && reply[1] != "" {
+		result.Existed = true
+		err = numbers(reply[1:], &result.Stood)
+	}
+	if err == nil {
+		err = numbers(reply[:1], &result.Stands)
+	}
+	result.Err = err
+	return result
 }

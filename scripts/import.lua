@@ -1,56 +1,68 @@
--- import.lua: raises a counter of any kind to what another server, or another program, knows of it.
+-- import.lua: raises a counter of any kind to its state on another server, or in another program.
 --
 -- KEYS[1] -> {ns}/HiLo/<collection>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo                                           the server's prefix and node tag
--- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is
---            none to look for, or the server is about to get a prefix: then nothing is taken for given bare
--- ARGV[1] -> the field that counts: 'Max' or 'Value'
--- ARGV[2] -> value to raise it to
--- ARGV[3] -> the name as the caller spells it
--- ARGV[4] -> epoch to raise it to
--- ARGV[5] -> ranges, how many to raise the count of ranges to
--- ARGV[6] -> greatest number given without prefix and tag, to raise Bare to; 0: none, as always of an identity
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag and Durable
+-- KEYS[3] -> the key of the same name and the other kind, whose existence is checked; KEYS[2] again if there is none, or
+--            if the server is about to get a prefix, and then Bare is not raised to the value
+-- ARGV[1] -> field that holds the number, 'Max' or 'Value'
+-- ARGV[2] -> wanted: value to raise it to
+-- ARGV[3] -> name, as the caller spells it
+-- ARGV[4] -> epoch to raise Epoch to
+-- ARGV[5] -> ranges to raise Ranges to
+-- ARGV[6] -> bare_max: greatest number issued without prefix and tag, to raise Bare to; 0 for none, as for every
+--            identity
+-- ARGV[7] -> top: greatest High that a gateway issued, to raise Top to; 0 for none
+-- ARGV[8] -> lost: '1' if the source may have lost writes since it wrote the counter
+-- ARGV[9] -> issued: the source's tallies, Issued and IssuedBefore together; used if lost is '1', like the next
+-- ARGV[10] -> guard_gap: the source's GuardGap, 0 for none
 --
--- Output: {value that stands now, value that stood before, '' where there was none}
+-- Output: {value that stands now; value that stood before, '' if there was none}
 -- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
 --
--- Lease, Origin and Bare as in seed.lua; but where Origin is another server's, Bare is raised past what
--- may have been given since it wrote. Another server's Origin is not taken over: this server's
--- replication id is another one, which would read as lost writes.
+-- Lease, Origin and Bare are treated as in seed.lua. Another server's Origin is not taken over, because this server's
+-- replication id differs, which would be evidence of lost writes. So if the source may have lost writes, Epoch grows by one
+-- and the gap of a jump is added here, to the value and to Bare, because lost numbers may have been issued without prefix
+-- and tag. If this server may have lost writes, Origin stays as the evidence, and Bare is raised by the gap.
+--
 -- Sent twice: the second time raises nothing more.
 
-local field, wanted, name, epoch, ranges, given_bare = unpack(ARGV, 1, 6)
+local field, wanted, name, epoch, ranges, bare_max, top, lost, issued, guard_gap = unpack(ARGV)
 
-if not (decimal(wanted) and decimal(epoch) and decimal(ranges) and decimal(given_bare)) or (field ~= 'Max' and field ~= 'Value') then
-  return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and value, epoch, ranges and bare as decimals from 0 to ' .. LARGEST)
+if not (decimal(wanted) and decimal(epoch) and decimal(ranges) and decimal(bare_max) and decimal(top) and decimal(issued) and
+    decimal(guard_gap)) or (field ~= 'Max' and field ~= 'Value') then
+  return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and decimals from 0 to ' .. LARGEST)
 end
+if is_replica then return redis.error_reply(ON_REPLICA) end
 
-local names = {field, 'Epoch', 'Ranges', 'Bare', 'Written', 'Issued', 'IssuedBefore'}
-local state, err = fields(key, field, 'Epoch', 'Ranges', 'Bare', 'Written', 'Issued', 'IssuedBefore', 'Name', 'Origin')
+local names = {field, 'Epoch', 'Ranges', 'Bare', 'Top', 'GuardGap', 'Written', 'Issued', 'IssuedBefore', 'Name', 'Origin'}
+local state, err = fields(key, unpack(names))
 if err then return err end
-for i, part in ipairs(names) do
+for i = 1, 9 do
   if state[i] and not decimal(state[i]) then
-    return refusal('CORRUPT', key, 'field ' .. part .. ' holds', state[i], DECIMAL)
+    return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', state[i], DECIMAL)
   end
 end
+local stood, _, _, _, _, own_gap, before, own_issued, own_before = unpack(state, 1, 9)
+local stored_name, origin = state[10], state[11] or ''
+local stands = stood or '0'
 
-local stands = state[1] or '0'
-if above(wanted, stands) then stands = wanted end
-local replication, origin = replication_id(), state[9] or ''
-if bare and field == 'Max' and other_key ~= server_key then
-  local given = stands
-  if origin ~= '' and origin ~= replication then
-    -- Writes may be lost since, and the numbers of those were bare too: a gap as in counter.lua, by which
-    -- Max is going to jump when it is known whether anybody wants more.
-    local lately = plus(state[6] or '0', state[7] or '0')
-    local gap = plus(lately, lately)
-    if above(smallest_gap, gap) then gap = smallest_gap end
-    given = lesser(plus(stands, gap), LARGEST)
+if lost == '1' then
+  if field == 'Max' then
+    if above(wanted, bare_max) then bare_max = wanted end
+    bare_max = past(bare_max, RANGE_GAP, guard_gap, issued)
   end
-  if above(given, given_bare) then given_bare = given end
+  wanted = past(wanted, field == 'Max' and RANGE_GAP or IDENTITY_GAP, guard_gap, issued)
+  epoch = plus(epoch, '1')
 end
-local write = {'HSET', key, field, stands, 'Name', state[8] or name, 'Written', (write_time(state[5] or '0'))}
-for i, value in ipairs({epoch, ranges, given_bare}) do
+if above(wanted, stands) then stands = wanted end
+if field == 'Max' and bare and other_key ~= server_key then
+  local bare_to, lost_here = stands
+  lost_here, durable = lost_since(origin, replication, info, durable)
+  if lost_here then bare_to = past(stands, RANGE_GAP, own_gap or '0', plus(own_issued or '0', own_before or '0')) end
+  if above(bare_to, bare_max) then bare_max = bare_to end
+end
+local write = {'HSET', key, field, stands, 'Name', stored_name or name, 'Written', (write_time(before or '0'))}
+for i, value in ipairs({epoch, ranges, bare_max, top, guard_gap}) do
   if above(value, state[i + 1] or '0') then
     write[#write + 1] = names[i + 1]
     write[#write + 1] = value
@@ -61,5 +73,6 @@ if origin == '' and replication ~= '' then
   write[#write + 1] = replication
 end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
+if durable ~= '' and durable ~= 'always' then redis.call('HDEL', server_key, 'Durable') end
 redis.call(unpack(write))
-return {stands, state[1] or ''}
+return {stands, stood or ''}

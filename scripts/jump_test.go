@@ -1,4 +1,4 @@
-package scripts_test
+package scripts
 
 import (
 	"crypto/sha1"
@@ -7,9 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // The least gaps that the scripts compute by themselves.
@@ -22,16 +20,16 @@ const (
 // by the gap, and from there to the place that the token picks, with the server's
 // replication id, of 64 gaps, or of a thousandth of what is left. It is worked out
 // here anew, from what the contract says.
-func jumped(t *testing.T, client *redis.Client, base, gap int64, token string) int64 {
+func jumped(t *testing.T, client redistest.Client, base, gap int64, token string) int64 {
 	t.Helper()
 	const limit = math.MaxInt64
-	server, err := scripts.Describe(t.Context(), client, keys.Server)
+	server, err := Describe(t.Context(), client, keys.Server)
 	if err != nil {
 		t.Fatal(err)
 	}
 	far := base + gap
 	if far < base || far >= limit {
-		t.Fatalf("no gap of %d fits between %d and %d", gap, base, limit)
+		t.Fatalf("got the end of the gap %d, want it between %d and %d", far, base, limit)
 	}
 	places := (limit - far) / 1000
 	if gap <= places/64 {

@@ -1,4 +1,4 @@
-package scripts_test
+package scripts
 
 import (
 	"errors"
@@ -6,27 +6,23 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// A fleet does all that can happen to a counter, in any order: requests and
-// returns whose replies are lost, that are sent again and that arrive late,
-// workers that end, seeds, edits by hand, restarts with older state, a counter
-// that vanishes. Nobody is ever given a number that somebody has, as long as no
-// more is lost than the gap.
-func TestNoNumberIsGivenTwiceWhateverHappens(t *testing.T) {
+// A state machine performs everything that can happen to a counter, in any order: lost, repeated and late requests and returns,
+// workers that end, seeds, edits by hand, restarts with older state, and the loss of the counter. As long as no more is lost
+// than the gap, no number is issued to two workers.
+func TestScriptsNeverIssueANumberTwice(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		rapid.Check(t, func(rt *rapid.T) { run(t, rt, s, client) }) // on a failure it prints the seed
+		rapid.Check(t, func(rt *rapid.T) { runMachine(t, rt, s, client) }) // on a failure it prints the seed
 	})
 }
 
-func run(t *testing.T, rt *rapid.T, s *redistest.Server, client *redis.Client) {
+func runMachine(t *testing.T, rt *rapid.T, s *redistest.Server, client redistest.Client) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		rt.Fatal(err)
 	}
@@ -41,8 +37,8 @@ func run(t *testing.T, rt *rapid.T, s *redistest.Server, client *redis.Client) {
 		"send again":  m.sendAgain,
 		"late next":   m.lateNext,
 		"use":         m.use,
-		"return":      m.giveBack,
-		"return more": m.giveBack,
+		"return":      m.returnUnused,
+		"return more": m.returnUnused,
 		"late return": m.lateReturn,
 		"end":         m.end,
 		"seed":        m.seed,
@@ -57,12 +53,12 @@ func run(t *testing.T, rt *rapid.T, s *redistest.Server, client *redis.Client) {
 
 // worker is a client and what it holds.
 type worker struct {
-	held    []*holding           // the oldest first
-	pending *scripts.NextRequest // its reply was lost
+	held    []*holding   // the oldest first
+	pending *NextRequest // its reply was lost
 }
 
 type holding struct {
-	scripts.Range
+	Range
 	token string
 	used  int64 // the last number used, Low-1: none
 }
@@ -71,13 +67,13 @@ type holding struct {
 type machine struct {
 	t         *testing.T
 	server    *redistest.Server
-	client    *redis.Client
+	client    redistest.Client
 	gap       int64 // GuardGap
 	count     int   // makes tokens and replication ids unique
 	fleet     []*worker
 	owner     map[int64]*worker // of every number that was given and not returned
-	nexts     []scripts.NextRequest
-	returns   []scripts.ReturnRequest
+	nexts     []NextRequest
+	returns   []ReturnRequest
 	snapshots []map[string]string
 	seeded    int64 // the greatest seed that was not lost
 	gone      bool  // more was lost than the gap, or nothing shows it but a floor
@@ -125,7 +121,7 @@ func pick[T any](rt *rapid.T, what string, from []T) T {
 
 func (m *machine) next(rt *rapid.T) {
 	w := pick(rt, "worker", m.fleet) // a request that was not answered is given up
-	m.send(rt, w, scripts.NextRequest{
+	m.send(rt, w, NextRequest{
 		Token: m.unique("token"), Name: "orders", GuardGap: m.gap,
 		Capacity: rapid.Int64Range(1, 3).Draw(rt, "capacity"),
 		Limit:    rapid.SampledFrom([]int64{1<<63 - 1, m.stands() + 5}).Draw(rt, "limit"),
@@ -141,7 +137,7 @@ func (m *machine) sendAgain(rt *rapid.T) {
 }
 
 // send sends a request of w, whose reply may be lost, and gives w what came.
-func (m *machine) send(rt *rapid.T, w *worker, r scripts.NextRequest) {
+func (m *machine) send(rt *rapid.T, w *worker, r NextRequest) {
 	r.Floor = m.greatest(w)
 	// Where nothing tells how far the counter had come, only those who know may ask, and teach it.
 	if greatest := m.greatest(nil); m.gone && greatest > 0 && (r.Floor <= m.stands() || r.Floor+m.covered() < greatest) {
@@ -161,16 +157,16 @@ func (m *machine) send(rt *rapid.T, w *worker, r scripts.NextRequest) {
 	w.held = append(w.held, &holding{got, r.Token, got.Low - 1})
 	for n := got.Low; n <= got.High; n++ {
 		if m.owner[n] != nil {
-			rt.Fatalf("%d was given twice, the second time in %d..%d", n, got.Low, got.High)
+			rt.Fatalf("got %d twice, the second time in %d..%d, want distinct numbers", n, got.Low, got.High)
 		}
 		m.owner[n] = w
 	}
 }
 
 // run has the script serve a request.
-func (m *machine) run(rt *rapid.T, r scripts.NextRequest) (scripts.Range, error) {
-	got, err := scripts.Next(m.t.Context(), m.client, keys, r)
-	if err != nil && !errors.Is(err, scripts.ErrExhausted) {
+func (m *machine) run(rt *rapid.T, r NextRequest) (Range, error) {
+	got, err := Next(m.t.Context(), m.client, keys, r)
+	if err != nil && !errors.Is(err, ErrExhausted) {
 		rt.Fatal(err)
 	}
 	m.gone = m.gone && (m.stands() < m.greatest(nil) || got.Evidence == "" && m.greatest(nil) > 0)
@@ -188,10 +184,10 @@ func (m *machine) use(rt *rapid.T) {
 	h.used = rapid.Int64Range(h.used, h.High).Draw(rt, "used")
 }
 
-// giveBack returns what is unused at the end of the newest range and, where
+// returnUnused returns what is unused at the end of the newest range and, where
 // that is all of it, of the ranges that it followed. Numbers that do not come
 // back are never used either.
-func (m *machine) giveBack(rt *rapid.T) {
+func (m *machine) returnUnused(rt *rapid.T) {
 	w := pick(rt, "worker", m.fleet)
 	if len(w.held) == 0 || m.gone {
 		rt.Skip()
@@ -221,14 +217,14 @@ func (m *machine) lateReturn(rt *rapid.T) {
 }
 
 // takeBack has the script serve a return of numbers that owner has.
-func (m *machine) takeBack(rt *rapid.T, r scripts.ReturnRequest, owner *worker) {
-	ok, err := scripts.Return(m.t.Context(), m.client, r)
+func (m *machine) takeBack(rt *rapid.T, r ReturnRequest, owner *worker) {
+	ok, err := Return(m.t.Context(), m.client, r)
 	if err != nil {
 		rt.Fatal(err)
 	}
 	for n := r.Last + 1; ok && n <= r.End; n++ {
 		if m.owner[n] != owner {
-			rt.Fatalf("%d was taken back from somebody else", n)
+			rt.Fatalf("got %d taken back from another client, want it kept", n)
 		}
 		delete(m.owner, n)
 	}
@@ -244,10 +240,10 @@ func (m *machine) seed(rt *rapid.T) {
 	if m.gone && value < m.greatest(nil) {
 		rt.Skip()
 	}
-	stands := mustSeed(m.t, m.client, scripts.SeedRequest{Value: value})
+	stands := mustSeed(m.t, m.client, SeedRequest{Value: value})
 	m.seeded = max(m.seeded, value)
 	if stands < value {
-		rt.Fatalf("seeded with %d it stands at %d", value, stands)
+		rt.Fatalf("got %d after a seed, want at least %d", stands, value)
 	}
 	m.gone = false
 }
@@ -298,6 +294,6 @@ func (m *machine) delete(*rapid.T) {
 // check holds between any two steps.
 func (m *machine) check(rt *rapid.T) {
 	if stands := m.stands(); stands < m.seeded {
-		rt.Fatalf("it stands at %d, below the seed of %d", stands, m.seeded)
+		rt.Fatalf("got %d, want at least the seed of %d", stands, m.seeded)
 	}
 }

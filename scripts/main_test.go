@@ -1,48 +1,46 @@
-package scripts_test
+package scripts
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-var keys = scripts.Keys{
+var keys = Keys{
 	Counter: "{Raven}/HiLo/orders",
 	Server:  "{Raven}/ServerPrefixForHilo",
 	Other:   "{Raven}/Identities/orders",
 }
 
 // request is a valid one to vary.
-func request(token string) scripts.NextRequest {
-	return scripts.NextRequest{Token: token, Name: "orders", Capacity: 32, Limit: 1<<63 - 1}
+func request(token string) NextRequest {
+	return NextRequest{Token: token, Name: "orders", Capacity: 32, Limit: 1<<63 - 1}
 }
 
-func mustNext(t *testing.T, client *redis.Client, r scripts.NextRequest) scripts.Range {
+func mustNext(t *testing.T, client redistest.Client, r NextRequest) Range {
 	t.Helper()
-	got, err := scripts.Next(t.Context(), client, keys, r)
+	got, err := Next(t.Context(), client, keys, r)
 	if err != nil {
-		t.Fatalf("next: %v", err)
+		t.Fatalf("next: got %v, want <nil>", err)
 	}
 	return got
 }
 
-func wantRange(t *testing.T, got scripts.Range, low, high int64) {
+func wantRange(t *testing.T, got Range, low, high int64) {
 	t.Helper()
 	if got.Low != low || got.High != high {
 		t.Fatalf("range is %d..%d, want %d..%d", got.Low, got.High, low, high)
 	}
 }
 
-func set(t *testing.T, client *redis.Client, pairs ...any) {
+func set(t *testing.T, client redistest.Client, pairs ...any) {
 	t.Helper()
 	if err := client.HSet(t.Context(), keys.Counter, pairs...).Err(); err != nil {
 		t.Fatal(err)
@@ -50,7 +48,7 @@ func set(t *testing.T, client *redis.Client, pairs ...any) {
 }
 
 // stored is the counter as redis-cli shows it.
-func stored(t *testing.T, client *redis.Client) map[string]string {
+func stored(t *testing.T, client redistest.Client) map[string]string {
 	t.Helper()
 	state, err := client.HGetAll(context.WithoutCancel(t.Context()), keys.Counter).Result()
 	if err != nil {
@@ -59,7 +57,7 @@ func stored(t *testing.T, client *redis.Client) map[string]string {
 	return state
 }
 
-func wantStored(t *testing.T, client *redis.Client, field, want string) {
+func wantStored(t *testing.T, client redistest.Client, field, want string) {
 	t.Helper()
 	if got := stored(t, client)[field]; got != want {
 		t.Fatalf("%s is %q, want %q", field, got, want)
@@ -69,7 +67,7 @@ func wantStored(t *testing.T, client *redis.Client, field, want string) {
 func wantSame(t *testing.T, before, after map[string]string) {
 	t.Helper()
 	if fmt.Sprint(before) != fmt.Sprint(after) {
-		t.Fatalf("something was written: %v, before %v", after, before)
+		t.Fatalf("got state %v, want %v as before", after, before)
 	}
 }
 
@@ -84,10 +82,13 @@ func vectors[T any](t *testing.T, file string) []T {
 		t.Fatal(err)
 	}
 	if len(rows) == 0 {
-		t.Fatalf("%s has no rows", file)
+		t.Fatalf("%s: got no rows, want some", file)
 	}
 	return rows
 }
+
+// number10 is the decimal of a number.
+func number10(n int64) string { return strconv.FormatInt(n, 10) }
 
 // number reads a decimal of a vector file.
 func number(t *testing.T, text string) int64 {

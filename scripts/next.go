@@ -2,76 +2,90 @@ package scripts
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed next.lua
-var nextLua string
-
-var next = loadGiving(FieldMax, "Low", smallestGap, nextLua)
-
-// smallestGap is how far a counter jumps at least, so that it passes what a burst
-// took that no tally tells of: 200 ms of a bulk load are 400,000 numbers.
-const smallestGap = 65536
+var next = loadTaking(false)
 
 // Keys are the keys that a script on one counter names. On a cluster all three are
 // in one slot.
 type Keys struct {
-	Counter string // the counter's own
-	Server  string // the server's prefix and node tag, and whether it is the home of identities
-	Other   string // the key of the same name and the other kind; Server again where there is none
+	Counter string
+	Server  string // has the server's prefix, node tag, home flag and Durable
+	Other   string // of the same name and the other kind; Server again if there is none
 }
 
-// NextRequest asks for a range.
+// NextRequest is a request for a range.
 type NextRequest struct {
-	Token         string // unique to this request, and kept when it is sent again
+	Token         string // unique to this request; a resend repeats it
 	Name          string // the collection as the caller spells it
-	Capacity      int64  // numbers asked for, 1 or more
-	Limit         int64  // greatest number ever to be issued
-	Floor         int64  // greatest number given to this client and not returned, 0: none
-	Epoch         int64  // greatest epoch of the counter that this client saw, 0: none
-	GuardGap      int64  // gap of a jump on evidence of lost writes, 0: computed by the script
-	LeastGap      int64  // the gap that the client knows to be needed, used where the script computes it
+	Capacity      int64  // size of the range requested, 1 or more
+	Limit         int64  // greatest number that may ever be issued
+	Floor         int64  // greatest number issued to this client and not returned, 0 for none
+	Epoch         int64  // greatest epoch of the counter that this client has seen, 0 for none
+	GuardGap      int64  // gap of a jump on evidence of lost writes, 0 to compute it
+	LeastGap      int64  // lower bound of a computed gap
+	IdentityFloor int64  // greatest value of the identity of this name that this server issued to this client, 0 for none
+	RaiseTop      bool   // read and raise Top, the greatest number that a gateway issued
 	RequireSeeded bool   // a missing counter is ErrNotSeeded
 	RequirePrefix bool   // a server with neither prefix nor tag is ErrPrefixMissing
 }
 
-// Evidence is why a script took writes for lost; empty where it did not.
+// Evidence is why a script concluded that writes may have been lost, or "".
 type Evidence string
 
 // The kinds of evidence.
 const (
-	EvidenceFloor   Evidence = "floor"   // Max is below what this client was given
-	EvidenceEpoch   Evidence = "epoch"   // Epoch is below the one that this client saw
+	EvidenceFloor   Evidence = "floor"   // Max is below what this client was issued
+	EvidenceEpoch   Evidence = "epoch"   // Epoch is below the one that this client has seen
 	EvidenceOrigin  Evidence = "origin"  // the server was restarted or promoted
 	EvidenceMissing Evidence = "missing" // the counter is gone
+	EvidenceOther   Evidence = "other"   // the collection of an identity's name may have lost writes
 )
 
-// Range is what next and identity give: the numbers Low to High, both included,
-// and what the server adds to them, read in the same atomic step.
+// DurableState is the state of a server's field Durable, with which the server states
+// that it keeps every acknowledged write.
+type DurableState string
+
+// The states of Durable. All but the first two are reasons for its removal.
+const (
+	DurableNone     DurableState = ""         // the field is absent
+	DurableAlways   DurableState = "always"   // it is set, and nothing contradicts it
+	DurableReplica  DurableState = "replica"  // a replica is connected
+	DurableHistory  DurableState = "history"  // the replication id changed otherwise than by a restart from the AOF
+	DurableAOF      DurableState = "aof"      // the AOF is off
+	DurableEvidence DurableState = "evidence" // writes were lost all the same
+)
+
+// Removed reports whether the field was removed, for the reason d.
+func (d DurableState) Removed() bool { return d != DurableNone && d != DurableAlways }
+
+// Range is the reply of next and identity. It has the numbers Low to High, both
+// included, and the server's prefix and tag, which are read in the same atomic step.
 type Range struct {
 	Low, High int64
 	Epoch     int64
 	Prefix    string
 	Tag       string
-	Jump      int64    // how far Max was moved before the range was taken
-	Evidence  Evidence // why
-	Issued    int64    // numbers issued lately, by all clients
-	Seconds   int64    // how many seconds Issued covers, 1 or more
-	Origin    string   // replication id of the server, "": unknown
-	Ranges    int64    // given so far, with this one
-	Written   int64    // when they were taken: no other write of the counter has the same
-	Before    int64    // when the counter was last written before, 0: never, or unknown
-	Lowered   int64    // times that an identity was lowered by force
+	Jump      int64        // distance by which Max was advanced before the range was issued
+	Evidence  Evidence     // the reason for Jump
+	Issued    int64        // numbers issued lately, to all clients
+	Seconds   int64        // number of seconds that Issued covers, 1 or more
+	Origin    string       // replication id of the server, "" if unknown
+	Ranges    int64        // number of ranges issued so far, with this one
+	Written   int64        // time of this write, which no other write of the counter has
+	Before    int64        // time of the previous write, 0 if there was none or it is unknown
+	Lowered   int64        // number of forced seeds that lowered an identity
+	Durable   DurableState // of the server
+	Top       int64        // before this range, with RaiseTop; 0 for none
 }
 
-// Next takes a range. The same request may be sent twice: with the same token
-// it gets the same range, as long as nobody was given another one since. With
-// ErrNotDurable the range is given too, as one that must not be used.
+// Next takes a range. The same request may be sent twice. With the same token it
+// returns the same range, as long as no other one was issued since. With
+// ErrNotDurable the range is returned too, and must not be used.
 //
 // Errors: ErrCorrupt, ErrExhausted, ErrNotSeeded, ErrPrefixMissing, ErrMixed,
 // ErrUnguarded, ErrNotDurable, ErrReply, and those of the client.
@@ -80,30 +94,15 @@ func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) 
 	return r.taken(c.run(ctx, client, next))
 }
 
-// NextAll takes a range for each of many requests in few round trips; keys and
-// outcomes are in the order of the requests. Each is as Next's: a request may be
-// sent again. When the server does not answer, that is the error of all the rest.
-func NextAll(ctx context.Context, client redis.UniversalClient, keys []Keys, requests []NextRequest) ([]Range, []error) {
-	calls := make([]call, len(requests))
-	for i, r := range requests {
-		calls[i] = r.call(keys[i])
-	}
-	all := make([]Range, len(requests))
-	errs := runAll(ctx, client, next, calls, func(i int, reply *redis.Cmd) (err error) {
-		all[i], err = requests[i].taken(reply)
-		return err
-	})
-	return all, errs
-}
-
 func (r NextRequest) call(keys Keys) call {
 	return call{
 		[]string{keys.Counter, keys.Server, keys.Other},
-		[]any{r.Token, r.Capacity, r.Limit, r.Floor, r.Epoch, r.GuardGap, r.LeastGap, r.Name, flag(r.RequireSeeded), flag(r.RequirePrefix)},
+		[]any{r.Token, r.Capacity, r.Limit, r.Floor, r.Epoch, r.GuardGap, r.LeastGap, r.Name,
+			bit(r.RequireSeeded), bit(r.RequirePrefix), r.IdentityFloor, bit(r.RaiseTop)},
 	}
 }
 
-// taken reads the reply to r.
+// taken returns the range in the reply to r.
 func (r NextRequest) taken(cmd *redis.Cmd) (Range, error) {
 	got, before, err := taken(cmd, r.Token)
 	got.Before = before
@@ -117,20 +116,20 @@ func (r NextRequest) taken(cmd *redis.Cmd) (Range, error) {
 	return got, nil
 }
 
-// taken reads the reply of a script that gives numbers; last is what only this
-// kind of counter tells. With ErrNotDurable it gives them too: they were taken,
-// and are not to be used. A reply with another token is another request's.
+// taken returns the numbers in the reply of a script that issues them, with ErrNotDurable
+// too. last is the item that differs by kind. A reply with another token belongs to
+// another request.
 func taken(cmd *redis.Cmd, token string) (got Range, last int64, err error) {
-	reply, unconfirmed := decode(cmd, 14)
+	reply, unconfirmed := decode(cmd, 16)
 	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotDurable) {
 		return Range{}, 0, unconfirmed
 	}
 	if reply[0] != token {
 		return Range{}, 0, fmt.Errorf("%w: it answers the request %q and not %q", ErrReply, reply[0], token)
 	}
-	got = Range{Prefix: reply[4], Tag: reply[5], Evidence: Evidence(reply[7]), Origin: reply[10]}
-	texts := []string{reply[1], reply[2], reply[3], reply[6], reply[8], reply[9], reply[11], reply[12], reply[13]}
-	if err := numbers(texts, &got.Low, &got.High, &got.Epoch, &got.Jump, &got.Issued, &got.Seconds, &got.Ranges, &got.Written, &last); err != nil {
+	got = Range{Prefix: reply[4], Tag: reply[5], Evidence: Evidence(reply[7]), Origin: reply[10], Durable: DurableState(reply[14])}
+	texts := []string{reply[1], reply[2], reply[3], reply[6], reply[8], reply[9], reply[11], reply[12], reply[13], reply[15]}
+	if err := numbers(texts, &got.Low, &got.High, &got.Epoch, &got.Jump, &got.Issued, &got.Seconds, &got.Ranges, &got.Written, &last, &got.Top); err != nil {
 		return Range{}, 0, err
 	}
 	return got, last, unconfirmed

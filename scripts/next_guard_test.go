@@ -1,14 +1,13 @@
-package scripts_test
+package scripts
 
 import (
 	"testing"
 	"time"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestNextsGapDoesNotShrinkWithTheOutage(t *testing.T) {
+func TestNextKeepsItsGapAfterALongOutage(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t) // the only server whose clock can be set
 	client := s.Client(t)
@@ -36,20 +35,20 @@ func TestNextJumpsOnEvidenceOfLostWrites(t *testing.T) {
 		capacity int64
 		base     int64 // that the jump starts at
 		gap      int64 // and how far it goes at least, 0: no jump
-		evidence scripts.Evidence
+		evidence Evidence
 	}{
 		{"a counter by hand is none", []any{"Max", "4000"}, 0, 0, 0, 32, 4000, 0, ""},
 		{"the floor at Max is none", []any{"Max", "4000"}, 4000, 0, 0, 32, 4000, 0, ""},
-		{"Max below the floor", []any{"Max", "4000"}, 4001, 0, 0, 32, 4001, rangeGap, scripts.EvidenceFloor},
-		{"another origin", []any{"Max", "4000", "Origin", restarted}, 0, 0, 0, 32, 4000, rangeGap, scripts.EvidenceOrigin},
-		{"another origin, above the floor", []any{"Max", "4000", "Origin", restarted}, 3000, 0, 0, 32, 4000, rangeGap, scripts.EvidenceOrigin},
-		{"no counter where there was one", nil, 4000, 0, 0, 32, 4000, rangeGap, scripts.EvidenceMissing},
-		{"twice the capacity", []any{"Max", "4000"}, 4001, 0, 0, 50_000, 4001, 100_000, scripts.EvidenceFloor},
-		{"what the client knows", []any{"Max", "4000"}, 4001, 0, 500_000, 50_000, 4001, 500_000, scripts.EvidenceFloor},
-		{"twice what was issued lately", []any{"Max", "4000", "Minute", "1", "Issued", "70000", "IssuedBefore", "20000"}, 4001, 0, 0, 32, 4001, 180_000, scripts.EvidenceFloor},
-		{"a fixed gap", []any{"Max", "4000"}, 4001, 7, 500_000, 1000, 4001, 7, scripts.EvidenceFloor},
-		{"past 2^53", []any{"Max", "9007199254740993"}, 9007199254740995, 0, 0, 1, 9007199254740995, rangeGap, scripts.EvidenceFloor},
-		{"a gap past 2^53", []any{"Max", "4000"}, 4001, 9007199254740993, 0, 1, 4001, 9007199254740993, scripts.EvidenceFloor},
+		{"Max below the floor", []any{"Max", "4000"}, 4001, 0, 0, 32, 4001, rangeGap, EvidenceFloor},
+		{"another origin", []any{"Max", "4000", "Origin", restarted}, 0, 0, 0, 32, 4000, rangeGap, EvidenceOrigin},
+		{"another origin, above the floor", []any{"Max", "4000", "Origin", restarted}, 3000, 0, 0, 32, 4000, rangeGap, EvidenceOrigin},
+		{"no counter where there was one", nil, 4000, 0, 0, 32, 4000, rangeGap, EvidenceMissing},
+		{"twice the capacity", []any{"Max", "4000"}, 4001, 0, 0, 50_000, 4001, 100_000, EvidenceFloor},
+		{"what the client knows", []any{"Max", "4000"}, 4001, 0, 500_000, 50_000, 4001, 500_000, EvidenceFloor},
+		{"twice what was issued lately", []any{"Max", "4000", "Minute", "1", "Issued", "70000", "IssuedBefore", "20000"}, 4001, 0, 0, 32, 4001, 180_000, EvidenceFloor},
+		{"a fixed gap", []any{"Max", "4000"}, 4001, 7, 500_000, 1000, 4001, 7, EvidenceFloor},
+		{"past 2^53", []any{"Max", "9007199254740993"}, 9007199254740995, 0, 0, 1, 9007199254740995, rangeGap, EvidenceFloor},
+		{"a gap past 2^53", []any{"Max", "4000"}, 4001, 9007199254740993, 0, 1, 4001, 9007199254740993, EvidenceFloor},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -99,14 +98,14 @@ func TestNextJumpsOnceAfterARestartOfTheServer(t *testing.T) {
 		got := mustNext(t, client, request("two"))
 		base := jumped(t, client, 32, rangeGap, "two")
 		wantRange(t, got, base+1, base+32)
-		if got.Evidence != scripts.EvidenceOrigin || got.Epoch != 1 {
-			t.Errorf("reply is %+v", got)
+		if got.Evidence != EvidenceOrigin || got.Epoch != 1 {
+			t.Errorf("got %+v, want evidence origin and epoch 1", got)
 		}
 		wantRange(t, mustNext(t, client, request("three")), got.High+1, got.High+32)
 	})
 }
 
-func TestNextTalliesByTheServersMinute(t *testing.T) {
+func TestNextCountsIssuedNumbersByServerMinute(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t) // the only server whose clock can be set
 	client := s.Client(t)
@@ -120,11 +119,11 @@ func TestNextTalliesByTheServersMinute(t *testing.T) {
 		{"the same minute", 20 * time.Second, 20, 50},
 		{"the next minute counts both", 60 * time.Second, 30, 90},
 		{"the one after drops the first", 120 * time.Second, 20, 90},
-		{"a long pause drops all", time.Hour, 10, 30},
+		{"a long pause keeps the last minute that had any", time.Hour, 20, 90},
 		{"the next one", time.Hour + time.Minute, 20, 90},
 		{"a clock set back keeps both", 30 * time.Minute, 30, 90},
 		{"and goes on from there", 30*time.Minute + time.Second, 40, 91},
-		{"at the beginning of a minute", 2*time.Hour + 30*time.Second, 10, 1},
+		{"at the beginning of a minute", 2*time.Hour + 30*time.Second, 30, 61},
 	}
 	for i, step := range steps {
 		s.Mini().SetTime(start.Add(step.at))

@@ -1,4 +1,4 @@
-package scripts_test
+package scripts
 
 import (
 	"context"
@@ -11,18 +11,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // lives has one counter begin again from the same state under n replication ids,
 // as an old primary and its successor do, and gives the first range of each life.
-func lives(t *testing.T, s *redistest.Server, n int, r scripts.NextRequest) []scripts.Range {
+func lives(t *testing.T, s *redistest.Server, n int, r NextRequest) []Range {
 	t.Helper()
 	client := s.Client(t)
 	mustNext(t, client, request("before"))
 	state := stored(t, client)
-	given := make([]scripts.Range, n)
+	given := make([]Range, n)
 	for i := range given {
 		client.Del(t.Context(), keys.Counter)
 		set(t, client, state)
@@ -30,13 +29,13 @@ func lives(t *testing.T, s *redistest.Server, n int, r scripts.NextRequest) []sc
 		r.Token = fmt.Sprintf("life %d", i)
 		given[i] = mustNext(t, client, r)
 	}
-	slices.SortFunc(given, func(a, b scripts.Range) int { return int(a.Low - b.Low) })
+	slices.SortFunc(given, func(a, b Range) int { return int(a.Low - b.Low) })
 	return given
 }
 
 // wantApart demands of ranges in order that they do not meet. The replication ids
 // are random, so that of those in a small room a few may.
-func wantApart(t *testing.T, given []scripts.Range) {
+func wantApart(t *testing.T, given []Range) {
 	t.Helper()
 	meet := 0
 	for i := range given {
@@ -45,36 +44,35 @@ func wantApart(t *testing.T, given []scripts.Range) {
 		}
 	}
 	if meet > 4 {
-		t.Errorf("of %d ranges %d meet the one before", len(given), meet)
+		t.Errorf("got %d of %d ranges that overlap the one before, want at most 4", meet, len(given))
 	}
 }
 
-// Two servers that go on from one state know nothing of each other, so it is the
-// requests' own tokens that lead them apart.
-func TestNextLandsApartWhereOneStateIsGoneOnFromTwice(t *testing.T) {
+// Two servers that continue from the same state cannot coordinate, so the tokens of the requests separate them.
+func TestNextJumpsApartFromTheSameState(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		given := lives(t, s, 64, request(""))
 		wantApart(t, given)
 		places := map[int64]bool{}
 		for _, got := range given {
-			if got.Evidence != scripts.EvidenceOrigin || got.Epoch != 1 || got.Jump != got.Low-1-32 {
-				t.Errorf("%+v", got)
+			if got.Evidence != EvidenceOrigin || got.Epoch != 1 || got.Jump != got.Low-1-32 {
+				t.Errorf("got %+v, want a jump on evidence origin", got)
 			}
 			places[(got.Low-1-32)/rangeGap] = true
 		}
 		// 64 throws at 64 gaps reach about 41 of them, from one end to the other.
 		if len(places) < 25 || given[0].Low > 32+24*rangeGap || given[63].High < 32+40*rangeGap {
-			t.Errorf("64 lives reached %d gaps of 64, from %d to %d", len(places), given[0].Low, given[63].High)
+			t.Errorf("got %d of 64 gaps, from %d to %d, want at least 25, all over them", len(places), given[0].Low, given[63].High)
 		}
 		if given[0].Low <= 32+rangeGap || given[63].High > 32+65*rangeGap+32 {
-			t.Errorf("they reach from %d to %d, not from 1 gap to 65", given[0].Low, given[63].High)
+			t.Errorf("got %d to %d, want 1 gap to 65", given[0].Low, given[63].High)
 		}
 	})
 }
 
-// On both sides of where doubles end.
-func TestNextLandsApartWhateverTheGap(t *testing.T) {
+// The gaps lie on both sides of 2^53, where doubles end.
+func TestNextJumpsApartWithAnyGap(t *testing.T) {
 	t.Parallel()
 	for _, gap := range []int64{1000, 1 << 31, 1 << 53, 1 << 56} {
 		t.Run(fmt.Sprint(gap), func(t *testing.T) {
@@ -87,19 +85,19 @@ func TestNextLandsApartWhateverTheGap(t *testing.T) {
 				wantApart(t, given)
 				for _, got := range given {
 					if got.Jump < gap {
-						t.Errorf("it jumped by %d only", got.Jump)
+						t.Errorf("got a jump of %d, want at least %d", got.Jump, gap)
 					}
 					widest = max(widest, got.Jump)
 				}
 				if places := min(gap, math.MaxInt64/1000/64); widest < gap+16*places {
-					t.Errorf("the farthest of 16 jumps went %d, with a gap of %d", widest, gap)
+					t.Errorf("got a farthest jump of %d, want at least %d", widest, gap+16*places)
 				}
 			})
 		})
 	}
 }
 
-func TestNextsSpreadTakesAThousandthOfWhatIsLeft(t *testing.T) {
+func TestNextSpreadsJumpsOverAThousandthOfTheRest(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		r := request("")
@@ -108,27 +106,27 @@ func TestNextsSpreadTakesAThousandthOfWhatIsLeft(t *testing.T) {
 		room := (r.Limit - 32 - rangeGap) / 1000
 		first, last := given[0].Jump-rangeGap, given[63].Jump-rangeGap
 		if first < 0 || first > room/2 || last >= room || last < room/2 {
-			t.Errorf("past the gap they went %d to %d, of %d", first, last, room)
+			t.Errorf("got offsets of %d to %d, want them all over %d", first, last, room)
 		}
 	})
 }
 
-func TestNextSaysWhyThereIsNoRoomForAJump(t *testing.T) {
+func TestNextExplainsWhyNoJumpFits(t *testing.T) {
 	t.Parallel()
 	const another = "0123456789012345678901234567890123456789"
 	tests := []struct {
 		name     string
 		state    []any
-		vary     func(r *scripts.NextRequest)
+		vary     func(r *NextRequest)
 		evidence string
 		gap      string
 		above    string
 	}{
-		{"below a floor", []any{"Max", "1000"}, func(r *scripts.NextRequest) { r.Floor = 1001 }, "floor", "65536", "1001"},
-		{"after a restart", []any{"Max", "1000", "Origin", another}, func(*scripts.NextRequest) {}, "origin", "65536", "1000"},
-		{"below an epoch", []any{"Max", "1000", "Epoch", "1"}, func(r *scripts.NextRequest) { r.Epoch = 2 }, "epoch", "65536", "1000"},
-		{"with no counter", nil, func(r *scripts.NextRequest) { r.Floor = 7 }, "missing", "65536", "7"},
-		{"with a gap of its own", []any{"Max", "1000"}, func(r *scripts.NextRequest) { r.Floor, r.GuardGap = 1001, 999 }, "floor", "999", "1001"},
+		{"below a floor", []any{"Max", "1000"}, func(r *NextRequest) { r.Floor = 1001 }, "floor", "65536", "1001"},
+		{"after a restart", []any{"Max", "1000", "Origin", another}, func(*NextRequest) {}, "origin", "65536", "1000"},
+		{"below an epoch", []any{"Max", "1000", "Epoch", "1"}, func(r *NextRequest) { r.Epoch = 2 }, "epoch", "65536", "1000"},
+		{"with no counter", nil, func(r *NextRequest) { r.Floor = 7 }, "missing", "65536", "7"},
+		{"with a gap of its own", []any{"Max", "1000"}, func(r *NextRequest) { r.Floor, r.GuardGap = 1001, 999 }, "floor", "999", "1001"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,13 +140,13 @@ func TestNextSaysWhyThereIsNoRoomForAJump(t *testing.T) {
 				r := request("one")
 				r.Limit = 2000
 				test.vary(&r)
-				_, err := scripts.Next(t.Context(), client, keys, r)
-				if !errors.Is(err, scripts.ErrExhausted) {
+				_, err := Next(t.Context(), client, keys, r)
+				if !errors.Is(err, ErrExhausted) {
 					t.Fatal(err)
 				}
 				for _, part := range []string{keys.Counter, "(" + test.evidence + ")", "a gap of " + test.gap + " above " + test.above, "limit 2000", "GuardGap"} {
 					if !strings.Contains(err.Error(), part) {
-						t.Errorf("%q does not say %q", err, part)
+						t.Errorf("got %q, want %q in it", err, part)
 					}
 				}
 				wantSame(t, before, stored(t, client))
@@ -164,23 +162,22 @@ func TestNextSaysWhyThereIsNoRoomForAJump(t *testing.T) {
 	}
 }
 
-// The last number that fits is given, one less is not room enough.
-func TestNextJumpsUpToTheVeryLimit(t *testing.T) {
+// A limit that admits one number after the gap is enough, and one less is not.
+func TestNextJumpsUpToTheLimit(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		r := request("one")
 		r.Floor, r.GuardGap, r.Limit = 100, 50, 150
-		if _, err := scripts.Next(t.Context(), client, keys, r); !errors.Is(err, scripts.ErrExhausted) {
-			t.Errorf("with the gap up to the limit: %v", err)
+		if _, err := Next(t.Context(), client, keys, r); !errors.Is(err, ErrExhausted) {
+			t.Errorf("with the gap up to the limit: got %v, want ErrExhausted", err)
 		}
 		r.Limit = 151
 		wantRange(t, mustNext(t, client, r), 151, 151)
 	})
 }
 
-// A counter that stands high enough may still be one that was lost and went on:
-// its epoch tells.
+// A counter at or above the floor may still have been lost and have continued since. A lower epoch shows that.
 func TestNextJumpsBelowAnEpochThatTheClientSaw(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -202,8 +199,8 @@ func TestNextJumpsBelowAnEpochThatTheClientSaw(t *testing.T) {
 			r.Floor, r.Epoch = 0, 3
 			got := mustNext(t, client, r)
 			base := jumped(t, client, state.base, rangeGap, "one")
-			if got.Evidence != scripts.EvidenceEpoch || got.Epoch != 4 || got.Low != base+1 || got.Jump != base-state.base {
-				t.Errorf("%s: %+v", state.name, got)
+			if got.Evidence != EvidenceEpoch || got.Epoch != 4 || got.Low != base+1 || got.Jump != base-state.base {
+				t.Errorf("%s: got %+v, want %d in epoch 4", state.name, got, base+1)
 			}
 			wantStored(t, client, "Epoch", "4")
 			r.Token, r.Floor, r.Epoch = "two", got.High, got.Epoch
@@ -214,7 +211,7 @@ func TestNextJumpsBelowAnEpochThatTheClientSaw(t *testing.T) {
 	})
 }
 
-// A resend is one only while nothing speaks for lost writes.
+// A resend returns the same range only without evidence of lost writes.
 func TestNextResentBelowAnEpochGetsAnotherRange(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -240,47 +237,47 @@ func (f forged) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *re
 	return cmd
 }
 
-func TestAReplyToAnotherRequestIsNotBelieved(t *testing.T) {
+func TestNextAndIdentityRejectTheReplyToAnotherRequest(t *testing.T) {
 	t.Parallel()
-	for token, want := range map[string]error{"mine": nil, "another": scripts.ErrReply, "": scripts.ErrReply} {
-		client := forged{reply: []any{token, "1", "32", "0", "", "", "0", "", "32", "1", "", "1", "2", "0"}}
-		got, err := scripts.Next(t.Context(), client, keys, request("mine"))
-		if !errors.Is(err, want) || err != nil && got != (scripts.Range{}) {
-			t.Errorf("next with the token %q: %+v, %v", token, got, err)
+	for token, want := range map[string]error{"mine": nil, "another": ErrReply, "": ErrReply} {
+		client := forged{reply: []any{token, "1", "32", "0", "", "", "0", "", "32", "1", "", "1", "2", "0", "", "0"}}
+		got, err := Next(t.Context(), client, keys, request("mine"))
+		if !errors.Is(err, want) || err != nil && got != (Range{}) {
+			t.Errorf("next with the token %q: got %+v, %v, want %v", token, got, err, want)
 		}
 		r := identityRequest(32)
 		r.Token = "mine"
-		if got, err := scripts.Identity(t.Context(), client, identityKeys, r); !errors.Is(err, want) || err != nil && got != (scripts.Range{}) {
-			t.Errorf("identity with the token %q: %+v, %v", token, got, err)
+		if got, err := Identity(t.Context(), client, identityKeys, r); !errors.Is(err, want) || err != nil && got != (Range{}) {
+			t.Errorf("identity with the token %q: got %+v, %v, want %v", token, got, err, want)
 		}
 	}
 }
 
-func TestARangeThatWasNotAskedForIsNotBelieved(t *testing.T) {
+func TestNextRejectsARangeThatWasNotRequested(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		low, high string
 		want      error
 	}{
 		"what was asked for":  {"101", "132", nil},
-		"from the floor on":   {"100", "131", scripts.ErrReply},
-		"more than there are": {"101", "133", scripts.ErrReply},
-		"backwards":           {"101", "100", scripts.ErrReply},
-		"above the limit":     {"980", "1001", scripts.ErrReply},
+		"from the floor on":   {"100", "131", ErrReply},
+		"more than there are": {"101", "133", ErrReply},
+		"backwards":           {"101", "100", ErrReply},
+		"above the limit":     {"980", "1001", ErrReply},
 		"up to the limit":     {"980", "1000", nil},
 	} {
-		client := forged{reply: []any{"mine", test.low, test.high, "0", "", "", "0", "", "32", "1", "", "1", "2", "0"}}
+		client := forged{reply: []any{"mine", test.low, test.high, "0", "", "", "0", "", "32", "1", "", "1", "2", "0", "", "0"}}
 		r := request("mine")
 		r.Floor, r.Limit = 100, 1000
-		if got, err := scripts.Next(t.Context(), client, keys, r); !errors.Is(err, test.want) || err != nil && got != (scripts.Range{}) {
-			t.Errorf("%s: %+v, %v", name, got, err)
+		if got, err := Next(t.Context(), client, keys, r); !errors.Is(err, test.want) || err != nil && got != (Range{}) {
+			t.Errorf("%s: got %+v, %v, want %v", name, got, err, test.want)
 		}
 	}
 }
 
-// A request whose reply was lost is sent again with its token, maybe to the
-// successor of the server that it jumped on. Both go on from there.
-func TestNextLandsApartWhereOneRequestIsSentToTwoServers(t *testing.T) {
+// A request without reply is sent again with its token, possibly to the successor of the server at which it caused a jump. Both
+// servers continue from there.
+func TestNextJumpsApartForOneRequestAtTwoServers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -296,7 +293,7 @@ func TestNextLandsApartWhereOneRequestIsSentToTwoServers(t *testing.T) {
 			lows = append(lows, mustNext(t, client, r).Low)
 		}
 		if apart := lows[0] - lows[1]; -64 < apart && apart < 64 {
-			t.Errorf("they went on from %d and %d", lows[0], lows[1])
+			t.Errorf("got ranges at %d and %d, want them apart", lows[0], lows[1])
 		}
 	})
 }

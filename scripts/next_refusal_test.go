@@ -1,15 +1,14 @@
-package scripts_test
+package scripts
 
 import (
 	"errors"
 	"math"
 	"testing"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestNextEndsAtTheLimitWithNothingWritten(t *testing.T) {
+func TestNextAtTheLimitWritesNothing(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int64{1, 31, 32, 33, 1<<53 + 1, math.MaxInt64} {
 		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -20,15 +19,15 @@ func TestNextEndsAtTheLimitWithNothingWritten(t *testing.T) {
 			wantRange(t, mustNext(t, client, r), max(0, limit-10)+1, limit)
 			before := stored(t, client)
 			r.Token = "two"
-			if _, err := scripts.Next(t.Context(), client, keys, r); !errors.Is(err, scripts.ErrExhausted) {
-				t.Errorf("at the limit: %v", err)
+			if _, err := Next(t.Context(), client, keys, r); !errors.Is(err, ErrExhausted) {
+				t.Errorf("at the limit: got %v, want ErrExhausted", err)
 			}
 			wantSame(t, before, stored(t, client))
 		})
 	}
 }
 
-func TestNextRefusesWhatNoScriptWrote(t *testing.T) {
+func TestNextRefusesCorruptState(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -37,22 +36,22 @@ func TestNextRefusesWhatNoScriptWrote(t *testing.T) {
 				client.Del(t.Context(), keys.Counter)
 				set(t, client, "Max", "5", field, value)
 				before := stored(t, client)
-				_, err := scripts.Next(t.Context(), client, keys, request("one"))
-				if !errors.Is(err, scripts.ErrCorrupt) {
-					t.Errorf("%s %q: %v", field, value, err)
+				_, err := Next(t.Context(), client, keys, request("one"))
+				if !errors.Is(err, ErrCorrupt) {
+					t.Errorf("%s %q: got %v, want ErrCorrupt", field, value, err)
 				}
 				wantSame(t, before, stored(t, client))
 			}
 		}
 		client.Del(t.Context(), keys.Counter)
 		client.Set(t.Context(), keys.Counter, "5", 0)
-		if _, err := scripts.Next(t.Context(), client, keys, request("one")); !errors.Is(err, scripts.ErrCorrupt) {
-			t.Errorf("a string for a counter: %v", err)
+		if _, err := Next(t.Context(), client, keys, request("one")); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a string for a counter: got %v, want ErrCorrupt", err)
 		}
 		client.Del(t.Context(), keys.Counter)
 		set(t, client, "Ranges", "5")
-		if _, err := scripts.Next(t.Context(), client, keys, request("one")); !errors.Is(err, scripts.ErrCorrupt) {
-			t.Errorf("ranges without Max: %v", err)
+		if _, err := Next(t.Context(), client, keys, request("one")); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("ranges without Max: got %v, want ErrCorrupt", err)
 		}
 	})
 }
@@ -67,20 +66,20 @@ func TestNextRefusesAnUnusableServerPrefix(t *testing.T) {
 		} {
 			client.Del(t.Context(), keys.Server)
 			client.HSet(t.Context(), keys.Server, row.field, row.value)
-			if _, err := scripts.Next(t.Context(), client, keys, request("one")); !errors.Is(err, scripts.ErrCorrupt) {
-				t.Errorf("%s %q: %v", row.field, row.value, err)
+			if _, err := Next(t.Context(), client, keys, request("one")); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s %q: got %v, want ErrCorrupt", row.field, row.value, err)
 			}
 			wantSame(t, nil, stored(t, client))
 		}
 		client.Del(t.Context(), keys.Server)
 		client.Set(t.Context(), keys.Server, "NorthServer/", 0)
-		if _, err := scripts.Next(t.Context(), client, keys, request("one")); !errors.Is(err, scripts.ErrCorrupt) {
-			t.Errorf("a string for the prefix: %v", err)
+		if _, err := Next(t.Context(), client, keys, request("one")); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a string for the prefix: got %v, want ErrCorrupt", err)
 		}
 	})
 }
 
-func TestNextRequiresASeededCounterWhereAsked(t *testing.T) {
+func TestNextWithRequireSeededRefusesAMissingCounter(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -88,8 +87,8 @@ func TestNextRequiresASeededCounterWhereAsked(t *testing.T) {
 		r.RequireSeeded = true
 		for _, floor := range []int64{0, 100} {
 			r.Floor = floor
-			if _, err := scripts.Next(t.Context(), client, keys, r); !errors.Is(err, scripts.ErrNotSeeded) {
-				t.Errorf("floor %d: %v", floor, err)
+			if _, err := Next(t.Context(), client, keys, r); !errors.Is(err, ErrNotSeeded) {
+				t.Errorf("floor %d: got %v, want ErrNotSeeded", floor, err)
 			}
 		}
 		wantSame(t, nil, stored(t, client))
@@ -103,8 +102,8 @@ func TestNextRefusesACollectionThatIsAnIdentity(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		client.HSet(t.Context(), keys.Other, "Value", "5")
-		if _, err := scripts.Next(t.Context(), client, keys, request("one")); !errors.Is(err, scripts.ErrMixed) {
-			t.Errorf("mixed: %v", err)
+		if _, err := Next(t.Context(), client, keys, request("one")); !errors.Is(err, ErrMixed) {
+			t.Errorf("mixed: got %v, want ErrMixed", err)
 		}
 		wantSame(t, nil, stored(t, client))
 		client.HSet(t.Context(), keys.Server, "NodeTag", "A")
@@ -116,17 +115,17 @@ func TestNextRefusesBadArguments(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		for name, change := range map[string]func(*scripts.NextRequest){
-			"no token":          func(r *scripts.NextRequest) { r.Token = "" },
-			"no capacity":       func(r *scripts.NextRequest) { r.Capacity = 0 },
-			"negative capacity": func(r *scripts.NextRequest) { r.Capacity = -1 },
-			"negative floor":    func(r *scripts.NextRequest) { r.Floor = -1 },
-			"negative limit":    func(r *scripts.NextRequest) { r.Limit = -1 },
+		for name, change := range map[string]func(*NextRequest){
+			"no token":          func(r *NextRequest) { r.Token = "" },
+			"no capacity":       func(r *NextRequest) { r.Capacity = 0 },
+			"negative capacity": func(r *NextRequest) { r.Capacity = -1 },
+			"negative floor":    func(r *NextRequest) { r.Floor = -1 },
+			"negative limit":    func(r *NextRequest) { r.Limit = -1 },
 		} {
 			r := request("one")
 			change(&r)
-			if _, err := scripts.Next(t.Context(), client, keys, r); err == nil || !scripts.Answered(err) {
-				t.Errorf("%s: %v", name, err)
+			if _, err := Next(t.Context(), client, keys, r); err == nil || !Answered(err) {
+				t.Errorf("%s: got %v, want a refusal", name, err)
 			}
 		}
 		wantSame(t, nil, stored(t, client))

@@ -1,14 +1,13 @@
-package scripts_test
+package scripts
 
 import (
 	"testing"
 	"time"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestNextResentWithItsTokenGetsTheSameRange(t *testing.T) {
+func TestNextResentReturnsTheSameRange(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -22,7 +21,7 @@ func TestNextResentWithItsTokenGetsTheSameRange(t *testing.T) {
 	})
 }
 
-func TestNextResentAfterMaxWasMovedByHandGetsAnotherRange(t *testing.T) {
+func TestNextResentAfterAnEditOfMaxReturnsAnotherRange(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -32,8 +31,8 @@ func TestNextResentAfterMaxWasMovedByHandGetsAnotherRange(t *testing.T) {
 	})
 }
 
-// Whoever was given the range by another way never gets it again.
-func TestNextResentByWhoHasTheRangeGetsAnother(t *testing.T) {
+// A client whose floor shows that it holds the range already never receives it again.
+func TestNextResentWithTheRangeBelowItsFloorReturnsAnother(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -47,8 +46,8 @@ func TestNextResentByWhoHasTheRangeGetsAnother(t *testing.T) {
 	})
 }
 
-// The first time the range had a prefix, and its reply was lost; what is given is bare.
-func TestNextResentNotesWhatItGivesBare(t *testing.T) {
+// The range was first issued with a prefix, and the reply was lost. The resend issues it bare.
+func TestNextResentRecordsBareNumbers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -58,12 +57,12 @@ func TestNextResentNotesWhatItGivesBare(t *testing.T) {
 		got := mustNext(t, client, request("token"))
 		wantRange(t, got, 1, 32)
 		if bare := stored(t, client)["Bare"]; got.Prefix != "" || bare != "32" {
-			t.Errorf("%+v, and Bare is %q", got, bare)
+			t.Errorf("got %+v and Bare %q, want no prefix and 32", got, bare)
 		}
 	})
 }
 
-func TestNextResentToARestartedServerGetsAnotherRange(t *testing.T) {
+func TestNextResentToARestartedServerReturnsAnotherRange(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -76,35 +75,35 @@ func TestNextResentToARestartedServerGetsAnotherRange(t *testing.T) {
 	})
 }
 
-// Nothing happened between two ranges where the newer one names the time of the older.
-func TestNextTellsWhenTheCounterWasWritten(t *testing.T) {
+// Two ranges are consecutive only if the newer one names the time at which the older one was written.
+func TestNextReportsThePrecedingWrite(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		one := mustNext(t, client, request("one"))
 		two := mustNext(t, client, request("two"))
 		if one.Before != 0 || two.Before != one.Written || two.Written <= one.Written {
-			t.Errorf("%+v, then %+v", one, two)
+			t.Errorf("got %+v, then %+v, want Before to be Written of the first", one, two)
 		}
 		if again := mustNext(t, client, request("two")); again.Written != two.Written || again.Before != 0 {
-			t.Errorf("sent again: %+v, first %+v", again, two)
+			t.Errorf("sent again: got %+v, want Written of %+v and Before 0", again, two)
 		}
 		written := two.Written
 		for what, write := range map[string]func(){
-			"a seed":                 func() { mustSeed(t, client, scripts.SeedRequest{}) },
-			"a seed by force":        func() { mustSeed(t, client, scripts.SeedRequest{Value: 64, Force: true}) },
-			"an import":              func() { importOne(t, client, scripts.ImportRequest{Value: 1}) },
+			"a seed":                 func() { mustSeed(t, client, SeedRequest{}) },
+			"a seed by force":        func() { mustSeed(t, client, SeedRequest{Value: 64, Force: true}) },
+			"an import":              func() { importOne(t, client, ImportRequest{Value: 1}) },
 			"a clock that went back": func() { set(t, client, "Written", "9000000000000000000") },
 		} {
 			write()
 			got := mustNext(t, client, request(what))
 			if got.Before == written || got.Written <= got.Before {
-				t.Errorf("after %s: %+v, before it %d", what, got, written)
+				t.Errorf("after %s: got %+v, want Before other than %d", what, got, written)
 			}
 			written = got.Written
 			wantReturned(t, client, back(got, what, got.Low), true)
 			if after := mustNext(t, client, request(what+" and a return")); after.Before == written || after.Written <= after.Before {
-				t.Errorf("after %s and a return: %+v, before it %d", what, after, written)
+				t.Errorf("after %s and a return: got %+v, want Before other than %d", what, after, written)
 			} else {
 				written = after.Written
 			}
@@ -112,7 +111,7 @@ func TestNextTellsWhenTheCounterWasWritten(t *testing.T) {
 	})
 }
 
-func TestNextResentGetsTheSameRangeWhereTheLimitCutIt(t *testing.T) {
+func TestNextResentReturnsTheSameRangeCutAtTheLimit(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -123,14 +122,14 @@ func TestNextResentGetsTheSameRangeWhereTheLimitCutIt(t *testing.T) {
 	})
 }
 
-// A machine without a battery begins in 1970.
-func TestTheFirstSecondOfAClockIsATimeLikeOthers(t *testing.T) {
+// A machine without a real-time clock battery starts in 1970.
+func TestNextWorksWithAClockNearZero(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	s.Mini().SetTime(time.UnixMicro(7))
 	client := s.Client(t)
 	one := mustNext(t, client, request("one"))
 	if two := mustNext(t, client, request("two")); one.Written != 7 || two.Written != 8 || two.Before != 7 {
-		t.Errorf("%+v, then %+v", one, two)
+		t.Errorf("got %+v, then %+v, want Written 7, then 8", one, two)
 	}
 }

@@ -1,4 +1,4 @@
-package scripts_test
+package scripts
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestNextGivesTheKnownAnswers(t *testing.T) {
+func TestNextMatchesTheVectors(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		Max                        *string
@@ -40,7 +40,7 @@ func TestNextKeepsTheBookkeeping(t *testing.T) {
 		got := mustNext(t, client, r)
 		wantRange(t, got, 33, 96)
 		if got.Issued != 96 || got.Seconds < 1 || got.Jump != 0 || got.Evidence != "" || got.Epoch != 0 {
-			t.Errorf("reply is %+v", got)
+			t.Errorf("got %+v, want 96 issued and no jump", got)
 		}
 		for field, want := range map[string]string{
 			"Max": "96", "Low": "33", "Lease": "two", "Ranges": "2", "Name": "Orders", "Issued": "96", "Epoch": "",
@@ -48,16 +48,16 @@ func TestNextKeepsTheBookkeeping(t *testing.T) {
 			wantStored(t, client, field, want)
 		}
 		if len(stored(t, client)["Origin"]) != 40 {
-			t.Errorf("Origin is %q", stored(t, client)["Origin"])
+			t.Errorf("got Origin %q, want a replication id", stored(t, client)["Origin"])
 		}
 		if ttl := client.TTL(t.Context(), keys.Counter).Val(); ttl != -1 {
-			t.Errorf("the counter has a TTL of %v", ttl)
+			t.Errorf("got a TTL of %v, want none", ttl)
 		}
 	})
 }
 
-// Most of the time of a script goes into the commands that it calls.
-func TestNextReadsWhatItNeedsAndNoMore(t *testing.T) {
+// A script spends most of its time in the commands that it calls.
+func TestNextCallsAsFewCommandsAsPossible(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -67,19 +67,19 @@ func TestNextReadsWhatItNeedsAndNoMore(t *testing.T) {
 		said := client.Info(t.Context(), "commandstats").Val()
 		for _, calls := range []string{"hmget:calls=2,", "exists:calls=1,", "info:calls=1,", "time:calls=1,"} {
 			if !strings.Contains(said, "cmdstat_"+calls) {
-				t.Errorf("not %s: %s", calls, said)
+				t.Errorf("got %s, want %s", said, calls)
 			}
 		}
 	})
 }
 
-func TestNextBringsTheServersPrefixAndTag(t *testing.T) {
+func TestNextReturnsPrefixAndTag(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		client.HSet(t.Context(), keys.Server, "ServerPrefix", "NorthServer/", "NodeTag", "A")
 		if got := mustNext(t, client, request("one")); got.Prefix != "NorthServer/" || got.Tag != "A" {
-			t.Errorf("got prefix %q and tag %q", got.Prefix, got.Tag)
+			t.Errorf("got prefix %q and tag %q, want NorthServer/ and A", got.Prefix, got.Tag)
 		}
 	})
 }

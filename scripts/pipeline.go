@@ -6,11 +6,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pipelineLength bounds one round trip, so that many requests hold up neither
-// the server nor a buffer.
+// pipelineLength bounds one round trip, so that many requests neither block the server
+// nor fill a buffer.
 const pipelineLength = 1000
 
-// call is what one run of a script is given.
+// call has the arguments of one run of a script.
 type call struct {
 	keys []string
 	args []any
@@ -20,15 +20,15 @@ func (c call) run(ctx context.Context, client redis.Scripter, script *redis.Scri
 	return script.Run(ctx, client, c.keys, c.args...)
 }
 
-// runAll runs a script once per call, in few round trips. settle takes the
-// reply of a call in and gives the error in it; the errors come back in the
-// order of the calls. Once the server does not answer, the rest is not sent.
-func runAll(ctx context.Context, client redis.UniversalClient, script *redis.Script, calls []call, settle func(i int, reply *redis.Cmd) error) []error {
+// runAll runs a script once per call, in few round trips, and returns the errors in the
+// order of the calls. record reads the reply to a call and returns its error. Once the
+// server does not answer, the rest is not sent.
+func runAll(ctx context.Context, client redis.Cmdable, script *redis.Script, calls []call, record func(i int, reply *redis.Cmd) error) []error {
 	errs := make([]error, len(calls))
 	for low := 0; low < len(calls); low += pipelineLength {
 		high := min(low+pipelineLength, len(calls))
-		settleHere := func(i int, reply *redis.Cmd) error { return settle(low+i, reply) }
-		if err := runChunk(ctx, client, script, calls[low:high], errs[low:high], settleHere); err != nil {
+		recordHere := func(i int, reply *redis.Cmd) error { return record(low+i, reply) }
+		if err := runChunk(ctx, client, script, calls[low:high], errs[low:high], recordHere); err != nil {
 			for i := range errs[low:] {
 				errs[low+i] = err
 			}
@@ -38,11 +38,11 @@ func runAll(ctx context.Context, client redis.UniversalClient, script *redis.Scr
 	return errs
 }
 
-// runChunk sends the first call by itself: that teaches the server the script
-// where it does not know it, so that the others need not carry it. It gives an
-// error when the server did not answer that.
-func runChunk(ctx context.Context, client redis.UniversalClient, script *redis.Script, calls []call, errs []error, settle func(i int, reply *redis.Cmd) error) error {
-	errs[0] = settle(0, calls[0].run(ctx, client, script))
+// runChunk sends the first call by itself, which loads the script if the server does not
+// have it, so that the others are sent without its text. It returns an error if the
+// server did not answer the first call.
+func runChunk(ctx context.Context, client redis.Cmdable, script *redis.Script, calls []call, errs []error, record func(i int, reply *redis.Cmd) error) error {
+	errs[0] = record(0, calls[0].run(ctx, client, script))
 	if errs[0] != nil && !Answered(errs[0]) {
 		return errs[0]
 	}
@@ -58,9 +58,9 @@ func runChunk(ctx context.Context, client redis.UniversalClient, script *redis.S
 		return nil
 	})
 	for i, reply := range replies {
-		errs[i+1] = settle(i+1, reply)
+		errs[i+1] = record(i+1, reply)
 		if redis.HasErrorPrefix(errs[i+1], "NOSCRIPT") { // flushed in between
-			errs[i+1] = settle(i+1, rest[i].run(ctx, client, script))
+			errs[i+1] = record(i+1, rest[i].run(ctx, client, script))
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package scripts_test
+package scripts
 
 import (
 	"context"
@@ -10,12 +10,10 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts"
 )
 
-// protocolFile describes the scripts to those who write clients in other
-// languages; protocolDir has them as they are sent.
+// protocolFile documents the scripts for clients in other languages; protocolDir
+// holds them as they are sent.
 const (
 	protocolFile = "PROTOCOL.md"
 	protocolDir  = "protocol"
@@ -23,25 +21,25 @@ const (
 
 var update = flag.Bool("update", false, "write "+protocolFile+" and the scripts in "+protocolDir+" anew")
 
-// What is written for other languages is what this package sends.
-func TestTheProtocolIsCurrent(t *testing.T) {
+// The published scripts are those that this package sends.
+func TestProtocolIsCurrent(t *testing.T) {
 	t.Parallel()
 	written := make(map[string]string)
 	table := "| script | file | SHA1 | KEYS | ARGV |\n|---|---|---|---|---|\n"
-	for _, verb := range scripts.Verbs {
+	for _, verb := range Verbs {
 		file := protocolDir + "/" + verb.Name + ".lua"
 		written[file] = sentAs(t, verb.Script)
 		table += fmt.Sprintf("| %s | [%#q](%[2]s) | %#q | %d | %d |\n", verb.Name, file, verb.Script.Hash(), verb.Keys, verb.Args)
 	}
 	document := section(t, read(t, protocolFile), "scripts", table)
-	expression := hash.FindString(read(t, "counter.lua"))
+	expression := hash.FindString(read(t, "take.lua"))
 	if expression == "" {
-		t.Fatal("counter.lua has no hash")
+		t.Fatal("take.lua: got no hash, want one")
 	}
 	document = section(t, document, "hash", "The hash is `"+expression+"`, where `token` is `ARGV[1]` and "+
-		"`replication`, if it is there, the server's `master_replid`, empty where the user may not ask INFO.")
-	for _, verb := range scripts.Verbs {
-		document = section(t, document, verb.Name, reference(t, verb))
+		"`replication`, if it is there, the server's `master_replid`, empty where the user may not call INFO.")
+	for _, verb := range Verbs {
+		document = section(t, document, verb.File, reference(t, verb))
 	}
 	written[protocolFile] = document
 	for file, want := range written {
@@ -51,7 +49,7 @@ func TestTheProtocolIsCurrent(t *testing.T) {
 			}
 		}
 		if read(t, file) != want {
-			t.Errorf("%s is not current: go generate ./scripts writes it anew", file)
+			t.Errorf("%s: got an old text, want the one that go generate ./scripts writes", file)
 		}
 	}
 }
@@ -71,7 +69,7 @@ func sentAs(t *testing.T, script *redis.Script) string {
 	var into sent
 	script.Eval(t.Context(), &into, nil)
 	if into.text == "" {
-		t.Fatal("a script is empty")
+		t.Fatal("got an empty script, want its text")
 	}
 	return into.text
 }
@@ -94,7 +92,7 @@ func section(t *testing.T, document, name, text string) string {
 	head, rest, begun := strings.Cut(document, begin)
 	_, tail, ended := strings.Cut(rest, end)
 	if !begun || !ended {
-		t.Fatalf("%s has no part %q", protocolFile, name)
+		t.Fatalf("%s: got no part %q, want one", protocolFile, name)
 	}
 	return head + begin + "\n" + text + "\n" + end + tail
 }
@@ -109,14 +107,14 @@ var (
 
 // reference is the header of a verb's file as Markdown: what it does, KEYS and
 // ARGV, and then the reply, the errors, and what happens when it is sent twice.
-func reference(t *testing.T, verb scripts.Verb) string {
+func reference(t *testing.T, verb Verb) string {
 	t.Helper()
-	about, rest, ok := strings.Cut(read(t, verb.Name+".lua"), "\n")
-	if !ok || !strings.HasPrefix(about, "-- "+verb.Name+".lua: ") {
-		t.Fatalf("%s.lua has no header", verb.Name)
+	about, rest, ok := strings.Cut(read(t, verb.File+".lua"), "\n")
+	if !ok || !strings.HasPrefix(about, "-- "+verb.File+".lua: ") {
+		t.Fatalf("%s.lua: got no header, want one", verb.File)
 	}
 	r := rendering{}
-	r.begin("", strings.TrimPrefix(about, "-- "+verb.Name+".lua: "))
+	r.begin("", strings.TrimPrefix(about, "-- "+verb.File+".lua: "))
 	arguments := 0
 	for line := range strings.Lines(rest) {
 		line, comment := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "--")
@@ -124,7 +122,9 @@ func reference(t *testing.T, verb scripts.Verb) string {
 			break
 		}
 		if row := argument.FindStringSubmatch(line); row != nil {
-			arguments += strings.Count(row[1], "[")
+			if verb.Name != "next" || !strings.HasPrefix(row[2], "identity only: ") {
+				arguments += strings.Count(row[1], "[")
+			}
 			r.begin("|", "`"+strings.TrimSpace(row[1])+"` | "+columns.ReplaceAllString(row[2], ": "))
 		} else if row := replyItem.FindStringSubmatch(line); row != nil {
 			r.begin("|", "`"+row[1]+"` | "+row[2])
@@ -133,7 +133,7 @@ func reference(t *testing.T, verb scripts.Verb) string {
 		}
 	}
 	if want := verb.Keys + verb.Args; arguments != want {
-		t.Errorf("%s.lua says what %d of %d arguments are", verb.Name, arguments, want)
+		t.Errorf("%s.lua: got %d documented arguments of %s, want %d", verb.File, arguments, verb.Name, want)
 	}
 	return r.String()
 }

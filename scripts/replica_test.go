@@ -1,16 +1,15 @@
-package scripts_test
+package scripts
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// A replica that takes writes has the replication id of its primary, which gives the same numbers: nothing else would
-// tell. It gives none until it is promoted, and then jumps.
-func TestAReplicaThatTakesWritesGivesNothing(t *testing.T) {
+// A writable replica has the replication id of its primary, which issues the same numbers, so no other evidence would show the
+// conflict. After its promotion the replica issues numbers again, and its first range jumps.
+func TestScriptsRefuseAWritableReplica(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, primary *redistest.Server) {
 		got := mustNext(t, primary.Client(t), request("a"))
@@ -19,36 +18,37 @@ func TestAReplicaThatTakesWritesGivesNothing(t *testing.T) {
 		before := stored(t, client)
 		wantReadOnly := func(what string, err error) {
 			t.Helper()
-			if err == nil || !strings.HasPrefix(err.Error(), "READONLY ") || scripts.Answered(err) {
-				t.Errorf("%s: %v", what, err)
+			if err == nil || !strings.HasPrefix(err.Error(), "READONLY ") || Answered(err) {
+				t.Errorf("%s: got %v, want READONLY", what, err)
 			}
 		}
-		_, err := scripts.Next(t.Context(), client, keys, request("b"))
+		_, err := Next(t.Context(), client, keys, request("b"))
 		wantReadOnly("next", err)
-		companies := scripts.Keys{Counter: "{Raven}/Identities/companies", Server: keys.Server, Other: "{Raven}/HiLo/companies"}
-		_, err = scripts.Identity(t.Context(), client, companies, identityRequest(1))
+		companies := Keys{Counter: "{Raven}/Identities/companies", Server: keys.Server, Other: "{Raven}/HiLo/companies"}
+		_, err = Identity(t.Context(), client, companies, identityRequest(1))
 		wantReadOnly("identity", err)
-		_, err = scripts.Seed(t.Context(), client, keys, scripts.SeedRequest{Field: scripts.FieldMax, Name: "orders", Value: 1000})
+		_, err = Seed(t.Context(), client, keys, SeedRequest{Field: FieldMax, Name: "orders", Value: 1000})
 		wantReadOnly("seed", err)
-		wantReadOnly("import", scripts.ImportAll(t.Context(), client, []scripts.ImportRequest{
-			{Keys: keys, Field: scripts.FieldMax, Name: "orders", Value: 1000},
+		wantReadOnly("import", ImportAll(t.Context(), client, []ImportRequest{
+			{Keys: keys, Field: FieldMax, Name: "orders", Value: 1000},
 		})[0].Err)
-		_, err = scripts.Return(t.Context(), client, scripts.ReturnRequest{
+		_, err = Return(t.Context(), client, ReturnRequest{
 			Counter: keys.Counter, Token: "a", End: 32, Last: 7, Written: got.Written,
 		})
 		wantReadOnly("return", err)
+		wantReadOnly("configure", Configure(t.Context(), client, keys.Server, ConfigureRequest{Prefix: "N/"}))
 		wantSame(t, before, stored(t, client))
-		there, err := scripts.Describe(t.Context(), primary.Client(t), keys.Server)
+		there, err := Describe(t.Context(), primary.Client(t), keys.Server)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if here, err := scripts.Describe(t.Context(), client, keys.Server); err != nil || here.Origin != there.Origin {
-			t.Errorf("that both are one is still to be seen: %+v, %v", here, err)
+		if here, err := Describe(t.Context(), client, keys.Server); err != nil || here.Origin != there.Origin {
+			t.Errorf("got %+v, %v, want the Origin %s of the primary", here, err, there.Origin)
 		}
 
 		replica.Promote()
 		if got := mustNext(t, client, request("c")); got.Evidence != "origin" {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want evidence origin", got)
 		}
 	})
 }

@@ -10,27 +10,27 @@ import (
 //go:embed return.lua
 var returnLua string
 
-var giveBack = load(returnLua)
+var returning = load(returnLua)
 
-// ReturnRequest gives back Last+1..End of the range that Token was given.
+// ReturnRequest returns Last+1..End of the range that was issued to Token.
 type ReturnRequest struct {
 	Counter string // key
 	Token   string
 	End     int64
-	Last    int64 // last number used, or the one before the range
-	Epoch   int64 // under which the range was given
-	Written int64 // when it was taken
+	Last    int64 // last number used, or the number before the range
+	Epoch   int64 // of the range
+	Written int64 // of the range
 }
 
 func (r ReturnRequest) call() call {
 	return call{[]string{r.Counter}, []any{r.Token, r.End, r.Last, r.Epoch, r.Written}}
 }
 
-// Return reports whether the numbers were taken back. They are not when
-// anything happened to the counter since the range was given. It may be sent
-// twice: the second time does nothing and reports false.
+// Return reports whether the numbers were taken back. They are not if anything was
+// written to the counter since the range was issued. The request may be sent twice. The
+// second time does nothing, and reports false.
 func Return(ctx context.Context, client redis.Scripter, r ReturnRequest) (bool, error) {
-	return returned(r.call().run(ctx, client, giveBack))
+	return returned(r.call().run(ctx, client, returning))
 }
 
 // Returned is the outcome of one ReturnRequest.
@@ -39,15 +39,15 @@ type Returned struct {
 	Err error
 }
 
-// ReturnAll returns many ranges in few round trips; the outcomes are in the
-// order of the requests. Like Return, it may be sent twice.
-func ReturnAll(ctx context.Context, client redis.UniversalClient, requests []ReturnRequest) []Returned {
+// ReturnAll returns many ranges in few round trips, with the outcomes in the order of
+// the requests. Like Return, it may be sent twice.
+func ReturnAll(ctx context.Context, client redis.Cmdable, requests []ReturnRequest) []Returned {
 	calls := make([]call, len(requests))
 	for i, r := range requests {
 		calls[i] = r.call()
 	}
 	results := make([]Returned, len(requests))
-	errs := runAll(ctx, client, giveBack, calls, func(i int, reply *redis.Cmd) (err error) {
+	errs := runAll(ctx, client, returning, calls, func(i int, reply *redis.Cmd) (err error) {
 		results[i].OK, err = returned(reply)
 		return err
 	})

@@ -1,17 +1,17 @@
-package scripts_test
+package scripts
 
 import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestReturnGivesTheKnownAnswers(t *testing.T) {
+func TestReturnMatchesTheVectors(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		Max       *string
@@ -28,11 +28,11 @@ func TestReturnGivesTheKnownAnswers(t *testing.T) {
 			if row.Max != nil {
 				set(t, client, "Max", *row.Max, "Lease", "token", "Origin", origin)
 			}
-			_, err := scripts.Return(t.Context(), client, scripts.ReturnRequest{
+			_, err := Return(t.Context(), client, ReturnRequest{
 				Counter: keys.Counter, Token: "token", End: number(t, row.End), Last: number(t, row.Last),
 			})
 			if err != nil {
-				t.Errorf("row %d: %v", i, err)
+				t.Errorf("row %d: got %v, want <nil>", i, err)
 			}
 			want := ""
 			if row.Want != nil {
@@ -44,14 +44,14 @@ func TestReturnGivesTheKnownAnswers(t *testing.T) {
 }
 
 // back returns what is left of a range after last.
-func back(got scripts.Range, token string, last int64) scripts.ReturnRequest {
-	return scripts.ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch, Written: got.Written}
+func back(got Range, token string, last int64) ReturnRequest {
+	return ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch, Written: got.Written}
 }
 
-func wantReturned(t *testing.T, client *redis.Client, r scripts.ReturnRequest, want bool) {
+func wantReturned(t *testing.T, client redistest.Client, r ReturnRequest, want bool) {
 	t.Helper()
 	before := stored(t, client)
-	got, err := scripts.Return(t.Context(), client, r)
+	got, err := Return(t.Context(), client, r)
 	if err != nil || got != want {
 		t.Fatalf("returned %v, %v, want %v", got, err, want)
 	}
@@ -60,7 +60,7 @@ func wantReturned(t *testing.T, client *redis.Client, r scripts.ReturnRequest, w
 	}
 }
 
-func TestReturnTakesBackOnce(t *testing.T) {
+func TestReturnActsOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -74,25 +74,24 @@ func TestReturnTakesBackOnce(t *testing.T) {
 	})
 }
 
-// A return that looks at Max alone is fooled when somebody else brought Max
-// back to the same value. The first half shows that it is, with such a return;
-// the second that ours is not.
 func TestReturnRefusesAKeyThatIsNoHash(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		got := mustNext(t, client, request("one"))
 		client.Set(t.Context(), keys.Counter, "32", 0)
-		if ok, err := scripts.Return(t.Context(), client, back(got, "one", 5)); ok || !errors.Is(err, scripts.ErrCorrupt) {
-			t.Errorf("%v, %v", ok, err)
+		if ok, err := Return(t.Context(), client, back(got, "one", 5)); ok || !errors.Is(err, ErrCorrupt) {
+			t.Errorf("got %v, %v, want ErrCorrupt", ok, err)
 		}
 		if text := client.Get(t.Context(), keys.Counter).Val(); text != "32" {
-			t.Errorf("%q stands there", text)
+			t.Errorf("got %q, want 32 as before", text)
 		}
 	})
 }
 
-func TestReturnIsNotFooledByTheSameMax(t *testing.T) {
+// A return that compares Max alone takes back numbers of another client after Max reached the same value again. The second
+// half shows that fault with such a return.
+func TestReturnChecksMoreThanMax(t *testing.T) {
 	t.Parallel()
 	bare := redis.NewScript(`
 		if redis.call('HGET', KEYS[1], 'Max') ~= ARGV[1] then return 0 end
@@ -118,14 +117,13 @@ func TestReturnIsNotFooledByTheSameMax(t *testing.T) {
 		bare.Run(t.Context(), client, []string{keys.Counter}, 32, 5)
 		r.Token = "d"
 		if got := mustNext(t, client, r); got.Low > held.High {
-			t.Errorf("the bare return did not show the fault: %+v", got)
+			t.Errorf("got %+v after a return without the guard, want numbers of the range in use, or the test proves nothing", got)
 		}
 	})
 }
 
-// A late copy of a range's own request makes its token the newest again; a late
-// copy of its return must still take nothing back.
-func TestReturnIsNotFooledByALateCopyOfItsOwnRequest(t *testing.T) {
+// A late copy of the request of a range makes its token the newest lease again. A late copy of its return must still do nothing.
+func TestReturnIgnoresALateCopyOfItsRequest(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -140,8 +138,8 @@ func TestReturnIsNotFooledByALateCopyOfItsOwnRequest(t *testing.T) {
 	})
 }
 
-// The same where an edit brings Max back to where the range ended.
-func TestReturnIsNotFooledByAnEdit(t *testing.T) {
+// As above, but an edit sets Max to the end of the range.
+func TestReturnIgnoresARequestBeforeAnEdit(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -151,7 +149,7 @@ func TestReturnIsNotFooledByAnEdit(t *testing.T) {
 		set(t, client, "Max", 32)                              // up to here are other people's
 		wantReturned(t, client, back(got, "a", 5), false)
 
-		mustSeed(t, client, scripts.SeedRequest{Value: 100})
+		mustSeed(t, client, SeedRequest{Value: 100})
 		got = mustNext(t, client, request("c"))
 		wantReturned(t, client, back(got, "c", 100), true)
 		wantRange(t, mustNext(t, client, request("d")), 101, 132) // d holds these
@@ -162,37 +160,37 @@ func TestReturnIsNotFooledByAnEdit(t *testing.T) {
 	})
 }
 
-// A counter that was lost begins anew, so that late copies of the requests of a client take ranges that end, and are as
-// many, as those were. Below them stands what others have, or a seed or an edit.
-func TestReturnIsNotFooledByLateCopiesWhereTheCounterWasLost(t *testing.T) {
+// A lost counter restarts, so late copies of requests can take ranges with the same end and size as before. The numbers below
+// them belong to other clients, or to a seed or an edit.
+func TestReturnIgnoresLateCopiesAfterALoss(t *testing.T) {
 	t.Parallel()
 	const capacity = 5
 	tests := []struct {
 		name string
 		from int64 // what stands at first
 		last int64 // used of two ranges in a row
-		anew func(t *testing.T, client *redis.Client, first, second scripts.NextRequest)
+		anew func(t *testing.T, client redistest.Client, first, second NextRequest)
 	}{
-		{"another client's", 0, 4, func(t *testing.T, client *redis.Client, _, second scripts.NextRequest) {
-			mustSeed(t, client, scripts.SeedRequest{Value: 3})
+		{"another client's", 0, 4, func(t *testing.T, client redistest.Client, _, second NextRequest) {
+			mustSeed(t, client, SeedRequest{Value: 3})
 			r := request("b")
 			r.Capacity = 2
 			wantRange(t, mustNext(t, client, r), 4, 5) // b holds these
 			wantRange(t, mustNext(t, client, second), 6, 10)
 		}},
-		{"another client's in the same place", 0, 4, func(t *testing.T, client *redis.Client, _, second scripts.NextRequest) {
+		{"another client's in the same place", 0, 4, func(t *testing.T, client redistest.Client, _, second NextRequest) {
 			r := request("b")
 			r.Capacity = capacity
 			wantRange(t, mustNext(t, client, r), 1, 5) // b holds these
 			wantRange(t, mustNext(t, client, second), 6, 10)
 		}},
-		{"a seed", 0, 0, func(t *testing.T, client *redis.Client, first, second scripts.NextRequest) {
-			mustSeed(t, client, scripts.SeedRequest{Value: 1})
+		{"a seed", 0, 0, func(t *testing.T, client redistest.Client, first, second NextRequest) {
+			mustSeed(t, client, SeedRequest{Value: 1})
 			first.Limit = 5 // which cut nothing the first time
 			wantRange(t, mustNext(t, client, first), 2, 5)
 			wantRange(t, mustNext(t, client, second), 6, 10)
 		}},
-		{"an edit", 5, 5, func(t *testing.T, client *redis.Client, first, second scripts.NextRequest) {
+		{"an edit", 5, 5, func(t *testing.T, client redistest.Client, first, second NextRequest) {
 			wantRange(t, mustNext(t, client, first), 1, 5)
 			set(t, client, "Max", 10) // up to here are other people's
 			wantRange(t, mustNext(t, client, second), 11, 15)
@@ -203,7 +201,7 @@ func TestReturnIsNotFooledByLateCopiesWhereTheCounterWasLost(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				client := s.Client(t)
-				mustSeed(t, client, scripts.SeedRequest{Value: test.from})
+				mustSeed(t, client, SeedRequest{Value: test.from})
 				first, second := request("a1"), request("a2")
 				first.Capacity, second.Capacity = capacity, capacity
 				held := mustNext(t, client, first)
@@ -219,30 +217,30 @@ func TestReturnIsNotFooledByLateCopiesWhereTheCounterWasLost(t *testing.T) {
 	}
 }
 
-func TestReturnTakesNothingBackAfterAnythingHappened(t *testing.T) {
+func TestReturnDoesNothingAfterAnyChange(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		happen func(t *testing.T, s *redistest.Server, client *redis.Client)
+		happen func(t *testing.T, s *redistest.Server, client redistest.Client)
 	}{
-		{"another range", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
+		{"another range", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
 			mustNext(t, client, request("another"))
 		}},
-		{"a seed below", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
-			mustSeed(t, client, scripts.SeedRequest{Value: 20})
+		{"a seed below", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
+			mustSeed(t, client, SeedRequest{Value: 20})
 		}},
-		{"a seed of the same value", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
-			mustSeed(t, client, scripts.SeedRequest{Value: 32})
+		{"a seed of the same value", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
+			mustSeed(t, client, SeedRequest{Value: 32})
 		}},
-		{"a restart that brought back the same state", func(t *testing.T, s *redistest.Server, client *redis.Client) {
+		{"a restart that brought back the same state", func(t *testing.T, s *redistest.Server, client redistest.Client) {
 			state := stored(t, client)
 			s.Restart()
 			set(t, client, state)
 		}},
-		{"another epoch", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
+		{"another epoch", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
 			set(t, client, "Epoch", "1")
 		}},
-		{"a counter that vanished", func(t *testing.T, _ *redistest.Server, client *redis.Client) {
+		{"a counter that vanished", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
 			client.Del(t.Context(), keys.Counter)
 		}},
 	}
@@ -259,16 +257,19 @@ func TestReturnTakesNothingBackAfterAnythingHappened(t *testing.T) {
 	}
 }
 
-func TestReturnAllReturnsManyAlsoWithoutTheScriptCached(t *testing.T) {
+func TestReturnAllLoadsAMissingScript(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		options := redistest.Options(s)
+		options.ReadTimeout = time.Minute // a pipeline that is sent again would find its leases gone
+		client := redis.NewClient(options)
+		t.Cleanup(func() { _ = client.Close() })
 		const n = 1100 // more than one pipeline
-		requests := make([]scripts.ReturnRequest, n)
+		requests := make([]ReturnRequest, n)
 		for i := range requests {
 			k := keys
 			k.Counter = fmt.Sprintf("{Raven}/HiLo/c%d", i)
-			got, err := scripts.Next(t.Context(), client, k, request("token"))
+			got, err := Next(t.Context(), client, k, request("token"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -277,18 +278,18 @@ func TestReturnAllReturnsManyAlsoWithoutTheScriptCached(t *testing.T) {
 		}
 		requests[7].Token = "not the lease"
 		client.ScriptFlush(t.Context())
-		for i, result := range scripts.ReturnAll(t.Context(), client, requests) {
+		for i, result := range ReturnAll(t.Context(), client, requests) {
 			if result.Err != nil || result.OK != (i != 7) {
-				t.Fatalf("request %d: %+v", i, result)
+				t.Fatalf("request %d: got %+v, want OK %v", i, result, i != 7)
 			}
 		}
 		if got := client.HGet(t.Context(), requests[n-1].Counter, "Max").Val(); got != "3" {
-			t.Errorf("Max of the last is %q", got)
+			t.Errorf("Max of the last: got %q, want 3", got)
 		}
 	})
 }
 
-func TestReturnAllSendsNothingMoreToAServerThatDoesNotAnswer(t *testing.T) {
+func TestReturnAllStopsAtTheFirstRequestWithoutReply(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	sent := 0
@@ -299,32 +300,32 @@ func TestReturnAllSendsNothingMoreToAServerThatDoesNotAnswer(t *testing.T) {
 		sent++
 		return "ERR something that is no answer of a script"
 	})
-	opts := s.Options()
+	opts := redistest.Options(s)
 	opts.MaxRetries = -1
 	client := redis.NewClient(opts)
 	defer func() { _ = client.Close() }()
-	requests := make([]scripts.ReturnRequest, 3)
+	requests := make([]ReturnRequest, 3)
 	for i := range requests {
-		requests[i] = back(scripts.Range{Low: 1, High: 32}, "token", 3)
+		requests[i] = back(Range{Low: 1, High: 32}, "token", 3)
 	}
-	for i, result := range scripts.ReturnAll(t.Context(), client, requests) {
+	for i, result := range ReturnAll(t.Context(), client, requests) {
 		if result.Err == nil {
-			t.Errorf("request %d: %+v", i, result)
+			t.Errorf("request %d: got %+v, want an error", i, result)
 		}
 	}
 	if sent != 1 {
-		t.Errorf("%d requests were sent", sent)
+		t.Errorf("got %d requests, want 1", sent)
 	}
 }
 
-func TestReturnAllGivesUpWhenTheServerIsGone(t *testing.T) {
+func TestReturnAllFailsEachRequestWhenTheServerIsDown(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		s.Kill()
-		for i, result := range scripts.ReturnAll(t.Context(), client, make([]scripts.ReturnRequest, 1500)) {
+		for i, result := range ReturnAll(t.Context(), client, make([]ReturnRequest, 1500)) {
 			if result.Err == nil || result.OK {
-				t.Fatalf("request %d: %+v", i, result)
+				t.Fatalf("request %d: got %+v, want an error", i, result)
 			}
 		}
 	})

@@ -1,18 +1,17 @@
-// Package scripts is everything of hilo that knows Lua: one script per verb,
-// with one typed function each. A script reads and checks first and writes
-// last, in one go, so a script that fails has written nothing.
+// Package scripts has hilo's Lua, one script per verb, with one typed function for each
+// script. A script reads and checks everything before it writes, so a script that fails
+// has written nothing.
 //
-// The functions take the names of keys and plain values; they know nothing of
-// identifiers. Numbers are 0 to 2^63-1, and a text in a reply that is no such
-// number is ErrReply. The functions are safe for concurrent use, and say of
-// themselves whether a request may be sent twice, which go-redis does on its own
-// after a lost connection.
+// The functions take the names of keys and plain values, and do not depend on the form
+// of identifiers. Numbers are 0 to 2^63-1, and any other text in their place in a reply
+// is ErrReply. The functions are safe for concurrent use. Each documents whether its
+// request may be sent twice, which go-redis does by itself after a lost connection.
 //
-// An error is one of this package's sentinels, each with a text that names key,
-// value and rule, or what the client library says. A refusal has written nothing
-// ([Answered]); after any other error nobody knows whether the script ran.
+// An error is one of this package's sentinels, with a text that names key, value and
+// rule, or an error of the client library. After a refusal ([Answered]) nothing was
+// written. After any other error it is unknown whether the script ran.
 //
-// The header of each script names its KEYS, ARGV, reply and errors.
+// The header of each script documents its KEYS, ARGV, reply and errors.
 package scripts
 
 import (
@@ -21,15 +20,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-//go:generate go test -run TestTheProtocolIsCurrent -update .
+//go:generate go test -run TestProtocolIsCurrent -update .
 
-// What the verbs share. They are no verbs of their own: each is put in front of
-// those that need it, or behind.
+// Parts that scripts share. None is a script of its own.
 var (
 	//go:embed decimal.lua
 	decimalLua string
@@ -37,25 +34,43 @@ var (
 	stateLua string
 	//go:embed server.lua
 	serverLua string
-	//go:embed home.lua
-	homeLua string
-	//go:embed counter.lua
-	counterLua string
-	//go:embed give.lua
-	giveLua string
+	//go:embed replication.lua
+	replicationLua string
+	//go:embed guard.lua
+	guardLua string
+	//go:embed gap.lua
+	gapLua string
+	//go:embed take.lua
+	takeLua string
 )
 
-// load makes the script of a verb and of what it needs.
-func load(parts ...string) *redis.Script {
-	return redis.NewScript(decimalLua + stateLua + strings.Join(parts, "\n"))
+// load returns a script, its own part after the parts that all scripts have.
+func load(own string) *redis.Script {
+	return redis.NewScript(decimalLua + stateLua + replicationLua + own)
 }
 
-// loadGiving is load for a verb that gives out numbers: field is the one that
-// counts, own one that only this kind of counter has, smallest how far it jumps
-// at least.
-func loadGiving(field, own string, smallest int, verb ...string) *redis.Script {
-	kind := fmt.Sprintf("local field, own, smallest_gap = '%s', '%s', '%d'", field, own, smallest)
-	return load(serverLua, kind, counterLua, strings.Join(verb, "\n"), giveLua)
+// loadGuarded is load for a script that reads the server's own key and decides
+// whether writes may have been lost. home reports whether it reads Identities too.
+func loadGuarded(home bool, own string) *redis.Script {
+	return load(fmt.Sprintf("local HOME = %t\n", home) + serverLua + guardLua + own)
+}
+
+// loadTaking is loadGuarded for a script that issues numbers, of a collection or of an
+// identity.
+func loadTaking(identity bool) *redis.Script {
+	return loadGuarded(identity, fmt.Sprintf("local IDENTITY = %t\n", identity)+takeLua)
+}
+
+// CheckClient returns an error for a client that cannot be used. It does no I/O.
+func CheckClient(client redis.UniversalClient) error {
+	if client == nil {
+		return errors.New("the client is nil")
+	}
+	if _, ring := client.(*redis.Ring); ring {
+		return errors.New("the client is a *redis.Ring, which moves a key to another shard when its own is down, so that the counter begins anew; " +
+			"use a client of one server, a failover client or a cluster client")
+	}
+	return nil
 }
 
 // run calls a script and checks that the reply is a flat array of n strings.
@@ -82,7 +97,7 @@ func decode(cmd *redis.Cmd, n int) ([]string, error) {
 	return reply, err
 }
 
-// numbers reads non-negative decimals; the first that is none is an error.
+// numbers parses non-negative decimals.
 func numbers(texts []string, into ...*int64) error {
 	for i, text := range texts {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -94,7 +109,7 @@ func numbers(texts []string, into ...*int64) error {
 	return nil
 }
 
-func flag(on bool) string {
+func bit(on bool) string {
 	if on {
 		return "1"
 	}

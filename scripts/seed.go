@@ -11,26 +11,26 @@ import (
 //go:embed seed.lua
 var seedLua string
 
-var seed = load(serverLua, seedLua)
+var seed = loadGuarded(false, gapLua+seedLua)
 
-// FieldMax is the field that counts in a collection's counter.
+// FieldMax is the field that holds the number of a collection's counter.
 const FieldMax = "Max"
 
 // SeedRequest raises a counter to Value, or sets it, also down, with Force.
 type SeedRequest struct {
-	Field    string // that counts
+	Field    string // that holds the number, FieldMax or FieldValue
 	Name     string // as the caller spells it
 	Value    int64
 	Force    bool
-	Expected Standing // with Force: only where this still stands
+	Expected Standing // the state without which a forced seed does nothing
 }
 
-// Standing is what a forced seed expects to stand: the fields as they were read,
-// "" for an absent one. Whatever a script did since shows in one of them, even if Value
-// came to be the same again.
+// Standing is the state that a forced seed expects, with the fields as they were read
+// and "" for an absent one. Every later write of a script changes one of them, even if
+// Value is the same again.
 type Standing struct{ Value, Written string }
 
-// Stands reads what a forced seed is to expect.
+// Stands reads the state that a forced seed expects.
 func Stands(ctx context.Context, client redis.Cmdable, counter, field string) (Standing, error) {
 	read, err := client.HMGet(ctx, counter, field, "Written").Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
@@ -46,13 +46,13 @@ func Stands(ctx context.Context, client redis.Cmdable, counter, field string) (S
 	return s, nil
 }
 
-// Seed replies the value that stands now. It may be sent twice: the second time
-// changes nothing. ErrChanged is a forced one that found something else than it
-// expected, which may be because it acted and its reply was lost, and somebody
-// was given numbers since.
+// Seed seeds a counter and returns the value that stands now. The request may be sent
+// twice. The second time changes nothing. ErrChanged means that a forced seed found
+// another state than it expected. It may have taken effect before, if its reply was lost
+// and numbers were issued since.
 func Seed(ctx context.Context, client redis.Scripter, keys Keys, r SeedRequest) (int64, error) {
 	reply, err := run(ctx, client, seed, 3, []string{keys.Counter, keys.Server, keys.Other},
-		r.Field, r.Value, r.Name, flag(r.Force), r.Expected.Value, r.Expected.Written)
+		r.Field, r.Value, r.Name, bit(r.Force), r.Expected.Value, r.Expected.Written)
 	if err != nil {
 		return 0, err
 	}

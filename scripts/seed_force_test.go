@@ -1,49 +1,45 @@
-package scripts_test
+package scripts
 
 import (
 	"errors"
 	"fmt"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// A forced seed whose reply was lost is sent again, by go-redis by itself too.
-// Somebody may have been given numbers in between, of which none comes back.
-func TestASeedByForceActsOnce(t *testing.T) {
+// A forced seed whose reply was lost is sent again, possibly by go-redis. Numbers that were issued in between stay issued.
+func TestSeedByForceActsOnce(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
 		value   int64 // where 100 stands
-		between func(t *testing.T, client *redis.Client)
+		between func(t *testing.T, client redistest.Client)
 		max     string // in the end
 		want    error
 	}{
-		{"raises, and nobody came between", 4000, func(*testing.T, *redis.Client) {}, "4000", nil},
-		{"lowers, and nobody came between", 50, func(*testing.T, *redis.Client) {}, "50", nil},
-		{"changes nothing, and nobody came between", 100, func(*testing.T, *redis.Client) {}, "100", nil},
-		{"raises, and a range was given", 4000, func(t *testing.T, client *redis.Client) {
+		{"raises, and nobody came between", 4000, func(*testing.T, redistest.Client) {}, "4000", nil},
+		{"lowers, and nobody came between", 50, func(*testing.T, redistest.Client) {}, "50", nil},
+		{"changes nothing, and nobody came between", 100, func(*testing.T, redistest.Client) {}, "100", nil},
+		{"raises, and a range was given", 4000, func(t *testing.T, client redistest.Client) {
 			mustNext(t, client, request("between"))
-		}, "4032", scripts.ErrChanged},
-		{"lowers, and a range was given", 50, func(t *testing.T, client *redis.Client) {
+		}, "4032", ErrChanged},
+		{"lowers, and a range was given", 50, func(t *testing.T, client redistest.Client) {
 			mustNext(t, client, request("between"))
-		}, "82", scripts.ErrChanged},
-		{"lowers, and a range was given up to what stood before", 68, func(t *testing.T, client *redis.Client) {
+		}, "82", ErrChanged},
+		{"lowers, and a range was given up to what stood before", 68, func(t *testing.T, client redistest.Client) {
 			wantRange(t, mustNext(t, client, request("between")), 69, 100)
-		}, "100", scripts.ErrChanged},
-		{"lowers, and a range was given and given back", 50, func(t *testing.T, client *redis.Client) {
+		}, "100", ErrChanged},
+		{"lowers, and a range was given and given back", 50, func(t *testing.T, client redistest.Client) {
 			got := mustNext(t, client, request("between"))
 			wantReturned(t, client, back(got, "between", 60), true)
-		}, "60", scripts.ErrChanged},
-		{"lowers, and somebody raised it to what stood before", 50, func(t *testing.T, client *redis.Client) {
-			mustSeed(t, client, scripts.SeedRequest{Value: 100})
-		}, "100", scripts.ErrChanged},
-		{"raises, and somebody set it to what stood before", 4000, func(t *testing.T, client *redis.Client) {
-			mustSeed(t, client, scripts.SeedRequest{Value: 100, Force: true})
-		}, "100", scripts.ErrChanged},
+		}, "60", ErrChanged},
+		{"lowers, and somebody raised it to what stood before", 50, func(t *testing.T, client redistest.Client) {
+			mustSeed(t, client, SeedRequest{Value: 100})
+		}, "100", ErrChanged},
+		{"raises, and somebody set it to what stood before", 4000, func(t *testing.T, client redistest.Client) {
+			mustSeed(t, client, SeedRequest{Value: 100, Force: true})
+		}, "100", ErrChanged},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -52,16 +48,16 @@ func TestASeedByForceActsOnce(t *testing.T) {
 				client := s.Client(t)
 				set(t, client, "Max", "68")
 				mustNext(t, client, request("before"))
-				r := scripts.SeedRequest{Value: test.value, Force: true, Expected: mustStand(t, client, keys.Counter, scripts.FieldMax)}
+				r := SeedRequest{Value: test.value, Force: true, Expected: mustStand(t, client, keys.Counter, FieldMax)}
 				if got := mustSeed(t, client, r); got != test.value {
-					t.Fatalf("it stands at %d", got)
+					t.Fatalf("got %d, want %d", got, test.value)
 				}
 				test.between(t, client)
 				before := stored(t, client)
-				r.Field, r.Name = scripts.FieldMax, "Orders"
-				got, err := scripts.Seed(t.Context(), client, keys, r)
-				if !errors.Is(err, test.want) || err == nil && got != test.value || err != nil && !scripts.Answered(err) {
-					t.Errorf("sent again: %d, %v", got, err)
+				r.Field, r.Name = FieldMax, "Orders"
+				got, err := Seed(t.Context(), client, keys, r)
+				if !errors.Is(err, test.want) || err == nil && got != test.value || err != nil && !Answered(err) {
+					t.Errorf("sent again: got %d, %v, want %d or %v", got, err, test.value, test.want)
 				}
 				wantStored(t, client, "Max", test.max)
 				if err != nil {
@@ -72,7 +68,7 @@ func TestASeedByForceActsOnce(t *testing.T) {
 	}
 }
 
-func TestASeedByForceOfAnIdentityActsOnce(t *testing.T) {
+func TestSeedByForceOfAnIdentityActsOnce(t *testing.T) {
 	t.Parallel()
 	for _, value := range []int64{4000, 50, 99} {
 		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -80,92 +76,90 @@ func TestASeedByForceOfAnIdentityActsOnce(t *testing.T) {
 			if _, err := seedIdentity(t, client, 100, false); err != nil {
 				t.Fatal(err)
 			}
-			r := scripts.SeedRequest{Field: scripts.FieldValue, Name: "orders", Value: value, Force: true,
-				Expected: mustStand(t, client, identityKeys.Counter, scripts.FieldValue)}
+			r := SeedRequest{Field: FieldValue, Name: "orders", Value: value, Force: true,
+				Expected: mustStand(t, client, identityKeys.Counter, FieldValue)}
 			for range 2 {
-				if got, err := scripts.Seed(t.Context(), client, identityKeys, r); err != nil || got != value {
-					t.Errorf("%d: %d, %v", value, got, err)
+				if got, err := Seed(t.Context(), client, identityKeys, r); err != nil || got != value {
+					t.Errorf("seed: got %d, %v, want %d", got, err, value)
 				}
 			}
 			given := mustIdentity(t, client, identityRequest(1))
-			if _, err := scripts.Seed(t.Context(), client, identityKeys, r); !errors.Is(err, scripts.ErrChanged) {
-				t.Errorf("%d, after %d was given: %v", value, given.Low, err)
+			if _, err := Seed(t.Context(), client, identityKeys, r); !errors.Is(err, ErrChanged) {
+				t.Errorf("seed of %d, after %d was issued: got %v, want ErrChanged", value, given.Low, err)
 			}
 			wantRange(t, mustIdentity(t, client, identityRequest(1)), value+2, value+2)
 		})
 	}
 }
 
-// The client sends what it expects, read before; so a counter that moved since
-// then is left alone from the first time on.
-func TestASeedByForceLeavesWhatItDidNotExpect(t *testing.T) {
+// The client sends the state that it read, and the script refuses a counter that changed since.
+func TestSeedByForceRefusesAnUnexpectedState(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		written := fmt.Sprint(mustNext(t, client, request("one")).Written)
-		stands := mustStand(t, client, keys.Counter, scripts.FieldMax)
-		if stands != (scripts.Standing{Value: "32", Written: written}) {
-			t.Errorf("%+v, written %s", stands, written)
+		stands := mustStand(t, client, keys.Counter, FieldMax)
+		if stands != (Standing{Value: "32", Written: written}) {
+			t.Errorf("got %+v, want 32, written %s", stands, written)
 		}
-		for _, expected := range []scripts.Standing{{}, {Value: "32"}, {Value: "31", Written: written}, {Value: "32", Written: written + "0"}} {
+		for _, expected := range []Standing{{}, {Value: "32"}, {Value: "31", Written: written}, {Value: "32", Written: written + "0"}} {
 			before := stored(t, client)
-			r := scripts.SeedRequest{Field: scripts.FieldMax, Name: "orders", Value: 5, Force: true, Expected: expected}
-			if _, err := scripts.Seed(t.Context(), client, keys, r); !errors.Is(err, scripts.ErrChanged) {
-				t.Errorf("%+v: %v", expected, err)
+			r := SeedRequest{Field: FieldMax, Name: "orders", Value: 5, Force: true, Expected: expected}
+			if _, err := Seed(t.Context(), client, keys, r); !errors.Is(err, ErrChanged) {
+				t.Errorf("%+v: got %v, want ErrChanged", expected, err)
 			}
 			wantSame(t, before, stored(t, client))
 		}
 		client.Del(t.Context(), keys.Counter)
-		if stands := mustStand(t, client, keys.Counter, scripts.FieldMax); stands != (scripts.Standing{}) {
-			t.Errorf("of no counter: %+v", stands)
+		if stands := mustStand(t, client, keys.Counter, FieldMax); stands != (Standing{}) {
+			t.Errorf("without a counter: got %+v, want none", stands)
 		}
 		client.Set(t.Context(), keys.Counter, "5", 0)
-		if _, err := scripts.Stands(t.Context(), client, keys.Counter, scripts.FieldMax); !errors.Is(err, scripts.ErrCorrupt) {
-			t.Errorf("of a string: %v", err)
+		if _, err := Stands(t.Context(), client, keys.Counter, FieldMax); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("with a string: got %v, want ErrCorrupt", err)
 		}
 	})
 }
 
-// A late copy of it finds a counter that was lost and stands at the same value again, of which somebody has numbers.
-func TestASeedByForceActsOnceAlsoWhereTheCounterWasLost(t *testing.T) {
+// A late copy finds a counter that was lost and has reached the same value again, with numbers that another client holds.
+func TestSeedByForceActsOnceAfterALoss(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		mustNext(t, client, request("a"))
-		r := scripts.SeedRequest{Value: 3, Force: true, Expected: mustStand(t, client, keys.Counter, scripts.FieldMax)}
+		r := SeedRequest{Value: 3, Force: true, Expected: mustStand(t, client, keys.Counter, FieldMax)}
 		mustSeed(t, client, r)
 		client.Del(t.Context(), keys.Counter)
 		wantRange(t, mustNext(t, client, request("b")), 1, 32) // b holds these
-		r.Field, r.Name = scripts.FieldMax, "orders"
-		if got, err := scripts.Seed(t.Context(), client, keys, r); !errors.Is(err, scripts.ErrChanged) {
-			t.Errorf("a late copy: %d, %v", got, err)
+		r.Field, r.Name = FieldMax, "orders"
+		if got, err := Seed(t.Context(), client, keys, r); !errors.Is(err, ErrChanged) {
+			t.Errorf("a late copy: got %d, %v, want ErrChanged", got, err)
 		}
 
-		identity := func() scripts.Standing {
+		identity := func() Standing {
 			mustIdentity(t, client, identityRequest(5))
-			return mustStand(t, client, identityKeys.Counter, scripts.FieldValue)
+			return mustStand(t, client, identityKeys.Counter, FieldValue)
 		}
 		client.Del(t.Context(), keys.Counter)
-		r.Field, r.Expected = scripts.FieldValue, identity()
+		r.Field, r.Expected = FieldValue, identity()
 		client.Del(t.Context(), identityKeys.Counter)
 		identity()
-		if got, err := scripts.Seed(t.Context(), client, identityKeys, r); !errors.Is(err, scripts.ErrChanged) {
-			t.Errorf("a late copy, of an identity: %d, %v", got, err)
+		if got, err := Seed(t.Context(), client, identityKeys, r); !errors.Is(err, ErrChanged) {
+			t.Errorf("a late copy, of an identity: got %d, %v, want ErrChanged", got, err)
 		}
 	})
 }
 
-// A loss right after a seed or an import shows in Origin, also to who was given
-// nothing before.
-func TestASeedThatIsLostRightAfterShows(t *testing.T) {
+// A loss right after a seed or an import shows in Origin, even to a client without a floor.
+func TestSeedWritesOriginAsEvidenceOfALaterLoss(t *testing.T) {
 	t.Parallel()
-	writes := map[string]func(t *testing.T, client *redis.Client){
-		"seed": func(t *testing.T, client *redis.Client) { mustSeed(t, client, scripts.SeedRequest{Value: 4000}) },
-		"forced seed": func(t *testing.T, client *redis.Client) {
-			mustSeed(t, client, scripts.SeedRequest{Value: 4000, Force: true})
+	writes := map[string]func(t *testing.T, client redistest.Client){
+		"seed": func(t *testing.T, client redistest.Client) { mustSeed(t, client, SeedRequest{Value: 4000}) },
+		"forced seed": func(t *testing.T, client redistest.Client) {
+			mustSeed(t, client, SeedRequest{Value: 4000, Force: true})
 		},
-		"import":       func(t *testing.T, client *redis.Client) { importOne(t, client, scripts.ImportRequest{Value: 4000}) },
-		"seed by hand": func(t *testing.T, client *redis.Client) { set(t, client, "Max", "4000") }, // the fault as it was
+		"import":       func(t *testing.T, client redistest.Client) { importOne(t, client, ImportRequest{Value: 4000}) },
+		"seed by hand": func(t *testing.T, client redistest.Client) { set(t, client, "Max", "4000") }, // the fault as it was
 	}
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
@@ -187,27 +181,27 @@ func TestASeedThatIsLostRightAfterShows(t *testing.T) {
 					wantRange(t, got, held.Low, held.High)
 					return
 				}
-				if got.Low <= held.High+rangeGap-32 || got.Evidence != scripts.EvidenceOrigin {
-					t.Errorf("%+v", got)
+				if got.Low <= held.High+rangeGap-32 || got.Evidence != EvidenceOrigin {
+					t.Errorf("got %+v, want a jump on evidence origin", got)
 				}
 			})
 		})
 	}
 }
 
-func TestASeedKeepsAnOriginAndWritesNoneWhereOneStands(t *testing.T) {
+func TestSeedKeepsAnExistingOrigin(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		mustSeed(t, client, scripts.SeedRequest{Value: 5})
+		mustSeed(t, client, SeedRequest{Value: 5})
 		origin := stored(t, client)["Origin"]
 		if len(origin) != 40 {
-			t.Errorf("Origin is %q", origin)
+			t.Errorf("got Origin %q, want a replication id", origin)
 		}
 		s.ChangeReplicationID()
-		mustSeed(t, client, scripts.SeedRequest{Value: 6})
-		mustSeed(t, client, scripts.SeedRequest{Value: 4, Force: true})
-		importOne(t, client, scripts.ImportRequest{Value: 7})
+		mustSeed(t, client, SeedRequest{Value: 6})
+		mustSeed(t, client, SeedRequest{Value: 4, Force: true})
+		importOne(t, client, ImportRequest{Value: 7})
 		wantStored(t, client, "Origin", origin)
 	})
 }

@@ -1,32 +1,29 @@
-package scripts_test
+package scripts
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func mustSeed(t *testing.T, client *redis.Client, r scripts.SeedRequest) int64 {
+func mustSeed(t *testing.T, client redistest.Client, r SeedRequest) int64 {
 	t.Helper()
-	r.Field, r.Name = scripts.FieldMax, "Orders"
-	if r.Force && r.Expected == (scripts.Standing{}) {
+	r.Field, r.Name = FieldMax, "Orders"
+	if r.Force && r.Expected == (Standing{}) {
 		r.Expected = mustStand(t, client, keys.Counter, r.Field)
 	}
-	stands, err := scripts.Seed(t.Context(), client, keys, r)
+	stands, err := Seed(t.Context(), client, keys, r)
 	if err != nil {
-		t.Fatalf("seed: %v", err)
+		t.Fatalf("seed: got %v, want <nil>", err)
 	}
 	return stands
 }
 
 // mustStand reads what a forced seed is to expect.
-func mustStand(t *testing.T, client *redis.Client, counter, field string) scripts.Standing {
+func mustStand(t *testing.T, client redistest.Client, counter, field string) Standing {
 	t.Helper()
-	expected, err := scripts.Stands(t.Context(), client, counter, field)
+	expected, err := Stands(t.Context(), client, counter, field)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +49,7 @@ func TestSeedRaisesAndLowersOnlyByForce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		for _, step := range steps {
-			if got := mustSeed(t, client, scripts.SeedRequest{Value: step.value, Force: step.force}); got != step.want {
+			if got := mustSeed(t, client, SeedRequest{Value: step.value, Force: step.force}); got != step.want {
 				t.Errorf("%s: %d stands, want %d", step.name, got, step.want)
 			}
 		}
@@ -64,7 +61,7 @@ func TestSeedOfZeroMakesACounter(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		mustSeed(t, client, scripts.SeedRequest{})
+		mustSeed(t, client, SeedRequest{})
 		r := request("one")
 		r.RequireSeeded = true
 		wantRange(t, mustNext(t, client, r), 1, 32)
@@ -79,7 +76,7 @@ func TestSeedLeavesTheEvidenceOfLostWrites(t *testing.T) {
 		state := stored(t, client)
 		s.Restart()
 		set(t, client, state)
-		mustSeed(t, client, scripts.SeedRequest{Value: 100})
+		mustSeed(t, client, SeedRequest{Value: 100})
 		if got, want := mustNext(t, client, request("two")), jumped(t, client, 100, rangeGap, "two")+1; got.Low != want {
 			t.Errorf("after a seed the range begins at %d, want %d", got.Low, want)
 		}
@@ -90,12 +87,12 @@ func TestSeedRefusesBeforeItWrites(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
-		prepare func(t *testing.T, client *redis.Client)
+		prepare func(t *testing.T, client redistest.Client)
 		want    error
 	}{
-		{"a Max that is no number", func(t *testing.T, client *redis.Client) { set(t, client, "Max", "abc") }, scripts.ErrCorrupt},
-		{"a key of another type", func(t *testing.T, client *redis.Client) { client.Set(t.Context(), keys.Counter, "5", 0) }, scripts.ErrCorrupt},
-		{"a name that is an identity", func(t *testing.T, client *redis.Client) { client.HSet(t.Context(), keys.Other, "Value", 5) }, scripts.ErrMixed},
+		{"a Max that is no number", func(t *testing.T, client redistest.Client) { set(t, client, "Max", "abc") }, ErrCorrupt},
+		{"a key of another type", func(t *testing.T, client redistest.Client) { client.Set(t.Context(), keys.Counter, "5", 0) }, ErrCorrupt},
+		{"a name that is an identity", func(t *testing.T, client redistest.Client) { client.HSet(t.Context(), keys.Other, "Value", 5) }, ErrMixed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -105,13 +102,13 @@ func TestSeedRefusesBeforeItWrites(t *testing.T) {
 				test.prepare(t, client)
 				before := client.Dump(t.Context(), keys.Counter).Val()
 				for _, force := range []bool{false, true} {
-					r := scripts.SeedRequest{Field: scripts.FieldMax, Name: "orders", Value: 9, Force: force}
-					if _, err := scripts.Seed(t.Context(), client, keys, r); !errors.Is(err, test.want) {
-						t.Errorf("force %v: %v", force, err)
+					r := SeedRequest{Field: FieldMax, Name: "orders", Value: 9, Force: force}
+					if _, err := Seed(t.Context(), client, keys, r); !errors.Is(err, test.want) {
+						t.Errorf("force %v: got %v, want %v", force, err, test.want)
 					}
 				}
 				if after := client.Dump(t.Context(), keys.Counter).Val(); after != before {
-					t.Errorf("something was written: %q, before %q", after, before)
+					t.Errorf("got state %q, want %q as before", after, before)
 				}
 			})
 		})

@@ -1,4 +1,4 @@
-package scripts_test
+package scripts
 
 import (
 	"errors"
@@ -7,12 +7,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // withoutInfo is a client whose user may not ask INFO, beside others who may.
-func withoutInfo(t *testing.T, s *redistest.Server) *redis.Client {
+func withoutInfo(t *testing.T, s *redistest.Server) redistest.Client {
 	t.Helper()
 	if !s.Real() { // the one whose reply is asked for next is told apart by nothing, so all are
 		s.Hook(func(cmd string, _ []string) string {
@@ -27,16 +26,15 @@ func withoutInfo(t *testing.T, s *redistest.Server) *redis.Client {
 	if err := admin.Do(t.Context(), "ACL", "SETUSER", "worker", "on", ">secret", "~*", "+@all", "-info").Err(); err != nil {
 		t.Fatal(err)
 	}
-	opts := s.Options()
+	opts := redistest.Options(s)
 	opts.Username, opts.Password = "worker", "secret"
 	client := redis.NewClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-// Who cannot see that the server was restarted would walk past the guard that the
-// others rely on.
-func TestNobodyWithoutInfoIsGivenNumbersOfACounterThatIsGuarded(t *testing.T) {
+// Without INFO a client cannot detect a restart of the server, and its write would hide one from the others.
+func TestScriptsWithoutInfoRefuseAGuardedCounter(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		admin := s.Client(t)
@@ -46,21 +44,21 @@ func TestNobodyWithoutInfoIsGivenNumbersOfACounterThatIsGuarded(t *testing.T) {
 		client := withoutInfo(t, s)
 		before := stored(t, client)
 
-		_, err := scripts.Next(t.Context(), client, keys, request("two"))
-		if !errors.Is(err, scripts.ErrUnguarded) || !scripts.Answered(err) {
-			t.Fatalf("next: %v", err)
+		_, err := Next(t.Context(), client, keys, request("two"))
+		if !errors.Is(err, ErrUnguarded) || !Answered(err) {
+			t.Fatalf("next: got %v, want ErrUnguarded", err)
 		}
 		for _, part := range []string{keys.Counter, "+info", "Origin"} {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%q does not say %q", err, part)
+				t.Errorf("got %q, want %q in it", err, part)
 			}
 		}
 		wantSame(t, before, stored(t, client))
 		for _, raise := range []int64{0, 7} {
 			r := identityRequest(1)
 			r.Raise = raise
-			if _, err := scripts.Identity(t.Context(), client, identityKeys, r); !errors.Is(err, scripts.ErrUnguarded) {
-				t.Errorf("identity, raise %d: %v", raise, err)
+			if _, err := Identity(t.Context(), client, identityKeys, r); !errors.Is(err, ErrUnguarded) {
+				t.Errorf("identity, raise %d: got %v, want ErrUnguarded", raise, err)
 			}
 		}
 
@@ -71,7 +69,7 @@ func TestNobodyWithoutInfoIsGivenNumbersOfACounterThatIsGuarded(t *testing.T) {
 	})
 }
 
-func TestAServerThatPermitsInfoToNobodyWorksWithoutTheGuard(t *testing.T) {
+func TestScriptsWithoutInfoServeAnUnguardedCounter(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := withoutInfo(t, s)
@@ -82,17 +80,17 @@ func TestAServerThatPermitsInfoToNobodyWorksWithoutTheGuard(t *testing.T) {
 		wantReturned(t, client, back(first, "one", 5), true)
 		wantRange(t, mustNext(t, client, request("two")), 6, 37)
 		wantStored(t, client, "Name", "Orders") // as it was spelled first
-		mustSeed(t, client, scripts.SeedRequest{Value: 100})
-		importOne(t, client, scripts.ImportRequest{Value: 200})
+		mustSeed(t, client, SeedRequest{Value: 100})
+		importOne(t, client, ImportRequest{Value: 200})
 		if client.HExists(t.Context(), keys.Counter, "Origin").Val() {
-			t.Error("an Origin of nothing was written")
+			t.Error("got an Origin, want none")
 		}
 		got := mustNext(t, client, request("three"))
 		if got.Low != 201 || got.Origin != "" {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want 201 without an Origin", got)
 		}
-		if got, err := scripts.Describe(t.Context(), client, keys.Server); err != nil || got != (scripts.Description{}) {
-			t.Errorf("describe: %+v, %v", got, err)
+		if got, err := Describe(t.Context(), client, keys.Server); err != nil || got != (Description{}) {
+			t.Errorf("describe: got %+v, %v, want none", got, err)
 		}
 	})
 }

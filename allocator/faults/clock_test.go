@@ -24,7 +24,7 @@ func TestTheServersClockIsSetByAnHour(t *testing.T) {
 				f.awaitTotal(15_000)
 				s.Mini().SetTime(time.Now().Add(by))
 				f.awaitTotal(10_000)
-				rollBack := snapshot(t, s.Client(t), f.counter())
+				rollBack := snapshot(t, redistest.NewClient(t, s), f.counter())
 				f.awaitTotal(5_000)
 				address.Refuse(true)
 				address.Cut()

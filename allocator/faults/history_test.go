@@ -149,7 +149,7 @@ func ofRanges(t *testing.T, b redistest.Binary, tamper func(*redistest.Proxy)) *
 	keys := scripts.Keys{Counter: counterKey, Server: "{Raven}/ServerPrefixForHilo", Other: "{Raven}/Identities/orders"}
 	var wg sync.WaitGroup
 	for i := range clients {
-		client := redis.NewClient(proxy.Options())
+		client := redis.NewClient(redistest.Options(proxy))
 		t.Cleanup(func() { _ = client.Close() })
 		wg.Go(func() {
 			floor := int64(0)
@@ -170,7 +170,7 @@ func ofRanges(t *testing.T, b redistest.Binary, tamper func(*redistest.Proxy)) *
 				back := scripts.ReturnRequest{
 					Counter: counterKey, Token: request.Token, End: got.High, Last: got.Low, Epoch: got.Epoch, Written: got.Written,
 				}
-				direct := s.Client(t)
+				direct := redistest.NewClient(t, s)
 				h.record(i, call{verb: "return", n: back.End, last: back.Last}, func() reply {
 					return reply{ok: untilAnswered(t, func() (bool, error) { return scripts.Return(t.Context(), direct, back) })}
 				})
@@ -193,7 +193,7 @@ func TestIdentitiesAreThoseOfOneCounter(t *testing.T) {
 		var wg sync.WaitGroup
 		run := func() {
 			for i := range clients {
-				client := redis.NewClient(proxy.Options())
+				client := redis.NewClient(redistest.Options(proxy))
 				t.Cleanup(func() { _ = client.Close() })
 				ids, err := allocator.New(client, allocator.Options{})
 				if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -40,7 +41,7 @@ var lost = []struct {
 // counter is lost once and not twice in a moment, jump and all.
 func evict(t *testing.T, s *redistest.Server, key string) {
 	t.Helper()
-	client := s.Client(t)
+	client := redistest.NewClient(t, s)
 	counter := func() (state string) { // that it is new shows in its first field
 		if strings.HasPrefix(key, bareKey) {
 			return client.Get(t.Context(), key).Val()
@@ -119,7 +120,7 @@ func TestTheCounterVanishesAndWorkersAreNew(t *testing.T) {
 			eachServer(t, func(t *testing.T, b redistest.Binary) {
 				proves(t, func(t *testing.T, f *fleet) {
 					s := redistest.Start(t, b, test.args...)
-					operator, err := allocator.NewAdmin(s.Client(t), "")
+					operator, err := admin.New(redistest.NewClient(t, s), admin.Options{})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -14,7 +14,7 @@ import (
 func master(t *testing.T, b redistest.Binary, text string, args ...string) *redistest.Server {
 	t.Helper()
 	s := redistest.Start(t, b, args...)
-	operator, err := allocator.NewAdmin(s.Client(t), "")
+	operator, err := admin.New(redistest.NewClient(t, s), admin.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

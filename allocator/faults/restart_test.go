@@ -75,7 +75,7 @@ func TestARedisWithAnAOFIsKilledAndStartedAgain(t *testing.T) {
 
 func save(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	if err := s.Client(t).Save(t.Context()).Err(); err != nil {
+	if err := redistest.NewClient(t, s).Save(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,7 +83,7 @@ func save(t *testing.T, s *redistest.Server) {
 // rewrite has the append-only file begin anew, so that what comes after is what it lost.
 func rewrite(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	if err := s.Client(t).BgRewriteAOF(t.Context()).Err(); err != nil {
+	if err := redistest.NewClient(t, s).BgRewriteAOF(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

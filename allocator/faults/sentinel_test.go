@@ -32,7 +32,7 @@ func TestSentinelsFailOverAndTheOldPrimaryWakes(t *testing.T) {
 			f.running()[0].kill()
 			f.start(1, watching)
 			primary.Resume()
-			client := primary.Client(t)
+			client := redistest.NewClient(t, primary)
 			primary.Await("to be found by the sentinels", func(ctx context.Context) bool {
 				return strings.Contains(client.Info(ctx, "replication").Val(), "role:slave")
 			})

@@ -2,18 +2,16 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// shown is a counter as hilo list shows it.
+// shown is a counter in the form of hilo list.
 type shown struct {
 	Collection string              `json:"collection"`
 	Max        int64               `json:"max"`
@@ -22,10 +20,10 @@ type shown struct {
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
-// inspected is a counter as hilo inspect shows it.
+// inspected is a counter in the form of hilo inspect.
 type inspected struct {
 	Collection string              `json:"collection"`
-	Kind       allocator.Kind      `json:"kind"`
+	Kind       admin.Kind          `json:"kind"`
 	Max        int64               `json:"max"`
 	Ranges     int64               `json:"ranges"`
 	Epoch      int64               `json:"epoch"`
@@ -69,24 +67,19 @@ func (g *gateway) showCollection(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	show(w, inspected{
-		counter.Name, allocator.KindHiLo, counter.Max, counter.Ranges, counter.Epoch, counter.Origin,
-		prefix.NewKeys(g.namespace(a.name)).HiLo(name), headroom.At(counter.Max, 0),
+		counter.Name, admin.KindHiLo, counter.Max, counter.Ranges, counter.Epoch, counter.Origin,
+		a.keys.HiLo(name), headroom.At(counter.Max, 0),
 	})
 }
 
-// admin is that of the master which the request names, or of the first one.
-func (g *gateway) admin(r *http.Request) (admin, error) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
+// admin returns the master that the request names, or the first one.
+func (g *gateway) admin(r *http.Request) (master, error) {
+	values, err := query(r, "server")
 	if err != nil {
-		return admin{}, invalid("the query cannot be read: %v", err)
-	}
-	for name, given := range values {
-		if name != "server" || len(given) != 1 {
-			return admin{}, invalid("parameter %.64q: server is the one that there is, once", name)
-		}
+		return master{}, err
 	}
 	if len(g.admins) == 0 {
-		return admin{}, invalid("this gateway shows no counters")
+		return master{}, invalid("this gateway shows no counters")
 	}
 	if !values.Has("server") {
 		return g.admins[0], nil
@@ -96,23 +89,5 @@ func (g *gateway) admin(r *http.Request) (admin, error) {
 			return a, nil
 		}
 	}
-	return admin{}, invalid("server %.64q: there is none of that name", values.Get("server"))
-}
-
-// namespace is that of a master.
-func (g *gateway) namespace(master string) string {
-	for _, m := range g.opts.Masters {
-		if m.Name == master && m.Namespace != "" {
-			return m.Namespace
-		}
-	}
-	return defaultNamespace
-}
-
-const defaultNamespace = "Raven"
-
-func show(w http.ResponseWriter, what any) {
-	w.Header()["Content-Type"] = jsonType
-	w.Header()["Cache-Control"] = noStore
-	_ = json.NewEncoder(w).Encode(what) // a client that is gone is told nothing
+	return master{}, invalid("unknown server %.64q", values.Get("server"))
 }

@@ -4,35 +4,16 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/gateway/access"
 	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// gateway is the handler that New makes.
-type gateway struct {
-	ids      *allocator.Allocator
-	opts     Options
-	mux      *http.ServeMux
-	admins   []admin
-	signIn   signIn
-	measured *measured
-	raven    *ravendb.Handler // nil: none
-	buffers  sync.Pool        // *[]byte, of answers
-	health   health
-}
-
-// admin shows the counters of one master.
-type admin struct {
-	name string
-	*allocator.Admin
-}
-
-// New makes the whole server as a handler. It does no I/O. The allocator is not
-// closed by it: that comes when the last request is answered. Errors:
-// allocator.ErrInvalidOptions.
+// New returns the whole server as a handler. It does no I/O and does not close the allocator, which the caller closes after
+// the last request. Errors: allocator.ErrInvalidOptions.
 func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -41,59 +22,67 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 	if ids == nil {
 		return nil, fmt.Errorf("gateway: %w: the allocator is nil", allocator.ErrInvalidOptions)
 	}
-	g := &gateway{ids: ids, opts: opts, mux: http.NewServeMux(), signIn: newSignIn(opts)}
+	g := &gateway{ids: ids, opts: opts, mux: http.NewServeMux(), signIn: opts.signIn(), health: &health{ids: ids}}
 	for _, m := range opts.Masters {
-		a, err := allocator.NewAdmin(m.Client, m.Namespace)
-		if err == nil {
-			a, err = a.WithSeparator(opts.Separator)
-		}
+		a, err := admin.New(m.Client, admin.Options{Namespace: m.Namespace, Separator: opts.Separator})
 		if err != nil {
 			return nil, fmt.Errorf("gateway: master %q: %w", m.Name, err)
 		}
-		g.admins = append(g.admins, admin{m.Name, a})
+		g.admins = append(g.admins, master{m.Name, prefix.NewKeys(m.namespace()), a})
 	}
 	if opts.RavenDB != nil {
-		raven := *opts.RavenDB
-		if raven.Clash == nil {
-			raven.Clash = g.clash
+		raven, err := withMasters(*opts.RavenDB, opts.Masters)
+		if err != nil {
+			return nil, fmt.Errorf("gateway: %w", err)
 		}
 		if g.raven, err = ravendb.New(raven); err != nil {
 			return nil, fmt.Errorf("gateway: %w", err)
 		}
 	}
-	if g.measured, err = newMeasured(g); err != nil {
+	if g.measured, err = newMeasured(ids, g.raven, opts); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g.route()
 	return g, nil
 }
 
-// clash is for RavenDB's half, which serves from one master: another one that adds the same, as far as the allocator knows,
-// gives the same identifiers.
-func (g *gateway) clash(namespace string, adds prefix.Server) error {
-	own := slices.IndexFunc(g.opts.Masters, func(m Master) bool { return m.Client == g.opts.RavenDB.Client })
-	servers := g.ids.Stats().Servers
-	for i := range servers {
-		if s := &servers[i]; own >= 0 && s.Name != g.opts.Masters[own].Name && g.namespace(s.Name) == namespace && s.Known && s.Adds.SameAs(adds) {
-			return fmt.Errorf("%w: %s has prefix %q and tag %q too", allocator.ErrPrefixConflict, s.Name, adds.ServerPrefix, adds.NodeTag)
+// withMasters returns the settings of RavenDB's half with all masters. Its client is that of the first one by default.
+// Masters with namespaces of their own are compared by them.
+func withMasters(o ravendb.Options, masters []Master) (ravendb.Options, error) {
+	if len(masters) == 0 || o.Others != nil {
+		return o, nil
+	}
+	if o.Client == nil {
+		o.Client = masters[0].Client
+	}
+	own := slices.IndexFunc(masters, func(m Master) bool { return m.Client == o.Client })
+	if own < 0 {
+		return o, fmt.Errorf("%w: RavenDB: Client must be nil or the client of one of Masters, which are compared with it", allocator.ErrInvalidOptions)
+	}
+	o.Name = masters[own].Name
+	for i, m := range masters {
+		if i != own {
+			o.Others = append(o.Others, ravendb.Master{
+				Name: m.Name, Client: m.Client, Namespaces: map[string]string{masters[own].namespace(): m.namespace()},
+			})
 		}
 	}
-	return nil
+	return o, nil
 }
 
-// route names every path of the plain API once.
+// route registers every path of the plain API.
 func (g *gateway) route() {
 	routes := []struct {
 		method, path string
 		handler      http.HandlerFunc
 	}{
-		{http.MethodPost, "/v1/ids/{collection}", g.giveIDs},
-		{http.MethodPost, "/v1/identities/{name}", g.giveIdentities},
+		{http.MethodPost, "/v1/ids/{collection}", g.issueIDs},
+		{http.MethodPost, "/v1/identities/{name}", g.issueIdentities},
 		{http.MethodGet, "/v1/collections", g.showCollections},
 		{http.MethodGet, "/v1/collections/{collection}", g.showCollection},
-		{http.MethodGet, "/v1/openapi.json", g.describe},
-		{http.MethodGet, "/healthz", g.alive},
-		{http.MethodGet, "/readyz", g.ready},
+		{http.MethodGet, "/v1/openapi.json", describe(g.opts.Version)},
+		{http.MethodGet, "/healthz", alive},
+		{http.MethodGet, "/readyz", g.health.ready},
 		{http.MethodGet, "/metrics", g.measured.handler().ServeHTTP},
 	}
 	for _, r := range routes {
@@ -104,11 +93,11 @@ func (g *gateway) route() {
 		}
 		g.mux.HandleFunc(r.path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", allow)
-			refuse(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is answered to %s only", r.URL.Path, allow))
+			refuse(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s accepts %s only", r.URL.Path, allow))
 		})
 	}
 	g.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "there is nothing here; /v1/openapi.json describes what there is")
+		refuse(w, http.StatusNotFound, "unknown path; /v1/openapi.json describes all paths")
 	})
 }
 
@@ -116,34 +105,38 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := g.measured.begin(w)
 	defer g.measured.end(m, r)
 	theirs := ravendb.Theirs(r.URL.Path)
-	switch status, why := g.signIn.refuses(r); {
-	case status != 0 && theirs:
+	status, why := g.refusal(m, r)
+	switch {
+	case status == http.StatusUnauthorized && theirs:
 		ravendb.Refuse(m, r, http.StatusForbidden, why)
-		return
-	case status != 0:
+	case status != 0 && theirs:
+		ravendb.Refuse(m, r, status, why)
+	case status == http.StatusUnauthorized:
 		m.Header().Set("WWW-Authenticate", "Bearer")
 		refuse(m, status, why)
-		return
-	}
-	if status, why := bounded(m, r); status != 0 {
-		if theirs {
-			ravendb.Refuse(m, r, status, why)
-		} else {
-			refuse(m, status, why)
-		}
-		return
-	}
-	switch {
+	case status != 0:
+		refuse(m, status, why)
 	case theirs && g.raven != nil:
 		g.raven.ServeHTTP(m, r)
 	case theirs:
-		ravendb.Refuse(m, r, http.StatusNotImplemented, "RavenDB's clients are not answered by this gateway")
+		ravendb.Refuse(m, r, http.StatusNotImplemented, "RavenDB's clients are not served by this gateway")
 	default:
 		g.mux.ServeHTTP(m, r)
 	}
 }
 
-// isOpen reports whether a path is answered to everybody.
+// refusal returns the status for a request that is refused whatever its path, and the reason, or 0.
+func (g *gateway) refusal(w http.ResponseWriter, r *http.Request) (status int, why string) {
+	if err := g.crossOrigin.Check(r); err != nil {
+		return http.StatusForbidden, "requests that pages of other origins send are refused: " + err.Error()
+	}
+	if why := g.signIn.Refusal(r); why != "" && !isOpen(r.URL.Path) {
+		return http.StatusUnauthorized, why
+	}
+	return access.Bound(w, r)
+}
+
+// isOpen reports whether a path needs no sign-in.
 func isOpen(path string) bool {
 	return path == "/healthz" || path == "/readyz" || path == "/v1/openapi.json"
 }

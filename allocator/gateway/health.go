@@ -10,24 +10,23 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// health is what /readyz knows of the servers. It asks them once a second at
-// most, however often it is asked itself.
+// health bounds the checks of the servers that /readyz makes to one per second.
 type health struct {
-	mu   sync.Mutex // guards what follows, and is held during I/O: callers wait for the same answer
-	at   time.Time
-	down error
+	ids *allocator.Allocator
+
+	mu  sync.Mutex // guards what follows, and is held during I/O, so that callers wait for the same check
+	at  time.Time
+	err error
 }
 
-const askedAgain = time.Second
+const checkInterval = time.Second
 
-func (*gateway) alive(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") }
+func alive(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") }
 
-func (g *gateway) ready(w http.ResponseWriter, r *http.Request) {
-	if held(g.ids.Stats()) {
-		fmt.Fprintln(w, "ready")
-		return
-	}
-	if err := g.health.ask(r.Context(), g.opts); err != nil {
+// ready reports whether a caller could be served now. An allocator that is not ready is checked, because it may not have
+// contacted a server yet.
+func (h *health) ready(w http.ResponseWriter, r *http.Request) {
+	if !h.ids.Stats().Ready() && h.check(r.Context()) != nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "no numbers in hand, and no server is up", http.StatusServiceUnavailable)
 		return
@@ -35,31 +34,16 @@ func (g *gateway) ready(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ready")
 }
 
-// held reports whether some caller could be served without any server.
-func held(stats allocator.Stats) bool {
-	for i := range stats.Collections {
-		if stats.Collections[i].Held > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// ask is nil where some server answers.
-func (h *health) ask(ctx context.Context, opts Options) error {
+// check returns the result of the latest check, which is at most a second old.
+func (h *health) check(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.at.IsZero() && time.Since(h.at) < askedAgain {
-		return h.down
+	if !h.at.IsZero() && time.Since(h.at) < checkInterval {
+		return h.err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkInterval)
 	defer cancel()
-	h.down = nil
-	for _, m := range opts.Masters {
-		if h.down = m.Client.Time(ctx).Err(); h.down == nil { // PING is no right of a worker
-			break
-		}
-	}
+	h.err = h.ids.Check(ctx)
 	h.at = time.Now()
-	return h.down
+	return h.err
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hilo-id/hilo/allocator/gateway"
+	"github.com/hilo-id/hilo/allocator/gateway/access"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -33,14 +33,14 @@ func listen(t *testing.T, most int, change func(*http.Server)) *listening {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := gateway.NewServer(d.Handler, nil)
+	server := access.NewServer(d.Handler, nil)
 	if change != nil {
 		change(server)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.Serve(gateway.LimitConnections(listener, most)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(access.LimitConnections(listener, most)); !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
 	}()
@@ -81,9 +81,8 @@ const tenMB = 10 << 20
 
 func many(text string) io.Reader { return strings.NewReader(strings.Repeat(text, tenMB/len(text))) }
 
-//nolint:paralleltest,tparallel // what they leave is looked at after them
-func TestNoInputHarms(t *testing.T) {
-	t.Parallel()
+//nolint:paralleltest // the memory in use is that of all tests that run at the same time
+func TestGatewaySurvivesHostileInput(t *testing.T) {
 	l := listen(t, 100, nil)
 	text := strings.NewReader
 	var before, after runtime.MemStats
@@ -132,7 +131,7 @@ func TestNoInputHarms(t *testing.T) {
 	}
 }
 
-func TestWhoIsSlowIsCutOff(t *testing.T) {
+func TestServerDisconnectsSlowClients(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 100, func(s *http.Server) {
 		if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > 10*time.Second || s.ReadTimeout <= 0 || s.ReadTimeout > 30*time.Second {
@@ -173,7 +172,7 @@ func TestWhoIsSlowIsCutOff(t *testing.T) {
 	})
 }
 
-func TestAThousandConnectionsAtOnce(t *testing.T) {
+func TestServerAnswersAThousandConnections(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 300, nil)
 	var wait sync.WaitGroup
@@ -200,7 +199,7 @@ func TestAThousandConnectionsAtOnce(t *testing.T) {
 	}
 }
 
-func TestConnectionsBeyondTheLimitWait(t *testing.T) {
+func TestLimitConnectionsMakesOthersWait(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 1, nil)
 	first := l.dial()

@@ -35,7 +35,7 @@ type door struct {
 // with the prefix NorthServer/ and the tag A that is the home of identities.
 func open(t testing.TB, s *redistest.Server, change ...func(*allocator.Options, *gateway.Options)) *door {
 	t.Helper()
-	options := s.Options()
+	options := redistest.Options(s)
 	options.MaxRetries = -1
 	options.ContextTimeoutEnabled = true
 	d := &door{t: t, client: redis.NewClient(options)}

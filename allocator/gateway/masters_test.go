@@ -1,10 +1,13 @@
 package gateway_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/gateway"
@@ -12,15 +15,15 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// RavenDB's clients are served by one of several masters. Where another one adds the same, it serves them no more, as the
-// allocator leaves it.
-func TestBothHalvesLeaveAMasterWhoseIdentifiersAreAnothers(t *testing.T) {
+// RavenDB's clients are served by one of several masters. When it gets the prefix and tag of another one, it serves them
+// no more.
+func TestRavenDBRefusesAMasterWithThePrefixOfAnother(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s) // which is north
-		south := redistest.StartMini(t).Client(t)
-		southSays := []any{"ServerPrefix", "SouthServer/", "NodeTag", "B"}
-		south.HSet(t.Context(), serverKey, southSays...)
+		south := redistest.NewClient(t, redistest.StartMini(t))
+		southDesc := []any{"ServerPrefix", "SouthServer/", "NodeTag", "B"}
+		south.HSet(t.Context(), serverKey, southDesc...)
 		ids, err := allocator.NewMulti([]allocator.Server{{Name: "north", Client: d.client}, {Name: "south", Client: south}},
 			allocator.Options{Runway: time.Millisecond, MaxCapacity: 32})
 		if err != nil {
@@ -39,19 +42,42 @@ func TestBothHalvesLeaveAMasterWhoseIdentifiersAreAnothers(t *testing.T) {
 		if got := d.get(next); got.status != http.StatusCreated {
 			t.Fatalf("%+v", got)
 		}
-		d.set(serverKey, southSays...)
+		d.set(serverKey, southDesc...)
 		for range 2 {
 			if got := d.get(next); got.status != http.StatusInternalServerError || !strings.Contains(got.body, "ErrPrefixConflict: ") || !strings.Contains(got.body, "south") {
 				t.Errorf("%+v", got)
 			}
 		}
-		d.set("{Mall}/ServerPrefixForHilo", southSays...) // other identifiers
-		if got := d.get(strings.Replace(next, "Shop", "Mall", 1)); got.status != http.StatusCreated {
+		d.set("{Mall}/ServerPrefixForHilo", "NodeTag", "A") // a namespace that the allocator never used
+		south.HSet(t.Context(), "{Mall}/ServerPrefixForHilo", "NodeTag", "A")
+		if got := d.get(strings.Replace(next, "Shop", "Mall", 1)); got.status != http.StatusInternalServerError || !strings.Contains(got.body, "ErrPrefixConflict: ") {
 			t.Errorf("%+v", got)
 		}
 		d.set(serverKey, "ServerPrefix", "NorthServer/", "NodeTag", "A")
-		if got := d.get(next); got.status != http.StatusCreated {
-			t.Errorf("%+v", got)
+		for range 50 { // it may be in back-off
+			if got := d.get(next); got.status == http.StatusCreated {
+				return
+			}
 		}
+		t.Errorf("after the correction: %+v", d.get(next))
 	})
+}
+
+// The client of RavenDB's half has to be one of Masters, or it could not be compared with the others.
+func TestNewRefusesARavenDBClientThatIsNoMaster(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	d := open(t, s)
+	for name, tt := range map[string]struct {
+		client redis.UniversalClient
+		ok     bool
+	}{"another": {redistest.NewClient(t, s), false}, "the same": {d.client, true}, "none": {nil, true}} {
+		_, err := gateway.New(d.ids, gateway.Options{
+			Masters: []gateway.Master{{Name: "north", Client: d.client}},
+			RavenDB: &ravendb.Options{Client: tt.client},
+		})
+		if (err == nil) != tt.ok || err != nil && !errors.Is(err, allocator.ErrInvalidOptions) {
+			t.Errorf("%s: got %v, want nil: %t", name, err, tt.ok)
+		}
+	}
 }

@@ -11,10 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
 	"github.com/hilo-id/hilo/allocator/metrics"
 )
 
-// measured counts what the gateway answers.
+// measured counts requests and their outcomes.
 type measured struct {
 	registry *prometheus.Registry
 	log      *zap.Logger
@@ -26,7 +28,7 @@ type measured struct {
 	writers  sync.Pool
 }
 
-// answered names a series.
+// answered identifies a series.
 type answered struct {
 	route  string
 	status int
@@ -38,14 +40,14 @@ type series struct {
 	refusals prometheus.Counter // nil: it was none
 }
 
-func newMeasured(g *gateway) (*measured, error) {
-	ids, err := metrics.New(metrics.Options{}, g.ids)
+func newMeasured(ids *allocator.Allocator, raven *ravendb.Handler, opts Options) (*measured, error) {
+	collector, err := metrics.New(metrics.Options{}, ids)
 	if err != nil {
 		return nil, err
 	}
 	m := &measured{
 		registry: prometheus.NewRegistry(),
-		log:      g.opts.Logger,
+		log:      opts.Logger,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hilo_gateway_requests_total", Help: "Requests that were answered, by route and status.",
 		}, []string{"route", "code"}),
@@ -61,15 +63,15 @@ func newMeasured(g *gateway) (*measured, error) {
 		}),
 	}
 	all := []prometheus.Collector{
-		ids, m.requests, m.took, m.refusals, m.under,
+		collector, m.requests, m.took, m.refusals, m.under,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}
-	if g.raven != nil {
+	if raven != nil {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "hilo_gateway_jumps_total", Help: "Jumps of counters that RavenDB's clients use, on evidence of lost writes.",
-		}, func() float64 { return float64(g.raven.Jumps()) }))
+		}, func() float64 { return float64(raven.Jumps()) }))
 	}
-	for _, c := range append(all, g.opts.Collectors...) {
+	for _, c := range append(all, opts.Collectors...) {
 		if err := m.registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -84,7 +86,7 @@ func (m *measured) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(m.log)})
 }
 
-// measuring is a ResponseWriter that knows what was written.
+// measuring is a ResponseWriter that records the status.
 type measuring struct {
 	http.ResponseWriter
 	status int
@@ -118,8 +120,7 @@ func (m *measured) begin(w http.ResponseWriter) *measuring {
 	return writer
 }
 
-// end counts a request. Its route is the pattern that it matched, of which there
-// are few, and not its path.
+// end counts a request. Its route is the pattern that it matched, of which there are few, and not its path.
 func (m *measured) end(w *measuring, r *http.Request) {
 	m.under.Dec()
 	key := answered{r.Pattern, w.status}
@@ -152,7 +153,7 @@ func (m *measured) newSeries(of answered) series {
 	return s
 }
 
-// refusal is why a status was answered; "" for no refusal.
+// refusal returns the label of a status, or "" if it is no refusal.
 func refusal(status int) string {
 	switch {
 	case status < 400:

@@ -10,10 +10,12 @@ import (
 //go:embed openapi.json
 var openAPI string
 
-// describe shows the description of the plain API, which a test holds against
-// what is answered.
-func (g *gateway) describe(w http.ResponseWriter, _ *http.Request) {
-	version, _ := json.Marshal(g.opts.Version)
-	w.Header()["Content-Type"] = jsonType
-	_, _ = w.Write([]byte(strings.Replace(openAPI, `"VERSION"`, string(version), 1))) // a client that is gone is told nothing
+// describe returns a handler that writes the description of the plain API, which a test compares with the answers.
+func describe(version string) http.HandlerFunc {
+	quoted, _ := json.Marshal(version)
+	text := []byte(strings.Replace(openAPI, `"VERSION"`, string(quoted), 1))
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = jsonType
+		_, _ = w.Write(text) // the client may be gone
+	}
 }

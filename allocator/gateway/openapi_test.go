@@ -158,7 +158,7 @@ func (d description) checkAnswer(path, method, target string, a answer) {
 	}
 }
 
-func TestTheDescriptionHolds(t *testing.T) {
+func TestOpenAPIDescribesTheAnswers(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
 	d := open(t, redistest.StartMini(t), func(o *allocator.Options, g *gateway.Options) {
@@ -207,7 +207,7 @@ func TestTheDescriptionHolds(t *testing.T) {
 }
 
 // Every route is described, and every described one is a route.
-func TestTheDescriptionIsComplete(t *testing.T) {
+func TestOpenAPIDescribesEveryPath(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("gateway.go")
 	if err != nil {
@@ -233,7 +233,7 @@ func TestTheDescriptionIsComplete(t *testing.T) {
 }
 
 // A description that is wrong is found out.
-func TestTheDescriptionCanFail(t *testing.T) {
+func TestOpenAPICheckFindsDifferences(t *testing.T) {
 	t.Parallel()
 	d := open(t, redistest.StartMini(t))
 	said := description{t, exactly(t, d.get("/v1/openapi.json").body).(object)}

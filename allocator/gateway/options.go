@@ -10,53 +10,62 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway/access"
 	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Options are the settings of a gateway. The zero value gives out identifiers
-// and shows no counters; each other zero means the default beside it.
+// Options are the settings of a gateway. The zero value issues identifiers and shows no counters. Each other zero means the
+// default beside it.
 type Options struct {
-	// Masters are where the allocator's counters stand, for what shows them and
-	// for /readyz. Default: the counters are not shown.
+	// Masters are the servers of the allocator, in its order. Their counters are shown, and RavenDB's half compares them.
+	// Default: no counters are shown.
 	Masters []Master
-	// RavenDB has RavenDB's clients answered too. Default nil: they are told that
-	// they are not.
+	// RavenDB enables RavenDB's clients, which the first of Masters serves unless Client is set. Default nil: they are
+	// refused.
 	RavenDB *ravendb.Options
-	// Tokens sign a request in that carries one of them as its bearer token, each
-	// of 16 bytes or more. Default: none.
+	// Tokens are bearer tokens, each of at least 16 bytes, any of which signs a request in. Default: none.
 	Tokens []string
-	// ClientCertificates signs a request in that came with a client certificate
-	// which the TLS listener verified. Where neither this is set nor a token,
-	// every request is answered.
+	// CurrentTokens replaces Tokens, for tokens that change. It is called for each request. Default nil: Tokens are used.
+	CurrentTokens func() access.Tokens
+	// ClientCertificates accepts a client certificate that the TLS listener verified as sign-in. Without it and tokens no
+	// sign-in is required.
 	ClientCertificates bool
 	// Separator is the allocator's. Default "/".
 	Separator string
 	// Timeout bounds how long a request waits for the server. Default 5 s.
 	Timeout time.Duration
-	// Collectors are shown by /metrics beside those of the allocator and the
-	// gateway.
+	// Collectors are shown by /metrics beside those of the allocator and the gateway.
 	Collectors []prometheus.Collector
-	// Version is what the description of the API says. Default: that of the
-	// program's main module.
+	// Version is the version in the description of the API. Default: that of the program's main module.
 	Version string
-	// Logger gets what no caller is told. Default nil: silent.
+	// Logger gets errors that are sent to no client. Default nil: silent.
 	Logger *zap.Logger
 }
 
-// Master is one of the servers that the allocator takes its ranges from.
+// Master is one of the servers of the allocator.
 type Master struct {
 	Name      string                // "" where it is the only one
 	Client    redis.UniversalClient // not closed by the gateway
 	Namespace string                // default "Raven"
 }
 
+// namespace returns the namespace of m.
+func (m Master) namespace() string {
+	if m.Namespace == "" {
+		return prefix.DefaultNamespace
+	}
+	return m.Namespace
+}
+
 const defaultTimeout = 5 * time.Second
 
-// ShortestToken is how many bytes a token needs.
-const ShortestToken = 16
+// signIn returns how requests are signed in, with valid options.
+func (o Options) signIn() access.SignIn {
+	return access.SignIn{Tokens: o.CurrentTokens, Certificates: o.ClientCertificates}
+}
 
-// withDefaults checks o and fills its zeros.
+// withDefaults validates o and replaces its zeros.
 func (o Options) withDefaults() (Options, error) {
 	if o.Separator == "" {
 		o.Separator = prefix.DefaultSeparator
@@ -79,15 +88,17 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Timeout < 0 {
 		return o, fmt.Errorf("%w: Timeout is %v: must not be negative", allocator.ErrInvalidOptions, o.Timeout)
 	}
-	for i, token := range o.Tokens {
-		if len(token) < ShortestToken {
-			return o, fmt.Errorf("%w: token %d is %d bytes long: at least %d", allocator.ErrInvalidOptions, i+1, len(token), ShortestToken)
-		}
+	tokens, err := access.NewTokens(o.Tokens...)
+	if err != nil {
+		return o, fmt.Errorf("%w: Tokens: %w", allocator.ErrInvalidOptions, err)
+	}
+	if o.CurrentTokens == nil {
+		o.CurrentTokens = tokens.Static()
 	}
 	names := make(map[string]bool)
 	for _, m := range o.Masters {
 		if names[m.Name] || m.Name == "" && len(o.Masters) > 1 {
-			return o, fmt.Errorf("%w: Masters: %q is twice or empty: several need names of their own", allocator.ErrInvalidOptions, m.Name)
+			return o, fmt.Errorf("%w: Masters: the name %q is empty or used twice: each of several masters needs its own", allocator.ErrInvalidOptions, m.Name)
 		}
 		names[m.Name] = true
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestAnOutageIsRiddenOut(t *testing.T) {
+func TestGatewayServesDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
@@ -66,7 +66,7 @@ func awaitStatus(t *testing.T, status int, ask func() answer) {
 	}
 }
 
-func TestAGatewayWithNothingInHandIsNotReadyWithoutAServer(t *testing.T) {
+func TestReadyzFailsWithoutRangesAndServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
@@ -83,7 +83,7 @@ func TestAGatewayWithNothingInHandIsNotReadyWithoutAServer(t *testing.T) {
 	})
 }
 
-func TestACallerWhoLeavesIsToldNothing(t *testing.T) {
+func TestGatewayWritesNothingToAClientThatIsGone(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
@@ -100,7 +100,7 @@ func TestACallerWhoLeavesIsToldNothing(t *testing.T) {
 	})
 }
 
-func TestWhatIsAnsweredIsCounted(t *testing.T) {
+func TestMetricsCountAnswers(t *testing.T) {
 	t.Parallel()
 	d := open(t, redistest.StartMini(t))
 	given(t, d.post("/v1/ids/orders"))

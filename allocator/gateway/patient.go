@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// patient is a context with a time limit that begins when somebody waits for it:
-// most identifiers are in hand, and a timer for each request would cost more
-// than they do.
+// patient is a context with a time limit that begins with the first wait for it. Most identifiers are in hand, and a timer
+// for each request would cost more than they do.
 type patient struct {
 	context.Context //nolint:containedctx // it is one
 	timeout         time.Duration
@@ -32,7 +31,7 @@ func (p *patient) Err() error {
 	return p.begin().Err()
 }
 
-// end stops the limit, if it began. Nobody uses p any more.
+// end stops the time limit. p is not used afterwards.
 func (p *patient) end() {
 	if p.cancel != nil {
 		p.cancel()

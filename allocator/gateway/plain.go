@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -13,11 +12,11 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// mostAtOnce is how many identifiers one request gets at most.
-const mostAtOnce = 10_000
+// maxCount is the greatest number of identifiers per request.
+const maxCount = 10_000
 
-// giveIDs takes identifiers out of the ranges in hand.
-func (g *gateway) giveIDs(w http.ResponseWriter, r *http.Request) {
+// issueIDs issues identifiers from the ranges in hand.
+func (g *gateway) issueIDs(w http.ResponseWriter, r *http.Request) {
 	count, err := readCount(r)
 	if err != nil {
 		fail(w, err)
@@ -28,13 +27,13 @@ func (g *gateway) giveIDs(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	g.give(w, r, count, func(ctx context.Context, _ int64, dst []byte) ([]byte, error) {
+	g.issue(w, r, count, func(ctx context.Context, _ int64, dst []byte) ([]byte, error) {
 		return collection.AppendNext(ctx, dst)
 	})
 }
 
-// giveIdentities takes values of an identity, all in one round trip.
-func (g *gateway) giveIdentities(w http.ResponseWriter, r *http.Request) {
+// issueIdentities issues consecutive values of an identity in one round trip.
+func (g *gateway) issueIdentities(w http.ResponseWriter, r *http.Request) {
 	count, err := readCount(r)
 	if err != nil {
 		fail(w, err)
@@ -43,7 +42,7 @@ func (g *gateway) giveIdentities(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	id := prefix.ID{Collection: strings.TrimSuffix(name, "|")}
 	var values allocator.Range
-	g.give(w, r, count, func(ctx context.Context, i int64, dst []byte) ([]byte, error) {
+	g.issue(w, r, count, func(ctx context.Context, i int64, dst []byte) ([]byte, error) {
 		if i == 0 {
 			var err error
 			if values, err = g.ids.NextIdentities(ctx, name, count); err != nil {
@@ -55,9 +54,8 @@ func (g *gateway) giveIdentities(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// give writes so many identifiers, each of which next appends. They are sent
-// when all are there, or none.
-func (g *gateway) give(w http.ResponseWriter, r *http.Request, count int64, next func(ctx context.Context, i int64, dst []byte) ([]byte, error)) {
+// issue writes count identifiers, each appended by next. Either all are sent or none.
+func (g *gateway) issue(w http.ResponseWriter, r *http.Request, count int64, next func(ctx context.Context, i int64, dst []byte) ([]byte, error)) {
 	ctx := &patient{Context: r.Context(), timeout: g.opts.Timeout}
 	defer ctx.end()
 	buffer, ok := g.buffers.Get().(*[]byte)
@@ -73,13 +71,13 @@ func (g *gateway) give(w http.ResponseWriter, r *http.Request, count int64, next
 		}
 		begin := len(answer)
 		var err error
-		if answer, err = next(ctx, i, answer); err != nil { //nolint:contextcheck // a time limit of the request that begins when somebody waits
+		if answer, err = next(ctx, i, answer); err != nil { //nolint:contextcheck // a time limit of the request that begins with the first wait
 			if !gone(r.Context(), err) {
 				fail(w, err)
 			}
 			return
 		}
-		if bytes.ContainsAny(answer[begin:], `"\`) { // nothing else that JSON escapes can be in a name
+		if bytes.ContainsAny(answer[begin:], `"\`) { // a name has no other characters that JSON escapes
 			text, _ := json.Marshal(string(answer[begin:]))
 			answer = append(answer[:begin], text[1:len(text)-1]...)
 		}
@@ -90,32 +88,21 @@ func (g *gateway) give(w http.ResponseWriter, r *http.Request, count int64, next
 	header["Content-Type"] = jsonType
 	header["Cache-Control"] = noStore
 	header["Content-Length"] = []string{strconv.Itoa(len(answer))}
-	_, _ = w.Write(answer) // a client that is gone has left a gap
+	_, _ = w.Write(answer) // identifiers that do not arrive are a gap
 }
 
-// These are shared by all answers, and never written to.
-var (
-	jsonType = []string{"application/json"}
-	noStore  = []string{"no-store"}
-)
-
-// readCount reads the one parameter there is.
+// readCount parses the only parameter.
 func readCount(r *http.Request) (int64, error) {
 	if r.URL.RawQuery == "" {
 		return 1, nil
 	}
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	values, err := query(r, "count")
 	if err != nil {
-		return 0, invalid("the query cannot be read: %v", err)
-	}
-	for name, given := range values {
-		if name != "count" || len(given) != 1 {
-			return 0, invalid("parameter %.64q: count is the one that there is, once", name)
-		}
+		return 0, err
 	}
 	count, err := strconv.ParseInt(values.Get("count"), 10, 64)
-	if err != nil || count < 1 || count > mostAtOnce {
-		return 0, invalid("count is %.64q: must be 1 to %d", values.Get("count"), mostAtOnce)
+	if err != nil || count < 1 || count > maxCount {
+		return 0, invalid("count is %.64q: must be 1 to %d", values.Get("count"), maxCount)
 	}
 	return count, nil
 }

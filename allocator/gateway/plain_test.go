@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestIdentifiersComeOneAfterTheOther(t *testing.T) {
+func TestIDsAreConsecutive(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
@@ -44,7 +44,7 @@ func TestIdentifiersComeOneAfterTheOther(t *testing.T) {
 	})
 }
 
-func TestNamesAreWrittenAsJSON(t *testing.T) {
+func TestIDsAreEscapedAsJSON(t *testing.T) {
 	t.Parallel()
 	d := open(t, redistest.StartMini(t))
 	d.set(serverKey, "ServerPrefix", `\"<`)
@@ -57,7 +57,7 @@ func TestNamesAreWrittenAsJSON(t *testing.T) {
 	}
 }
 
-func TestMostRequestsCostNoRoundTrip(t *testing.T) {
+func TestIDsCostNoRoundTripMostly(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	d := open(t, s)
@@ -77,7 +77,7 @@ func TestMostRequestsCostNoRoundTrip(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedIsAProblem(t *testing.T) {
+func TestErrorsAreProblems(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s, func(o *allocator.Options, _ *gateway.Options) { o.Limit = 40; o.RequireSeeded = true })
@@ -124,7 +124,7 @@ func TestWhatIsRefusedIsAProblem(t *testing.T) {
 	})
 }
 
-func TestANameIsACollectionOrAnIdentityWhereNothingIsAdded(t *testing.T) {
+func TestErrorsIncludeMixedUseOfAName(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
@@ -136,7 +136,7 @@ func TestANameIsACollectionOrAnIdentityWhereNothingIsAdded(t *testing.T) {
 	})
 }
 
-func TestCountersAreShownAsTheCommandLineShowsThem(t *testing.T) {
+func TestCollectionsAreAsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
@@ -158,7 +158,7 @@ func TestCountersAreShownAsTheCommandLineShowsThem(t *testing.T) {
 	})
 }
 
-func TestEverythingIsClosedWithTheAllocator(t *testing.T) {
+func TestGatewayFailsAfterCloseOfTheAllocator(t *testing.T) {
 	t.Parallel()
 	d := open(t, redistest.StartMini(t))
 	given(t, d.post("/v1/ids/orders"))

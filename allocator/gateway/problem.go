@@ -11,8 +11,8 @@ import (
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 )
 
-// problem is an error as RFC 9457 has it. Its type is the name of the library's
-// error, or about:blank, where the status says it all.
+// problem is an error in the form of RFC 9457. Its type is the name of the library's error, or about:blank if the status
+// is enough.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -33,8 +33,7 @@ var statuses = map[string]int{
 	"ErrPrefixMissing":       http.StatusInternalServerError,
 }
 
-// fail answers with an error of the library. All that is none of the above is
-// over some time: the server, a confirmation, or the gateway itself.
+// fail writes an error of the library. An error without a status of its own is temporary: 503.
 func fail(w http.ResponseWriter, err error) {
 	kind := sentinel.Name(err)
 	status, ok := statuses[kind]
@@ -48,7 +47,7 @@ func fail(w http.ResponseWriter, err error) {
 	writeProblem(w, problem{Type: kind, Title: http.StatusText(status), Status: status, Detail: err.Error()})
 }
 
-// refuse answers a request that none of the library's errors is about.
+// refuse writes an error that is none of the library's.
 func refuse(w http.ResponseWriter, status int, why string) {
 	writeProblem(w, problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: why})
 }
@@ -60,12 +59,12 @@ func writeProblem(w http.ResponseWriter, p problem) {
 	_ = json.NewEncoder(w).Encode(p) // a client that is gone is told nothing
 }
 
-// invalid is an argument that is at fault.
+// invalid returns an error about an argument.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{allocator.ErrInvalidOptions}, args...)...)
 }
 
-// gone reports whether a caller left, who is told nothing.
+// gone reports whether the client has disconnected, so that no answer is written.
 func gone(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) && ctx.Err() != nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // A user with the rights of a worker, and no others, is enough for all but the lists.
-func TestAWorkersRightsAreEnough(t *testing.T) {
+func TestGatewayNeedsTheRightsOfAWorker(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		err := s.Client(t).Do(t.Context(), "ACL", "SETUSER", "worker", "on", ">secret", "~{Raven}/*", "-@all",
@@ -20,7 +20,7 @@ func TestAWorkersRightsAreEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := open(t, s, func(_ *allocator.Options, opts *gateway.Options) {
-			options := s.Options()
+			options := redistest.Options(s)
 			options.Username, options.Password = "worker", "secret"
 			worker := redis.NewClient(options)
 			t.Cleanup(func() { _ = worker.Close() })

@@ -31,7 +31,7 @@ func unverified(r *http.Request) {
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}
 }
 
-func TestOnlyThoseWhoSignInAreAnswered(t *testing.T) {
+func TestSignInIsRequired(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	const (
@@ -96,7 +96,7 @@ func TestOnlyThoseWhoSignInAreAnswered(t *testing.T) {
 	}
 }
 
-func TestOptionsThatAreRefused(t *testing.T) {
+func TestNewRefusesInvalidOptions(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	d := open(t, s)
@@ -114,5 +114,49 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	}
 	if _, err := gateway.New(nil, gateway.Options{}); !errors.Is(err, allocator.ErrInvalidOptions) {
 		t.Error(err)
+	}
+}
+
+func TestCrossOriginRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	d := open(t, redistest.StartMini(t))
+	from := func(header, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(header, value) }
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*http.Request)
+		want   bool // refused
+	}{
+		{"a program", from("User-Agent", "curl"), false},
+		{"a page of this origin", from("Sec-Fetch-Site", "same-origin"), false},
+		{"a page of another origin", from("Sec-Fetch-Site", "cross-site"), true},
+		{"a page of another origin of this site", from("Sec-Fetch-Site", "same-site"), true},
+		{"a page of another origin in an older browser", from("Origin", "https://evil.example"), true},
+		{"a sandboxed page in an older browser", from("Origin", "null"), true},
+		{"a page of this origin in an older browser", from("Origin", "http://example.com"), false},
+		{"Node.js with fetch", from("Sec-Fetch-Mode", "cors"), false},
+	} {
+		for _, request := range []struct {
+			method, target string
+			done           int
+		}{
+			{"POST", "/v1/ids/orders", 200},
+			{"POST", "/v1/identities/companies", 200},
+			{"PUT", "/databases/Shop/hilo/return?tag=users&end=1&last=1", 204},
+			{"POST", "/databases/Shop/identity/next?name=companies", 200},
+			{"POST", "/databases/Shop/identity/seed?name=companies&value=1", 200},
+		} {
+			want := request.done
+			if tt.want {
+				want = 403
+			}
+			if a := d.send(request.method, request.target, tt.change); a.status != want {
+				t.Errorf("%s: %s %s: got %d %s, want %d", tt.name, request.method, request.target, a.status, a.body, want)
+			}
+		}
+		if a := d.send("GET", "/v1/collections", tt.change); a.status != 200 {
+			t.Errorf("%s: GET: got %d, want 200", tt.name, a.status)
+		}
 	}
 }

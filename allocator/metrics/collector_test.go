@@ -14,15 +14,16 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/metrics"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestEveryMetricIsWhatStatsSays(t *testing.T) {
+func TestCollectorReportsWhatStatsReports(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		setPrefix(t, client, prefix.Server{ServerPrefix: "NorthServer/", NodeTag: "A", Identities: true})
 		ids := newAllocator(t, client, allocator.Options{Limit: 1000})
 		take(t, ids, "orders", 3)
@@ -94,7 +95,7 @@ func TestEveryMetricIsWhatStatsSays(t *testing.T) {
 func TestFailuresAndJumpsAreCountedByTheirKind(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		ids := newAllocator(t, client, allocator.Options{MinCapacity: 1, MaxCapacity: 1, Limit: 5000, GuardGap: 1})
 		collector := newCollector(t, metrics.Options{}, ids)
 		orders, err := ids.Collection("orders")
@@ -156,7 +157,7 @@ func TestFailuresAndJumpsAreCountedByTheirKind(t *testing.T) {
 
 func TestCollectionsBeyondTheBoundAreOneSeriesThatNeverGoesDown(t *testing.T) {
 	t.Parallel()
-	ids := newAllocator(t, redistest.StartMini(t).Client(t), allocator.Options{})
+	ids := newAllocator(t, redistest.NewClient(t, redistest.StartMini(t)), allocator.Options{})
 	collector := newCollector(t, metrics.Options{MostCollections: 2}, ids)
 	take(t, ids, "quiet", 1)
 	take(t, ids, "busy", 9)
@@ -184,7 +185,7 @@ func TestCollectionsBeyondTheBoundAreOneSeriesThatNeverGoesDown(t *testing.T) {
 func TestSeveralAllocatorsAreAddedUp(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
-	one, two := newAllocator(t, s.Client(t), allocator.Options{}), newAllocator(t, s.Client(t), allocator.Options{Limit: 128})
+	one, two := newAllocator(t, redistest.NewClient(t, s), allocator.Options{}), newAllocator(t, redistest.NewClient(t, s), allocator.Options{Limit: 128})
 	take(t, one, "orders", 3)
 	take(t, two, "orders", 4)
 	got := gather(t, newCollector(t, metrics.Options{}, one, two))
@@ -197,62 +198,6 @@ func TestSeveralAllocatorsAreAddedUp(t *testing.T) {
 		`hilo_server_up{server="redis"}`:             1,
 		`hilo_refill_seconds{server="redis"}`:        2,
 	})
-}
-
-func TestServersHaveTheirNames(t *testing.T) {
-	t.Parallel()
-	north, south := redistest.StartMini(t), redistest.StartMini(t)
-	setPrefix(t, north.Client(t), prefix.Server{ServerPrefix: "NorthServer/"})
-	setPrefix(t, south.Client(t), prefix.Server{ServerPrefix: "SouthServer/"})
-	ids, err := allocator.NewMulti([]allocator.Server{
-		{Name: "north", Client: north.Client(t)}, {Name: "so\xffth", Client: south.Client(t)},
-	}, allocator.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = ids.Close(context.Background()) }()
-	north.Kill()
-	take(t, ids, "orders", 1)
-	gather(t, newCollector(t, metrics.Options{}, ids)).want(t, map[string]float64{
-		`hilo_server_up{server="north"}`:                                              0,
-		`hilo_server_up{server="so�th"}`:                                              1,
-		`hilo_server_info{identities="",prefix="SouthServer/",server="so�th",tag=""}`: 1,
-		`hilo_refill_seconds{server="north"}`:                                         1,
-		`hilo_refill_failures_total{kind="unavailable",server="north"}`:               1,
-		`hilo_refill_seconds{server="so�th"}`:                                         1,
-	})
-}
-
-// TestAStandbyThatIsAwayIsNotUp: nobody asked it for a number. South says that it is the home of identities.
-func TestAStandbyThatIsAwayIsNotUp(t *testing.T) {
-	t.Parallel()
-	north, south, dead := redistest.StartMini(t), redistest.StartMini(t), redistest.StartMini(t)
-	setPrefix(t, north.Client(t), prefix.Server{ServerPrefix: "NorthServer/"})
-	setPrefix(t, south.Client(t), prefix.Server{ServerPrefix: "SouthServer/", Identities: true})
-	dead.Kill()
-	ids, err := allocator.NewMulti([]allocator.Server{
-		{Name: "north", Client: north.Client(t)}, {Name: "south", Client: south.Client(t)}, {Name: "dead", Client: dead.Client(t)},
-	}, allocator.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = ids.Close(context.Background()) }()
-	take(t, ids, "orders", 1)
-	got := gather(t, newCollector(t, metrics.Options{}, ids))
-	got.want(t, map[string]float64{
-		`hilo_server_up{server="north"}`:                                                  1,
-		`hilo_server_up{server="south"}`:                                                  1,
-		`hilo_server_up{server="dead"}`:                                                   0,
-		`hilo_refill_seconds{server="dead"}`:                                              0,
-		`hilo_refill_seconds{server="south"}`:                                             0,
-		`hilo_server_info{identities="here",prefix="SouthServer/",server="south",tag=""}`: 1,
-	})
-	if _, there := got[`hilo_server_answer_age_seconds{server="dead"}`]; there {
-		t.Error("there is an answer of a server that never gave one")
-	}
-	if _, there := got[`hilo_server_answer_age_seconds{server="south"}`]; !there {
-		t.Error("the answer of a standby is not there")
-	}
 }
 
 func TestSettingsOutOfRangeAreRefused(t *testing.T) {
@@ -341,11 +286,11 @@ func take(t *testing.T, ids *allocator.Allocator, collection string, n int) {
 
 func setPrefix(t *testing.T, client redis.UniversalClient, s prefix.Server) {
 	t.Helper()
-	admin, err := allocator.NewAdmin(client, "Raven")
+	operator, err := admin.New(client, admin.Options{Namespace: "Raven"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.SetServerPrefix(t.Context(), s); err != nil {
+	if err := operator.SetServerPrefix(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 }

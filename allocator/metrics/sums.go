@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -100,7 +101,7 @@ var homes = map[bool]string{true: "here", false: ""}
 func newServerSums() *serverSums {
 	s := &serverSums{up: true, adds: make(map[prefix.Server]bool), jumps: make(map[allocator.Evidence]int64)}
 	for i := range s.attempts {
-		s.attempts[i].atMost = make([]int64, len(allocator.DurationBounds()))
+		s.attempts[i].atMost = make([]int64, len(fleet.Bounds))
 		s.attempts[i].failed = make(map[allocator.FailureKind]int64)
 	}
 	return s
@@ -155,7 +156,7 @@ func (a *attempts) add(one *allocator.AttemptStats) {
 
 func (a *attempts) send(metrics chan<- prometheus.Metric, took, failures *prometheus.Desc, label string) {
 	buckets := make(map[float64]uint64, len(a.atMost))
-	for i, bound := range allocator.DurationBounds() {
+	for i, bound := range fleet.Bounds {
 		buckets[bound.Seconds()] = uint64(a.atMost[i])
 	}
 	metrics <- prometheus.MustNewConstHistogram(took, uint64(a.count), a.took.Seconds(), buckets, label)

@@ -1,13 +1,17 @@
 package peerbench_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
 
 var text string // a package's variable, so that what it is given is on the heap
 
 //nolint:paralleltest // testing.AllocsPerRun counts what all goroutines allocate
 func TestAllocationsAreTheTextAlone(t *testing.T) {
 	ctx := t.Context()
-	ids, orders := warmOrders(ctx, t, startServer(t).Client(t))
+	ids, orders := warmOrders(ctx, t, redistest.NewClient(t, startServer(t)))
 	buffer := make([]byte, 0, 64)
 	must := func(err error) {
 		if err != nil {

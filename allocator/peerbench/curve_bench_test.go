@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // BenchmarkWorkers is what one identifier takes when more and more goroutines
 // want it of one collection.
 func BenchmarkWorkers(b *testing.B) {
-	client := startServer(b).Client(b)
+	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
 	for workers := 1; workers <= 64; workers *= 2 {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
@@ -31,7 +32,7 @@ func BenchmarkWorkers(b *testing.B) {
 // BenchmarkCollections is what one identifier takes when each is of another
 // collection, asked for by name in no order. Each collection was used before.
 func BenchmarkCollections(b *testing.B) {
-	client := startServer(b).Client(b)
+	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
 	for collections := int64(1); collections <= 100_000; collections *= 10 {
 		setUp := sync.OnceValues(func() (*allocator.Allocator, float64) { // it takes seconds for many
@@ -72,7 +73,7 @@ func BenchmarkCollections(b *testing.B) {
 // BenchmarkRanges is what one identifier takes when ranges are of one size and
 // do not grow. With small ones a tight loop waits for Redis most of the time.
 func BenchmarkRanges(b *testing.B) {
-	client := startServer(b).Client(b)
+	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
 	for size := int64(32); size <= 1<<20; size *= 8 {
 		b.Run(fmt.Sprintf("range=%d", size), func(b *testing.B) {

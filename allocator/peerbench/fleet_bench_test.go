@@ -56,7 +56,7 @@ func connect(b *testing.B, s *redistest.Server, n int) []*redis.Client {
 	turns := make(chan struct{}, 64)
 	var all sync.WaitGroup
 	for i := range clients {
-		options := s.Options()
+		options := redistest.Options(s)
 		options.PoolSize, options.ReadBufferSize, options.WriteBufferSize = 1, 4096, 4096
 		clients[i] = redis.NewClient(options)
 		b.Cleanup(func() { _ = clients[i].Close() })

@@ -17,7 +17,7 @@ func TestNamespacesSpreadOverThePrimariesOfACluster(t *testing.T) {
 		t.Run(binary.Name, func(t *testing.T) {
 			t.Parallel()
 			cluster := redistest.StartCluster(t, binary, 3, 0)
-			client := cluster.Client(t)
+			client := redistest.NewClusterClient(t, cluster)
 			const namespaces, each = 12, 20
 			var all sync.WaitGroup
 			for i := range namespaces {
@@ -41,7 +41,7 @@ func TestNamespacesSpreadOverThePrimariesOfACluster(t *testing.T) {
 			var ran []int64
 			var total int64
 			for _, primary := range cluster.Nodes {
-				ran = append(ran, commandStats(t.Context(), t, primary.Client(t))["evalsha"].calls)
+				ran = append(ran, commandStats(t.Context(), t, redistest.NewClient(t, primary))["evalsha"].calls)
 				total += ran[len(ran)-1]
 			}
 			t.Logf("the primaries ran %d scripts", ran)

@@ -15,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator/gateway"
+	"github.com/hilo-id/hilo/allocator/gateway/access"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // BenchmarkHTTP is 32 kept-alive connections that want one identifier after the
@@ -23,7 +25,7 @@ import (
 func BenchmarkHTTP(b *testing.B) {
 	const connections = 32
 	ctx := context.Background()
-	opts := startServer(b).Options()
+	opts := redistest.Options(startServer(b))
 	opts.PoolSize = connections // so that INCR waits for nothing but the server
 	client := redis.NewClient(opts)
 	b.Cleanup(func() { _ = client.Close() })
@@ -83,11 +85,11 @@ func serveHTTP(b *testing.B, handler http.Handler) (addr string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	server := gateway.NewServer(handler, nil)
+	server := access.NewServer(handler, nil)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.Serve(gateway.LimitConnections(listener, 4096)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(access.LimitConnections(listener, 4096)); !errors.Is(err, http.ErrServerClosed) {
 			b.Error(err)
 		}
 	}()

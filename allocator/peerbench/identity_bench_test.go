@@ -21,7 +21,7 @@ import (
 func BenchmarkLoneIdentity(b *testing.B) {
 	for _, binary := range redistest.Binaries(b) {
 		b.Run(binary.Name, func(b *testing.B) {
-			client := redistest.Start(b, binary).Client(b)
+			client := redistest.NewClient(b, redistest.Start(b, binary))
 			ctx := context.Background()
 			ids, err := allocator.New(client, allocator.Options{})
 			if err != nil {

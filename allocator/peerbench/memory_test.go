@@ -25,7 +25,7 @@ func TestHundredThousandCollectionsAreSmall(t *testing.T) {
 	if len(binaries) == 0 {
 		redistest.Missing(t, "a real server; miniredis would be in the heap that is measured")
 	}
-	client := redistest.Start(t, binaries[0]).Client(t)
+	client := redistest.NewClient(t, redistest.Start(t, binaries[0]))
 	sent := new(sentCommands)
 	client.AddHook(sent)
 	ids, err := allocator.New(client, allocator.Options{})

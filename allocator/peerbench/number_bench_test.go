@@ -7,12 +7,14 @@ import (
 
 	"github.com/bwmarrin/snowflake"
 	"github.com/sony/sonyflake/v2"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // BenchmarkNumber is a number alone, beside the one operation that nobody can
 // leave out, and beside those whose identifiers are numbers.
 func BenchmarkNumber(b *testing.B) {
-	client := startServer(b).Client(b)
+	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
 
 	b.Run("atomic.Int64.Add", func(b *testing.B) {

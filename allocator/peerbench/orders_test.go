@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -37,14 +38,14 @@ var namespaces atomic.Int64
 func newAllocator(ctx context.Context, tb testing.TB, client *redis.Client, opts allocator.Options) *allocator.Allocator {
 	tb.Helper()
 	opts.Namespace = fmt.Sprintf("Raven%d", namespaces.Add(1))
-	admin, err := allocator.NewAdmin(client, opts.Namespace)
+	operator, err := admin.New(client, admin.Options{Namespace: opts.Namespace})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := admin.SetServerPrefix(ctx, prefix.Server{ServerPrefix: serverPrefix}); err != nil {
+	if err := operator.SetServerPrefix(ctx, prefix.Server{ServerPrefix: serverPrefix}); err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := admin.Seed(ctx, collectionName, firstNumber-1, false); err != nil {
+	if _, err := operator.Seed(ctx, collectionName, firstNumber-1, false); err != nil {
 		tb.Fatal(err)
 	}
 	ids, err := allocator.New(client, opts)

@@ -16,7 +16,7 @@ import (
 // BenchmarkFullSpeed is 64 workers that want nothing but identifiers.
 func BenchmarkFullSpeed(b *testing.B) {
 	const workers = 64
-	opts := startServer(b).Options()
+	opts := redistest.Options(startServer(b))
 	opts.PoolSize = workers // a connection for each, so that INCR waits for nothing but the server
 	client := redis.NewClient(opts)
 	b.Cleanup(func() { _ = client.Close() })
@@ -63,7 +63,7 @@ func BenchmarkFullSpeed(b *testing.B) {
 // that what else goes on meets both.
 func BenchmarkServerTime(b *testing.B) {
 	for _, binary := range redistest.Binaries(b) {
-		client := redistest.Start(b, binary).Client(b)
+		client := redistest.NewClient(b, redistest.Start(b, binary))
 		ctx := context.Background()
 
 		script := redis.NewScript(`

@@ -11,11 +11,11 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestNobodyWaitsWhileTheServerIsStoppedForTheRunway(t *testing.T) {
+func TestNextDoesNotWaitWhileTheServerIsStoppedForTheRunway(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		const outage = 10 * time.Second // the default Runway
-		load := newSteadyLoad(t, s.Client(t), 50_000)
+		load := newSteadyLoad(t, redistest.NewClient(t, s), 50_000)
 		load.warmUp(t)
 
 		s.Pause()
@@ -26,12 +26,12 @@ func TestNobodyWaitsWhileTheServerIsStoppedForTheRunway(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsWhereRoundTripsAreSlow(t *testing.T) {
+func TestNextDoesNotWaitWhereRoundTripsAreSlow(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		proxy := redistest.NewProxy(t, s)
 		proxy.Tamper(func(reply []byte) (time.Duration, int) { return 5 * time.Millisecond, len(reply) })
-		client := redis.NewClient(proxy.Options())
+		client := redis.NewClient(redistest.Options(proxy))
 		t.Cleanup(func() { _ = client.Close() })
 		load := newSteadyLoad(t, client, 200_000)
 		load.warmUp(t)

@@ -20,7 +20,7 @@ func TestTenMillionIdentifiersTakeThirtySixScripts(t *testing.T) {
 			identifiers = 10_000_000
 			most        = 36
 		)
-		client := s.Client(t)
+		client := redistest.NewClient(t, s)
 		sent := new(sentCommands)
 		client.AddHook(sent)
 		ids, err := allocator.New(client, allocator.Options{})

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/oklog/ulid/v2"
 	"github.com/rs/xid"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // bareAppend is the least that an identifier's text costs once there is its
@@ -36,7 +38,7 @@ var knownHead = head
 
 // BenchmarkAppend is a text in a buffer of the caller's.
 func BenchmarkAppend(b *testing.B) {
-	client := startServer(b).Client(b)
+	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
 
 	b.Run("append of prefix and number", func(b *testing.B) {
@@ -66,7 +68,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // BenchmarkText is a text as a string.
 func BenchmarkText(b *testing.B) {
-	client := startServer(b).Client(b)
+	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
 
 	bare := func(name string, format func(head string, number int64) string) {

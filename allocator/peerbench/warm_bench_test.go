@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // BenchmarkWarm is what it takes until 10,000 collections of a new allocator have
 // a range in hand, per collection: by Warm, and by a first Next of each, one after
 // the other.
 func BenchmarkWarm(b *testing.B) {
-	client := startServer(b).Client(b)
+	client := redistest.NewClient(b, startServer(b))
 	names := make([]string, 10_000)
 	for i := range names {
 		names[i] = manyName(int64(i + 1))

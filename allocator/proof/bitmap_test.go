@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestABitmapKnowsWhatIsThereAlready(t *testing.T) {
+func TestBitmapFindsDuplicates(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name                         string
@@ -43,8 +43,8 @@ func TestABitmapKnowsWhatIsThereAlready(t *testing.T) {
 	}
 }
 
-// TestABitmapAgreesWithAPlainSet adds random runs to both.
-func TestABitmapAgreesWithAPlainSet(t *testing.T) {
+// TestBitmapAgreesWithAPlainSet adds random runs to both.
+func TestBitmapAgreesWithAPlainSet(t *testing.T) {
 	t.Parallel()
 	const top = 3 * pageMask
 	var b bitmap
@@ -79,7 +79,7 @@ func TestABitmapAgreesWithAPlainSet(t *testing.T) {
 	}
 }
 
-func TestABitmapOfFarNumbersIsSmall(t *testing.T) {
+func TestBitmapOfFarNumbersIsSmall(t *testing.T) {
 	t.Parallel()
 	var b bitmap
 	for n := int64(1); n > 0; n *= 2 { // up to 2^62

@@ -1,6 +1,6 @@
-// Package recipes holds nothing but a test: the packages below it show hilo in
-// the frameworks that its users already have, each small enough to be copied,
-// and README.md shows them all. None of them is meant to be imported.
+// Package recipes contains only a test. The packages below it show hilo with
+// other frameworks, each small enough to copy, and README.md shows them all.
+// They are not meant to be imported.
 //
-// It is a module of its own so that the frameworks are in no user's go.sum.
+// It is a module of its own, which keeps the frameworks out of its users' go.sum.
 package recipes

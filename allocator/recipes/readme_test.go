@@ -12,9 +12,9 @@ var (
 	link  = regexp.MustCompile(`From\s+\[([^\]]+)\]`)
 )
 
-// TestTheReadmeShowsTheCodeThatRuns looks for each block in the file that was
-// named last before it.
-func TestTheReadmeShowsTheCodeThatRuns(t *testing.T) {
+// TestReadmeShowsTheCodeThatRuns looks for each block in the file named last
+// before it.
+func TestReadmeShowsTheCodeThatRuns(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -44,12 +44,12 @@ func TestTheReadmeShowsTheCodeThatRuns(t *testing.T) {
 	}
 	for _, entry := range entries {
 		if entry.IsDir() && entry.Name() != "internal" && !shown[entry.Name()] {
-			t.Errorf("%s is not shown", entry.Name())
+			t.Errorf("README.md does not show %s", entry.Name())
 		}
 	}
 }
 
-// contains tells whether code stands in a source as it is, at any depth.
+// contains reports whether a source has code verbatim, at any depth of indentation.
 func contains(source, code string) bool {
 	for depth := range 4 {
 		var lines strings.Builder
@@ -66,7 +66,7 @@ func contains(source, code string) bool {
 	return false
 }
 
-func TestABlockThatIsNotInItsFileIsFound(t *testing.T) {
+func TestContainsFindsCodeAtAnyDepth(t *testing.T) {
 	t.Parallel()
 	const source = "func f() {\n\tif x {\n\t\ty()\n\t}\n}\n"
 	for code, want := range map[string]bool{
@@ -76,7 +76,7 @@ func TestABlockThatIsNotInItsFileIsFound(t *testing.T) {
 		source:               true,
 	} {
 		if got := contains(source, code); got != want {
-			t.Errorf("%q: %t", code, got)
+			t.Errorf("contains(%q): got %t, want %t", code, got, want)
 		}
 	}
 }

@@ -21,8 +21,18 @@ func TestListShowsAllCountersByName(t *testing.T) {
 		if got := clitest.Must(t, "list", "--redis", s.URL()); got != "COLLECTION  MAX  RANGES  EPOCH  2^31-1  2^53-1  2^63-1\n" {
 			t.Errorf("none: %q", got)
 		}
-		if got := clitest.Must(t, "list", "--output", "json", "--redis", s.URL()); got != "[]\n" {
-			t.Errorf("none as JSON: %q", got)
+		if r := clitest.Hilo(t, "list", "--output", "json", "--redis", s.URL()); r.Stdout != "[]\n" || r.Stderr != "" {
+			t.Errorf("none as JSON: %+v", r)
+		}
+		for line, want := range map[string]string{
+			"list":                  "no counters in namespace Raven\n",
+			"ls --filter x*":        "no counters in namespace Raven match \"x*\"\n",
+			"identity ls":           "no identities in namespace Raven\n",
+			"list --namespace Shop": "no counters in namespace Shop\n",
+		} {
+			if r := clitest.Hilo(t, append(strings.Fields(line), "--redis", s.URL())...); r.Code != exit.Done || r.Stderr != want {
+				t.Errorf("hilo %s: got %+v, want stderr %q", line, r, want)
+			}
 		}
 		clitest.Must(t, "seed", "companies", "--max", "9223372036854775807", "--redis", s.URL())
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
@@ -80,7 +90,7 @@ func TestListSortsAndFilters(t *testing.T) {
 			}
 		}
 		for args, want := range map[string]string{
-			"--sort rate": "--sort rate needs --rate-over", "--sort size": `--sort is "size": must be name, max, ranges, epoch, headroom, rate`,
+			"--sort rate": "--sort rate needs --rate-over", "--sort size": `--sort is "size": must be name, max, ranges, epoch, headroom or rate`,
 			"--rate-over 0s": "--rate-over is 0s: must be more than 0", "--rate-over x": `--rate-over is "x"`, "--limit 0": "--limit is 0", "--filter=": "--filter is empty",
 		} {
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, append(strings.Fields("list "+args), "--redis", s.URL())...), want)
@@ -120,10 +130,10 @@ func TestListShowsTheRateAndTheTimeLeft(t *testing.T) {
 		if !strings.Contains(inspected, " a second, over 500ms\n") || !strings.Contains(inspected, "used, ") {
 			t.Errorf("%s", inspected)
 		}
-		if got := clitest.Must(t, "list", "--rate-over", "1ms", "--filter", "idle", "--redis", s.URL()); got != ""+
+		if r := clitest.Hilo(t, "list", "--rate-over", "1ms", "--filter", "idle", "--redis", s.URL()); r.Stdout != ""+
 			"COLLECTION   MAX  RANGES  EPOCH  RATE/S  2^31-1  2^53-1  2^63-1\n"+
-			"idle        1000       0      0       0       –       –       –\n" {
-			t.Errorf("%s", got)
+			"idle        1000       0      0       0       –       –       –\n" || r.Stderr != dashMeans+"\n" {
+			t.Errorf("%+v", r)
 		}
 	})
 }
@@ -187,8 +197,8 @@ func TestInspectShowsOneCounter(t *testing.T) {
 
 		text := clitest.Must(t, "inspect", "ORDERS", "--redis", s.URL())
 		for _, want := range []string{
-			"collection:  Orders\n", "Max:         1073741823\n", "ranges:      1 handed out\n", "epoch:       0\n",
-			"in Redis:    HGETALL '{Raven}/HiLo/orders'\n", "to 2^31-1:   1073741824 left, 50.00% used\n",
+			"collection:  Orders\n", "max:         1073741823\n", "ranges:      1 issued\n", "epoch:       0\n",
+			"key:         HGETALL '{Raven}/HiLo/orders'\n", "to 2^31-1:   1073741824 left, 50.00% used\n",
 			"to 2^53-1:   9007198180999168 left, less than 0.01% used\n",
 		} {
 			if !strings.Contains(text, want) {
@@ -217,7 +227,7 @@ func TestInspectOfOtherKinds(t *testing.T) {
 			if got.Collection != want.Collection || got.Kind != want.Kind || got.Max != 1 || got.Key != want.Key {
 				t.Errorf("%s: %+v", name, got)
 			}
-			if text := clitest.Must(t, "inspect", name, "--redis", s.URL()); !strings.Contains(text, "Value:") || !strings.Contains(text, "HGETALL '"+want.Key+"'") {
+			if text := clitest.Must(t, "inspect", name, "--redis", s.URL()); !strings.Contains(text, "value:") || !strings.Contains(text, "HGETALL '"+want.Key+"'") {
 				t.Errorf("%s", text)
 			}
 		}

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -20,27 +21,28 @@ import (
 // inspect shows one counter.
 type inspect struct {
 	observer
-	Kind allocator.Kind
+	Kind admin.Kind
 	Name string
 }
 
 type inspected struct {
 	Collection string              `json:"collection"`
-	Kind       allocator.Kind      `json:"kind"` // hilo, identity or server-side
+	Kind       admin.Kind          `json:"kind"` // hilo, identity or server-side
 	Max        int64               `json:"max"`  // an identity's value
 	Ranges     int64               `json:"ranges"`
 	Epoch      int64               `json:"epoch"`
-	Origin     string              `json:"origin"` // replication id of the server that wrote last; empty: unknown
+	Origin     string              `json:"origin"`  // replication id of the server that wrote last; empty: unknown
+	Durable    string              `json:"durable"` // always, where the server states that it keeps every write
 	Key        string              `json:"key"`
 	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
-// InspectCommand is hilo inspect.
+// InspectCommand returns hilo inspect.
 func InspectCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "show all about one counter",
+		Usage:     "show one counter",
 		UsageText: "hilo inspect COLLECTION [--rate-over DURATION]",
 		Description: base.Describe(`
 Shows one collection's counter, the Redis key that it stands at, and its headroom:
@@ -54,11 +56,11 @@ counter of all server-side identifiers.`,
 			"1 failed or interrupted", "3 Redis unavailable", "4 there is no such counter"),
 		Flags: lookFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			i := inspect{observer: readLook(r), Kind: allocator.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
+			i := inspect{observer: readLook(r), Kind: admin.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
 			if name, found := strings.CutSuffix(i.Name, "|"); found {
-				i.Kind, i.Name = allocator.KindIdentity, name
+				i.Kind, i.Name = admin.KindIdentity, name
 			} else if name, found := strings.CutSuffix(i.Name, i.Separator); found {
-				i.Kind, i.Name = allocator.KindServerSide, name
+				i.Kind, i.Name = admin.KindServerSide, name
 			}
 			r.Valid(i.Name, i.Separator, "name one such as orders")
 			return i
@@ -68,38 +70,40 @@ counter of all server-side identifiers.`,
 
 func (i inspect) Run(ctx context.Context) error {
 	keys := prefix.NewKeys(i.Namespace)
-	see, key := func(m *allocator.Admin) (allocator.Counter, error) { return m.Counter(ctx, i.Name) }, keys.HiLo(i.Name)
+	see, key := func(m *admin.Admin) (admin.Counter, error) { return m.Counter(ctx, i.Name) }, keys.HiLo(i.Name)
 	switch i.Kind {
-	case allocator.KindHiLo:
-	case allocator.KindIdentity:
-		see, key = func(m *allocator.Admin) (allocator.Counter, error) { return m.Identity(ctx, i.Name) }, keys.Identity(i.Name)
-	case allocator.KindServerSide:
-		see, key = func(m *allocator.Admin) (allocator.Counter, error) { return m.ServerSide(ctx) }, keys.ServerSide()
+	case admin.KindHiLo:
+	case admin.KindIdentity:
+		see, key = func(m *admin.Admin) (admin.Counter, error) { return m.Identity(ctx, i.Name) }, keys.Identity(i.Name)
+	case admin.KindServerSide:
+		see, key = func(m *admin.Admin) (admin.Counter, error) { return m.ServerSide(ctx) }, keys.ServerSide()
 	}
-	seen, err := i.look(ctx, func(m *allocator.Admin) ([]allocator.Counter, error) {
+	var server prefix.Server
+	seen, err := i.look(ctx, func(m *admin.Admin) ([]admin.Counter, error) {
 		counter, err := see(m)
 		if errors.Is(err, allocator.ErrNotSeeded) {
 			err = i.none(ctx, m)
 		}
-		return []allocator.Counter{counter}, err
+		server, _ = m.ServerPrefix(ctx) // what is wrong with it, hilo prefix get reports
+		return []admin.Counter{counter}, err
 	})
 	if err != nil {
 		return err
 	}
 	c := seen[0]
-	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, key, c.rate, c.room}
+	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, server.Durable, key, c.rate, c.room}
 	return i.Show(shown, func() error { return i.print(shown) })
 }
 
-// none says what to do where there is no such counter.
-func (i inspect) none(ctx context.Context, m *allocator.Admin) error {
+// none returns the error for a counter that does not exist, with what to do about it.
+func (i inspect) none(ctx context.Context, m *admin.Admin) error {
 	what, remedy := fmt.Sprintf("counter for %q", i.Name), "; hilo next makes one that begins at 1, hilo seed one that begins higher"
 	switch i.Kind {
-	case allocator.KindIdentity:
+	case admin.KindIdentity:
 		what, remedy = fmt.Sprintf("identity %q", i.Name), "; hilo identity next makes one that begins at 1, hilo identity seed one that begins higher"
-	case allocator.KindServerSide:
+	case admin.KindServerSide:
 		what, remedy = "counter of server-side identifiers", fmt.Sprintf("; hilo id %s%s makes it", i.Name, i.Separator)
-	case allocator.KindHiLo:
+	case admin.KindHiLo:
 		if identity, err := m.Identity(ctx, i.Name); err == nil {
 			remedy = fmt.Sprintf(", but an identity, whose value is %d; hilo identity next takes from it, hilo inspect '%s|' shows it", identity.Max, i.Name)
 		}
@@ -108,27 +112,28 @@ func (i inspect) none(ctx context.Context, m *allocator.Admin) error {
 }
 
 func (i inspect) print(s inspected) error {
-	var t term.Table
+	t := i.Table()
 	switch i.Kind {
-	case allocator.KindHiLo:
+	case admin.KindHiLo:
 		t.Add("collection:", s.Collection)
-		t.Addf("Max:", "%d", s.Max)
-		t.Addf("ranges:", "%d handed out", s.Ranges)
-	case allocator.KindIdentity:
+		t.Addf("max:", "%d", s.Max)
+		t.Addf("ranges:", "%d issued", s.Ranges)
+	case admin.KindIdentity:
 		t.Add("identity:", s.Collection)
-		t.Addf("Value:", "%d", s.Max)
-	case allocator.KindServerSide:
+		t.Addf("value:", "%d", s.Max)
+	case admin.KindServerSide:
 		t.Add("identifiers:", "server-side, of all names")
-		t.Addf("Value:", "%d", s.Max)
+		t.Addf("value:", "%d", s.Max)
 	}
 	t.Addf("epoch:", "%d", s.Epoch)
 	t.Add("origin:", cmp.Or(s.Origin, "unknown"))
-	t.Addf("in Redis:", "HGETALL '%s'", s.Key)
+	t.Add("durable:", cmp.Or(s.Durable, "no"))
+	t.Addf("key:", "HGETALL '%s'", s.Key)
 	if s.Rate != nil {
 		t.Addf("rate:", "%s a second, over %s", term.Brief(*s.Rate), i.RateOver)
 	}
 	for _, h := range s.Headroom {
-		left := fmt.Sprintf("%d left, %s used", h.Left, percent(h))
+		left := t.Style.Sprintf("%d left, %s used", h.Left, percent(h))
 		if h.SecondsLeft != nil {
 			left += ", " + term.TimeLeft(h.Left, h.SecondsLeft)
 		}
@@ -137,7 +142,7 @@ func (i inspect) print(s inspected) error {
 	return i.WriteTable(t)
 }
 
-// percent is how much of the headroom is used: 0 or 100 only where that is exact.
+// percent returns how much of the headroom is used. It returns 0 or 100 only where that is exact.
 func percent(h headroom.Headroom) string {
 	switch {
 	case h.Used > 0 && h.Used < 0.01:

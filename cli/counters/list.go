@@ -1,12 +1,12 @@
-// Package counters has the commands that show what stands in Redis: hilo list, hilo inspect and hilo identity list. What
-// they have in common, one or two looks at counters, is in observe.go. It exports its commands and nothing else, and may
-// import the rooms under cli/internal and the library.
+// Package counters has the commands that read and change what stands in Redis: next, id and identity next, which print new
+// identifiers; seed, identity seed and import, which raise counters; list, identity list, inspect and export, which show
+// them; and prefix. It exports its commands and nothing else.
 package counters
 
 import (
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
-	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
@@ -20,28 +20,31 @@ type listed struct {
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
-// ListCommand is hilo list.
+// ListCommand returns hilo list.
 func ListCommand(env base.Env) *cli.Command {
 	return listing{
-		all:  (*allocator.Admin).Counters,
-		head: []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
-		keys: []string{"name", "max", "ranges", "epoch", "headroom", "rate"},
+		things: "counters",
+		all:    (*admin.Admin).Counters,
+		head:   []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
+		keys:   []string{"name", "max", "ranges", "epoch", "headroom", "rate"},
 		row: func(c observed) (any, []any) {
 			return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
-		Usage:     "show all counters of the namespace",
+		Aliases:   []string{"ls"},
+		Usage:     "list the counters of the namespace",
 		UsageText: "hilo list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
 		Description: base.Describe(`
-Shows each collection's Max, the greatest number given so far; how many ranges
-were handed out; the epoch, which counts the jumps after lost writes; and how much
-is used of what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold
-exactly (2^53-1), and of the limit. It scans, which blocks the server for no one.
+Lists each collection with Max, the greatest number issued; the number of ranges
+issued; the epoch, which counts the jumps after lost writes; and the used share of
+what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold exactly
+(2^53-1), and of the limit. It uses SCAN, which does not block the server.
 
 With --rate-over it looks twice and shows the numbers a second between the looks,
-and the time left to each bound at that rate. Max grows a range at a time, so that
-a short while shows a busy counter as too busy or as idle: a minute is fair.
+and the time left to each bound at that rate, or – where the rate is 0 or not known.
+Max grows a range at a time, so that a short while shows a busy counter as too busy
+or as idle: a minute is fair.
 
 Names are sorted from a on, headroom from the least, all else from the greatest.`,
 			[]string{
@@ -60,21 +63,23 @@ type listedIdentity struct {
 	Headroom []headroom.Headroom `json:"headroom"`
 }
 
-// IdentityListCommand is hilo identity list.
+// IdentityListCommand returns hilo identity list.
 func IdentityListCommand(env base.Env) *cli.Command {
 	return listing{
-		all:  (*allocator.Admin).Identities,
-		head: []string{"NAME", "VALUE", "EPOCH"},
-		keys: []string{"name", "value", "epoch", "headroom", "rate"},
+		things: "identities",
+		all:    (*admin.Admin).Identities,
+		head:   []string{"NAME", "VALUE", "EPOCH"},
+		keys:   []string{"name", "value", "epoch", "headroom", "rate"},
 		row: func(c observed) (any, []any) {
 			return listedIdentity{c.Name, c.Max, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Epoch}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
-		Usage:     "show all identities of the namespace",
+		Aliases:   []string{"ls"},
+		Usage:     "list the identities of the namespace",
 		UsageText: "hilo identity list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
 		Description: base.Describe(`
-Shows each identity's value, the greatest given so far, as this server has it, be it the
+Lists each identity with its value, the greatest issued, as this server has it, be it the
 home of identities or not; the epoch, which counts the jumps after lost writes; and how
 much is used of what integers hold, or with --rate-over the rate and the time left, as
 hilo list --help explains.`,

@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
@@ -25,30 +27,30 @@ type observer struct {
 	*base.Session
 	target   target.Target
 	RateOver time.Duration // between two looks; 0: one look, no rate
-	Limit    int64         // the greatest number that the allocators give
+	Limit    int64         // the greatest number that the allocators issue
 }
 
 // observed is a counter as it was seen.
 type observed struct {
-	allocator.Counter
-	rate *float64 // numbers a second, nil: not known
+	admin.Counter
+	rate *float64 // numbers a second; nil means unknown
 	room []headroom.Headroom
 }
 
 func lookFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "rate-over", Usage: "look twice, `DURATION` apart, and show the rate and the time left"},
-		&cli.StringFlag{Name: "limit", Usage: "the greatest number `N` to be given, Options.Limit", Value: "9223372036854775807", DefaultText: "2^63-1"},
+		&cli.GenericFlag{Name: "rate-over", Usage: "look twice, `DURATION` apart, and show the rate and the time left", Value: base.Duration("", 0)},
+		&cli.GenericFlag{Name: "limit", Usage: "the greatest number `N` to issue, Options.Limit", Value: base.Count("9223372036854775807", 1), DefaultText: "2^63-1"},
 	}
 }
 
 func readLook(r *base.Reader) observer {
-	return observer{Session: r.Session(), target: r.Target(), RateOver: r.Period("rate-over", 0), Limit: r.Count("limit", 1)}
+	return observer{Session: r.Session(), target: r.Target(), RateOver: r.Period("rate-over"), Limit: r.Number("limit")}
 }
 
 // look looks once, or twice with a while in between.
-func (l observer) look(ctx context.Context, see func(*allocator.Admin) ([]allocator.Counter, error)) (all []observed, err error) {
-	err = base.Administer(ctx, l.Session, l.target, func(m *allocator.Admin) error {
+func (l observer) look(ctx context.Context, see func(*admin.Admin) ([]admin.Counter, error)) (all []observed, err error) {
+	err = base.Administer(ctx, l.Session, l.target, func(m *admin.Admin) error {
 		now, err := see(m)
 		began := time.Now()
 		before := make(map[string]int64)
@@ -80,7 +82,8 @@ func (l observer) look(ctx context.Context, see func(*allocator.Admin) ([]alloca
 // listing is a look at all counters of a kind.
 type listing struct {
 	observer
-	all     func(*allocator.Admin, context.Context) iter.Seq2[allocator.Counter, error]
+	things  string // what there is a counter for each of
+	all     func(*admin.Admin, context.Context) iter.Seq2[admin.Counter, error]
 	head    []string
 	keys    []string                               // to sort by, two or more
 	row     func(observed) (json any, cells []any) // the latter under the head
@@ -89,21 +92,17 @@ type listing struct {
 	Reverse bool
 }
 
-// command is c with the flags that all lists have, and with what they do.
+// command returns c with the flags and the action that all lists have.
 func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
-	last := len(l.keys) - 1
 	c.Flags = append([]cli.Flag{
-		&cli.StringFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: "*", HideDefault: true},
-		&cli.StringFlag{Name: "sort", Usage: "by `KEY`: " + strings.Join(l.keys[:last], ", ") + " or " + l.keys[last], Value: "name"},
+		&cli.GenericFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: base.Text("")},
+		&cli.GenericFlag{Name: "sort", Usage: "by `KEY`", Value: base.Choice("name", l.keys...)},
 		&cli.BoolFlag{Name: "reverse", Usage: "the other way round"},
 	}, lookFlags()...)
 	c.Action = base.Action(env, func(r *base.Reader) base.Runner {
 		r.Arguments()
-		l.observer, l.Filter, l.Reverse = readLook(r), r.String("filter"), r.Bool("reverse")
-		if l.Filter == "" {
-			r.Failf("--filter is empty: it takes a glob such as 'ord*'")
-		}
-		l.Sort = r.Choice("sort", strings.Join(l.keys, ", "), l.keys...)
+		l.observer, l.Reverse = readLook(r), r.Bool("reverse")
+		l.Filter, l.Sort = r.String("filter"), r.String("sort")
 		if l.Sort == "rate" && l.RateOver == 0 {
 			r.Failf("--sort rate needs --rate-over, the time between two looks")
 		}
@@ -115,9 +114,9 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 // Run shows them, also beside corrupt ones.
 func (l listing) Run(ctx context.Context) error {
 	var corrupt error // the others are fine, and are shown
-	all, err := l.look(ctx, func(m *allocator.Admin) (seen []allocator.Counter, _ error) {
+	all, err := l.look(ctx, func(m *admin.Admin) (seen []admin.Counter, _ error) {
 		corrupt = nil
-		for counter, err := range l.all(m.WithFilter(l.Filter), ctx) {
+		for counter, err := range l.all(m.WithFilter(cmp.Or(l.Filter, "*")), ctx) {
 			switch {
 			case errors.Is(err, allocator.ErrCorrupt):
 				corrupt = cmp.Or(corrupt, err)
@@ -137,10 +136,32 @@ func (l listing) Run(ctx context.Context) error {
 		slices.Reverse(all)
 	}
 	rows, table := l.rows(all)
-	return cmp.Or(l.Show(rows, func() error { return l.WriteTable(table) }), corrupt)
+	return cmp.Or(l.Show(rows, func() error {
+		err := l.WriteTable(table)
+		if err == nil && corrupt == nil { // whose error is the explanation
+			l.explain(all)
+		}
+		return err
+	}), corrupt)
 }
 
-// compare has names from a on, the least headroom first, and of all other numbers the greatest.
+// explain prints on stderr what a table without rows, or with a dash in it, means.
+func (l listing) explain(all []observed) {
+	hasDash := func(c observed) bool { return c.rate == nil || *c.rate == 0 }
+	switch {
+	case len(all) == 0 && l.Filter == "":
+		fmt.Fprintf(l.Stderr, "no %s in namespace %s\n", l.things, l.Namespace)
+	case len(all) == 0:
+		fmt.Fprintf(l.Stderr, "no %s in namespace %s match %q\n", l.things, l.Namespace, l.Filter)
+	case l.RateOver > 0 && slices.ContainsFunc(all, hasDash):
+		fmt.Fprintln(l.Stderr, dashMeans)
+	}
+}
+
+// dashMeans explains the dash in tables with rates.
+const dashMeans = "–: not known, because the counter stood still or was not there at the first look"
+
+// compare sorts names from a on, headroom from the least, and all other numbers from the greatest.
 func (l listing) compare(a, b observed) int {
 	order := 0
 	switch l.Sort {
@@ -163,10 +184,10 @@ func perSecond(s observed) float64 {
 	return *s.rate
 }
 
-// rows are what JSON and the table show. The last columns are the rate and headroom: the time left to each bound, or how much
+// rows returns the rows of JSON and of the table. The last columns are the rate and headroom: the time left to each bound, or how much
 // of it is used.
 func (l listing) rows(all []observed) (rows []any, t term.Table) {
-	rows, t.Head = make([]any, len(all)), l.head
+	rows, t = make([]any, len(all)), l.Table(l.head...)
 	if l.RateOver > 0 {
 		t.Head = append(t.Head, "RATE/S")
 	}
@@ -184,7 +205,7 @@ func (l listing) rows(all []observed) (rows []any, t term.Table) {
 			cells = append(cells, term.Right(rate))
 		}
 		for _, h := range c.room {
-			text := share(h)
+			text := percentUsed(h)
 			if l.RateOver > 0 {
 				text = term.TimeLeft(h.Left, h.SecondsLeft)
 			}
@@ -195,8 +216,8 @@ func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	return rows, t
 }
 
-// share is how much of the headroom is used, in few letters.
-func share(h headroom.Headroom) string {
+// percentUsed returns how much of the headroom is used, in few letters.
+func percentUsed(h headroom.Headroom) string {
 	switch {
 	case h.Left == 0:
 		return "past"

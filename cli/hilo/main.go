@@ -1,4 +1,4 @@
-// Command hilo gives out identifiers from a Redis, and looks after the counters they come from.
+// Command hilo issues identifiers from Redis, and looks after their counters.
 package main
 
 import (
@@ -7,13 +7,12 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/hilo-id/hilo/cli"
+	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
 func main() {
-	// A closed pipe is to be an error of the write, which says how many ids it may have cost, not a silent death.
+	// A closed pipe is to be an error of the write, which has the number of ids that it may have cost, not a silent death.
 	signal.Ignore(syscall.SIGPIPE)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
@@ -27,6 +26,6 @@ func main() {
 		Stdout:      os.Stdout,
 		Stderr:      os.Stderr,
 		LookupEnv:   os.LookupEnv,
-		SetRedisLog: func(log cli.RedisLog) { redis.SetLogger(log) },
+		SetRedisLog: target.SetLog,
 	}))
 }

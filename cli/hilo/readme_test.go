@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hilo-id/hilo/allocator/pgtest"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -35,7 +36,9 @@ func TestWhatIsShownOfComingFromElsewhereRuns(t *testing.T) {
 	bash(t, dir, nil, "sqlite3 shop.db < shop.sql")
 	postgres := pgtest.Start(t).Environment()
 	bash(t, dir, postgres, `psql --quiet -c "create table receipts (id bigserial primary key); create table unused (id bigserial primary key)
-		" -c "insert into receipts select nextval('receipts_id_seq') from generate_series(1, 77)"`)
+		" -c "insert into receipts select nextval('receipts_id_seq') from generate_series(1, 77)
+		" -c 'create table "Refunds" (number bigint generated always as identity (sequence name "any Name")); create sequence alone'  \
+		-c 'insert into "Refunds" select from generate_series(1, 5)' -c "select nextval('alone')" >/dev/null`)
 
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		environment := append(slices.Clone(postgres), environmentOf(t, s, hilo)...)
@@ -44,18 +47,19 @@ func TestWhatIsShownOfComingFromElsewhereRuns(t *testing.T) {
 		for _, block := range shellBlocks(t, "cli/README.md", "Come from elsewhere", 4) {
 			bash(t, dir, environment, block)
 		}
-		const want = `{"kind":"export","version":1,"namespace":"Raven"}
+		const want = `{"kind":"export","version":2,"namespace":"Raven"}
 {"kind":"prefix"}
 {"kind":"hilo","collection":"invoices","max":123,"bare":123}
 {"kind":"hilo","collection":"orders","max":4000,"bare":4000}
 {"kind":"hilo","collection":"people","max":96,"bare":96}
 {"kind":"hilo","collection":"receipts","max":77,"bare":77}
+{"kind":"hilo","collection":"Refunds","max":5,"bare":5}
 {"kind":"hilo","collection":"users","max":42,"bare":42}
 {"kind":"hilo","collection":"visits","max":9007199254740993,"bare":9007199254740993}
 {"kind":"identity","collection":"companies","max":17}
-{"kind":"end","counters":7}
+{"kind":"end","counters":8}
 `
-		if got := bash(t, dir, environment, "hilo export"); got != want {
+		if got := clitest.Lasting(bash(t, dir, environment, "hilo export")); got != want {
 			t.Errorf("%s", got)
 		}
 	})

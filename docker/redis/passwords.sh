@@ -7,7 +7,7 @@ set -eu
 umask 077
 
 workers=/hand/workers operators=/hand/operators servers=/hand/servers watchers=/hand/watchers
-hilo=65532 redis=999 grafana=472
+hilo=65532 redis=999 grafana=472 prometheus=65534
 
 # put FILE OWNER writes standard input; its group is ours, so that we can read it the next time.
 put() {
@@ -47,9 +47,15 @@ printf 'masteruser replica\nmasterauth %s\n' "$settled" | put $servers/replica.c
 password sentinel "${HILO_SENTINEL_PASSWORD:-}" $servers/sentinel-password $redis
 sentinel=$(hash)
 password grafana "${HILO_GRAFANA_PASSWORD:-}" $watchers/password $grafana
-# The token of those who ask the gateway; operators tell it to them.
+# The page of hilo top reads the counters with rights of its own, and shows them to those who have the token.
+password watcher "${HILO_WATCHER_PASSWORD:-}" $watchers/watcher-password $hilo
+watcher=$(hash)
+password top "${HILO_TOP_TOKEN:-}" $watchers/top-token $hilo
+printf '%s\n' "$settled" | put $operators/top-token $hilo
+# The token of the gateway's callers, of which Prometheus is one; operators hand it out.
 password gateway "${HILO_GATEWAY_TOKEN:-}" $workers/gateway-token $hilo
 printf '%s\n' "$settled" | put $operators/gateway-token $hilo
+printf '%s\n' "$settled" | put $watchers/gateway-token $prometheus
 
 # Nobody logs in as the default user. It keeps all rights nevertheless: Redis reads its AOF as this user, and where it
 # has none the transactions in there, which is what scripts write, are dropped without an error.
@@ -70,6 +76,8 @@ worker_rules='-@all +evalsha +eval +hmget +hset +hdel +exists +time +info +hello
   echo "$health"
   echo "$operator"
   echo "user worker on $worker ~{Raven}/* resetchannels $worker_rules"
+  echo "user watcher on $watcher ~{Raven}/* resetchannels -@all +info +scan +hmget +config|get +hello +client|setinfo" \
+    "+cluster|slots +cluster|keyslot +cluster|nodes +asking"
   # Replicas and Sentinel, as the documentation of Redis has them.
   echo "user replica on $replica resetkeys resetchannels -@all +psync +replconf +ping"
   echo "user sentinel on $sentinel resetkeys &* -@all +multi +exec +slaveof +ping +subscribe +publish +info +role" \
@@ -81,6 +89,7 @@ worker_rules='-@all +evalsha +eval +hmget +hset +hdel +exists +time +info +hello
   echo "$default"
   echo "$health"
   echo "user worker on $worker resetkeys &* -@all +ping +hello +subscribe +sentinel|get-master-addr-by-name +sentinel|sentinels +sentinel|replicas"
+  echo "user watcher on $watcher resetkeys &* -@all +ping +hello +subscribe +sentinel|get-master-addr-by-name +sentinel|sentinels +sentinel|replicas"
   echo "user operator on $(echo "$operator" | cut -d ' ' -f 4) resetkeys &* +@all -@dangerous +sentinel +info +role"
   echo "user sentinel on $sentinel ~* &* +@all"
 } | put $servers/sentinel.acl $redis

@@ -1,9 +1,11 @@
 # shellcheck shell=bash
 # A project of the compose files: bringing it up, looking into it, and taking it down.
 
-# begin NAME FILE... begins a project of the compose files; passwords are made up, and known to us for looking.
+# begin NAME FILE... begins a project of the compose files. Passwords are random; the test keeps the operator's.
 begin() {
   project=hilo-test-$1-$$
+  setup=setup # the profile that seeds
+  [[ $1 != sentinel && $1 != cluster ]] || setup+=-$1
   local file
   files=()
   for file in "${@:2}"; do
@@ -15,7 +17,7 @@ begin() {
   REDISCLI_AUTH=$(head --bytes 16 /dev/urandom | od --address-radix n --format x1 | tr --delete ' \n')
   export REDISCLI_AUTH HILO_OPERATOR_PASSWORD=$REDISCLI_AUTH
   export HILO_OUTPUT=json # of the reports of workers
-  export HILO_PROMETHEUS_PORT=0 HILO_GRAFANA_PORT=0 HILO_GATEWAY_PORT=0
+  export HILO_PROMETHEUS_PORT=0 HILO_GRAFANA_PORT=0 HILO_GATEWAY_PORT=0 HILO_TOP_PORT=0
 }
 
 compose() { timeout 150 "${compose_tool[@]}" --project-name "$project" "${files[@]}" "$@"; }
@@ -66,10 +68,13 @@ all_well() {
   [[ ! $ill ]]
 }
 
-# bring_up N brings up all with so many workers, from nothing, within a minute.
+# first_up ARGUMENTS... is up for the first time: it seeds.
+first_up() { COMPOSE_PROFILES=$setup up "$@"; }
+
+# bring_up N brings up everything with N workers, from nothing, within a minute.
 bring_up() {
   local began=$SECONDS
-  up --scale "worker=$1"
+  first_up --scale "worker=$1"
   within 60 'all is healthy' all_well
   ((SECONDS - began < 60)) || fail "from nothing to healthy took $((SECONDS - began)) s, want less than 60"
   say "from nothing to healthy: $((SECONDS - began)) s of 60, $(count worker) workers"
@@ -122,7 +127,7 @@ doctor() {
 
 # take_down takes all of the project away, and fails if anything stays.
 take_down() {
-  compose --profile watch --profile gateway --profile tools down --volumes --remove-orphans --timeout 5 >"$work/down.log" 2>&1 || cat "$work/down.log" >&2
+  compose --profile "$setup" --profile watch --profile gateway --profile tools down --volumes --remove-orphans --timeout 5 >"$work/down.log" 2>&1 || cat "$work/down.log" >&2
   local of=label=com.docker.compose.project=$project left
   left=$(docker ps --all --quiet --filter "$of" && docker volume ls --quiet --filter "$of" && docker network ls --quiet --filter "$of")
   project=

@@ -17,6 +17,7 @@ part_masters() {
   nothing_twice
   which_prefixes
   a_duplicate_would_show
+  an_emptied_master_stays_empty
   take_down
 }
 
@@ -61,11 +62,15 @@ lose_both_masters() {
 }
 
 bring_both_back() {
+  local ranges
   docker network connect --alias south "${project}_default" "$(container south)"
   docker start "$(container north)" >/dev/null
   say 'north and south are back'
+  within 60 'north answers' more_than 0 counter north Ranges
+  ranges=$(counter north Ranges)
   within 60 'all 7 workers are healthy' healthy worker 7
-  within 60 'north gives ranges again, above a gap' more_than 0 counter north Epoch
+  within 60 'north issues ranges again' more_than "$ranges" counter north Ranges
+  check 'a durable master does not jump after a kill' equal "$(counter north Epoch)" 0
   scale_down 3
   within 10 '3 workers are left' equal_count 3
   goes_on 'as a fleet of 3'
@@ -119,3 +124,16 @@ a_duplicate_would_show() {
   equal "$(stored)" "$before" || fail 'a duplicate is to leave fewer documents than ids'
   say 'the control: with a counter set back by force 40 of 40 ids are found to be given twice'
 }
+
+# an_emptied_master_stays_empty removes north with its volume. A plain up starts it again and does not seed it, and the
+# workers refuse to use it.
+an_emptied_master_stays_empty() {
+  docker rm --force "$(container north)" >/dev/null
+  docker volume rm "${project}_north" >/dev/null
+  up --scale worker=1
+  within 60 'north is up again, without its volume' healthy north 1
+  within 60 'a new worker refuses an emptied master' logged 'server prefix missing'
+  check 'an emptied master stays empty' equal "$(redis north dbsize)" 0
+}
+
+logged() { docker logs "$(container worker)" 2>&1 | grep --quiet "$1"; }

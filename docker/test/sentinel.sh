@@ -5,7 +5,7 @@ part_sentinel() {
   export HILO_SUBNET=10.203.$((1 + $$ % 255))
   begin sentinel compose.yaml compose.sentinel.yaml
   workers_first 3
-  up --scale worker=3
+  first_up --scale worker=3
   within 60 'all is healthy' all_well
   hardened
   doctor --replicas 2
@@ -37,7 +37,7 @@ workers_first() {
 trying() {
   local id said=0
   for id in $(containers worker); do
-    docker logs "$id" 2>&1 | grep --quiet 'no ids to be had, trying on' && [[ $(docker inspect --format '{{.State.Running}} {{.RestartCount}}' "$id") == 'true 0' ]] &&
+    docker logs "$id" 2>&1 | grep --quiet 'no ids available, retrying' && [[ $(docker inspect --format '{{.State.Running}} {{.RestartCount}}' "$id") == 'true 0' ]] &&
       said=$((said + 1))
   done
   ((said == $1))

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The profile "watch": Prometheus finds every worker, and every query of the dashboard and every rule works on what it has.
+# The profile "watch": the page shows every master to those who have the token, Prometheus finds every worker, and every query of the dashboard and every rule works on what it has.
 
 watch_the_fleet() {
   up --no-deps prometheus
@@ -8,6 +8,33 @@ watch_the_fleet() {
   rules_work
   dashboard_works
   grafana_starts
+  open_the_page
+}
+
+# open_the_page as a browser does, which sends the token as a password.
+open_the_page() {
+  local token
+  up --no-deps top
+  within 60 'the page is healthy' healthy top 1
+  hardened
+  token=$(run --entrypoint cat redis-cli /run/hilo/top-token)
+  ! page nobody / >/dev/null 2>&1 || fail 'the page was shown for a wrong token'
+  within 20 'the page shows both masters and their counters' shows "$token"
+  check 'the page has both masters before its script runs' drawn "$token"
+  docker stop --time 30 "$(container top)" >/dev/null
+  check 'it ends in order' equal "$(docker inspect --format '{{.State.ExitCode}}' "$(container top)")" 0
+}
+
+# page TOKEN PATH asks from within the network, where Prometheus has a client.
+page() { docker exec "$(container prometheus)" wget -q -O - "http://any:$1@top:8081$2"; }
+
+# drawn reads all of the page: a reader that leaves at the first match would make wget fail.
+drawn() { [[ $(page "$1" /) == *'data-server="north"'*'data-server="south"'* ]]; }
+
+shows() {
+  page "$1" /state | jq --exit-status '
+    (.servers | length == 2 and all(.up and .persistence == "AOF always" and .memoryPolicy == "noeviction" and .durable == "always")) and
+    (.collections | map(select(.server == "north" and .collection == "orders" and .max > 1000)) | length == 1) and (.identities | length > 0)' >/dev/null
 }
 
 # prometheus PATH asks its API.

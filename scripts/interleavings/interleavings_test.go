@@ -71,12 +71,12 @@ var without = []struct {
 		scope{clients: 3, depth: 3},
 	},
 	{
-		"the fence of the return", running(`lease ~= token or above(last, range_end) or
-    (state[4] or '0') ~= epoch or (state[5] or '0') ~= written or origin ~= replication_id()`, `above(last, range_end)`),
+		"the fence of the return", running(`lease ~= token or above(last_used, range_end) or
+    epoch ~= range_epoch or written ~= range_written or origin ~= replication`, `above(last_used, range_end)`),
 		scope{clients: 3, verbs: only(doNext, doReturn, doArrive), depth: 5},
 	},
 	{
-		"the time in the return", running(`(state[5] or '0') ~= written`, `false`),
+		"the time in the return", running(`written ~= range_written`, `false`),
 		scope{clients: 3, verbs: only(doNext, doArrive), depth: 4, begin: []step{
 			{verb: doNext}, {verb: doNext, fate: late}, {verb: doAgain}, {verb: doReturn, fate: twice},
 		}},
@@ -90,11 +90,11 @@ var without = []struct {
 		scope{clients: 2, verbs: only(doNext, doReturn, doLose), depth: 7},
 	},
 	{
-		"the guard", running(`elseif replication ~= origin and origin ~= '' then`, `elseif false then`),
+		"the guard", running(`if origin == '' or origin == replication then`, `if true then`),
 		scope{clients: 2, depth: 5},
 	},
 	{
-		"what a forced seed expects", running(`if force and stood ~= wanted and`, `if false and`),
+		"what a forced seed expects", running(`if force == '1' and stood ~= wanted and`, `if false and`),
 		scope{clients: 2, depth: 5},
 	},
 	{
@@ -102,7 +102,7 @@ var without = []struct {
 		scope{kind: identities, clients: 2, depth: 4},
 	},
 	{
-		"the guard of an identity", running(`elseif replication ~= origin and origin ~= '' then`, `elseif false then`),
+		"the guard of an identity", running(`if origin == '' or origin == replication then`, `if true then`),
 		scope{kind: identities, clients: 2, depth: 5},
 	},
 	{

@@ -25,6 +25,8 @@ type inProcess struct {
 
 	mutate        func(source string) string
 	replicationID string
+	replication   string // further lines of INFO replication
+	persistence   string // the lines of INFO persistence
 	microseconds  string
 	state         map[string]map[string]string // the hashes by key
 
@@ -179,7 +181,11 @@ func (p *inProcess) call(l *lua.LState) int {
 		reply.Append(lua.LString(p.microseconds))
 		l.Push(reply)
 	case "INFO":
-		l.Push(lua.LString("# Replication\r\nrole:master\r\nmaster_replid:" + p.replicationID + "\r\n"))
+		if rest[0] == "persistence" {
+			l.Push(lua.LString("# Persistence\r\n" + p.persistence))
+		} else {
+			l.Push(lua.LString("# Replication\r\nrole:master\r\nmaster_replid:" + p.replicationID + "\r\n" + p.replication))
+		}
 	default:
 		panic("bug: no script calls " + command)
 	}

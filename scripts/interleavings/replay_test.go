@@ -154,7 +154,7 @@ func (c *cast) serve(n int8, request any, want served, state counter) {
 
 // changed is a client that runs each script as change makes it.
 type changed struct {
-	*redis.Client
+	redistest.Client
 
 	change func(source string) string
 }

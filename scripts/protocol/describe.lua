@@ -1,15 +1,15 @@
 -- decimal.lua: exact arithmetic over all of int64, put in front of every script.
 --
--- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that it
--- is stored and sent as. It is compared by length, then as text; sums are made of doubles where both
--- are short, and else of two halves, high * 10^9 + low, which stay far below 2^53. '%.0f' writes a whole
--- double: tostring() turns to exponents on Redis, and '%d' is a C long, which ends at 2^31 on a server of 32 bits.
+-- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that is stored and sent.
+-- Values are compared by length, then as text. A sum is computed with doubles if both terms are short, and else in two
+-- halves, high * 10^9 + low, which stay far below 2^53. '%.0f' formats a whole double, because tostring() switches to
+-- exponents on Redis, and '%d' is a C long, which ends at 2^31 on a 32-bit server.
 
 local find, sub, format = string.find, string.sub, string.format
 
 local LARGEST = '9223372036854775807'
 
--- Whether this is a canonical decimal between 0 and 2^63-1.
+-- Reports whether text is a canonical decimal between 0 and 2^63-1.
 local function decimal(text)
   return text == '0' or text and find(text, '^[1-9]%d*$') and (#text < 19 or #text == 19 and text <= LARGEST)
 end
@@ -19,12 +19,7 @@ local function above(a, b)
   return a > b
 end
 
-local function lesser(a, b)
-  if above(a, b) then return b end
-  return a
-end
-
--- a + sign * b, which must not be below 0.
+-- Returns a + sign * b, which must not be below 0.
 local function sum(a, b, sign)
   if #a < 16 and #b < 16 then return format('%.0f', a + sign * b) end
   local high = (tonumber(sub(a, 1, -10)) or 0) + sign * (tonumber(sub(b, 1, -10)) or 0)
@@ -35,16 +30,18 @@ local function sum(a, b, sign)
   return format('%.0f%09.0f', high, low)
 end
 
--- Most of what there is to add is short, and '%d' takes half the time of '%.0f'.
+-- Returns a + b, at most LARGEST. Most terms are short, and '%d' takes half the time of '%.0f'.
 local function plus(a, b)
   if #a < 10 and #b < 10 then return format('%d', a + b) end -- below 2^31
-  return sum(a, b, 1)
+  local total = sum(a, b, 1)
+  if above(total, LARGEST) then return LARGEST end
+  return total
 end
--- state.lua: reading what is stored, and when it is written; put in front of every script after decimal.lua.
+-- state.lua: reads stored state, the clock and the replication id; put in front of every script after decimal.lua.
 
 local DECIMAL = 'must be a decimal from 0 to 9223372036854775807 without sign or leading zeros'
 
--- An error with its tag about a key, and maybe about a value found there and the rule that it breaks.
+-- Returns an error reply with a tag, about a key and, if there is one, a value and the rule that it breaks.
 local function refusal(tag, key, text, value, rule)
   local function printable(part) return (string.gsub(sub(part, 1, 40), '%c', '?')) end
   text = 'HILO_' .. tag .. ' key ' .. printable(key) .. ' ' .. text
@@ -52,7 +49,7 @@ local function refusal(tag, key, text, value, rule)
   return redis.error_reply(text)
 end
 
--- Fields of a hash, in the order asked for: text, or false for an absent one. Or an error to return as it is.
+-- Returns fields of a hash in the given order, with false for an absent one, or nil and an error reply.
 local function fields(key, ...)
   local read = redis.pcall('HMGET', key, ...)
   if read.err then
@@ -62,45 +59,53 @@ local function fields(key, ...)
   return read
 end
 
--- When a counter is written, and the seconds of the server's clock: its microseconds, or one more than
--- when the counter was last written, where the clock went back. So no two writes of a counter have the
--- same time, nor has one that was lost and begins anew any of those that it had: it begins later.
+-- Returns the time of a write and the seconds of the server's clock. The time is the clock's microseconds, or last + 1 if
+-- the clock went back. So no two writes of a counter have the same time. A counter that was lost and begins anew repeats no
+-- time, because it begins later.
 local function write_time(last)
   local now = redis.call('TIME')
-  local written = format('%.0f', now[1] * 1000000 + now[2]) -- exact up to the year 2255
-  if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
-  return written, now[1]
+  local seconds, microseconds = now[1], now[2] -- joined as texts: formatting their sum takes 3 % of a range's time
+  local written = seconds == '0' and microseconds or seconds .. sub('00000' .. microseconds, -6)
+  if not above(written, last) then written = plus(last, '1') end
+  return written, seconds
 end
+-- replication.lua: reads INFO replication; put after state.lua where the replication id is needed.
+--
+-- Leaves info, the text, and replication, the server's replication id, which changes when a server restarts and when a
+-- replica is promoted. Both are '' where INFO is not permitted. Leaves is_replica.
 
--- The replication id of this server: it changes when a server restarts and when a replica is
--- promoted. '' where INFO is not permitted. A replica shows that of its primary, which gives the same numbers:
--- one that takes writes, by replica-read-only no, is refused as others are, but where it is only asked.
-local function replication_id(asked)
-  local info = redis.pcall('INFO', 'replication')
-  if type(info) ~= 'string' then return '' end
-  if not asked and find(sub(info, 1, 40), 'role:slave', 1, true) then
-    error({err = 'READONLY numbers are not given by a replica, also where it takes writes'})
-  end
-  local _, label = find(info, 'master_replid:', 1, true) -- a pattern would take seven times as long
-  return label and string.match(info, '^%x+', label + 1) or ''
-end
--- server.lua: what the server says of itself, read at the start of every script that gives out or seeds.
--- It ends the script with an error where that is unusable, or a name is used both ways.
+local info = redis.pcall('INFO', 'replication')
+if type(info) ~= 'string' then info = '' end
+local _, label = find(info, 'master_replid:', 1, true) -- a pattern would take seven times as long
+local replication = label and string.match(info, '^%x+', label + 1) or ''
+
+-- The error of a replica that accepts writes (replica-read-only no). Such a replica has the replication id of its primary,
+-- which issues the same numbers, so nothing else would show that they are two servers.
+local is_replica = find(sub(info, 1, 40), 'role:slave', 1, true)
+local ON_REPLICA = 'READONLY numbers are not issued by a replica, even one that accepts writes'
+local HOME = true
+-- server.lua: reads the server's own key at the start of every script that issues or seeds. It ends the script with an
+-- error reply if that key is unusable, or if a name would be used for both kinds.
 --
 -- KEYS[1] -> the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix and node tag
--- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is none
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag, home flag and Durable
+-- KEYS[3] -> the key of the same name and the other kind; KEYS[2] again if there is none
 --
--- Leaves key, prefix, tag, and bare: whether identifiers have neither prefix nor tag.
+-- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or '') and bare
+-- (identifiers have neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
 
-local server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag')
+local server, server_err
+if HOME then -- a field more costs each range 1 % of the server's time
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'Identities')
+else
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable')
+end
 if server_err then return server_err end
 
--- The whole rule, with Unicode, is checked by the client; this much keeps an unusable prefix from
--- costing a range.
-local prefix, tag = server[1] or '', server[2] or ''
+-- The client checks the whole rule, with Unicode. This part of it saves a range that the client would discard.
+local prefix, tag, durable, home = server[1] or '', server[2] or '', server[3] or '', server[4] == 'here'
 if prefix ~= '' and (#prefix > 64 or not find(prefix, '^[^|{}%s%c]*[^|{}%s%c%d]$')) then
   return refusal('CORRUPT', server_key, 'field ServerPrefix holds', prefix,
     'must be 0 to 64 bytes without "|", braces, white space or controls, and not end in a digit')
@@ -108,37 +113,62 @@ end
 if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
   return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
 end
+if server[3] and durable ~= 'always' then
+  return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, or absent')
+end
+if server[4] and not home then
+  return refusal('CORRUPT', server_key, 'field Identities holds', server[4], 'must be here, or absent')
+end
 local bare = prefix == '' and tag == ''
 
--- An identity and a number without prefix and tag would be the same text, so where the server adds
--- nothing, a name is either a collection or an identity.
+-- Without prefix and tag an identity and a number of a collection have the same text, so a name is one or the other.
 if bare and other_key ~= server_key and redis.call('EXISTS', other_key) == 1 then
   return refusal('MIXED', key, 'may not be used while the key of the same name and the other kind exists:', other_key,
-    'without a server prefix or node tag both give the same identifiers')
+    'without a server prefix or node tag both have the same identifiers')
+end
+-- guard.lua: decides whether writes may have been lost; put after server.lua and replication.lua.
+--
+-- If the server's Durable is contradicted, durable becomes the reason, and the script removes the field before it writes
+-- anything else.
+
+local RANGE_GAP, IDENTITY_GAP = '65536', '1024'
+
+-- Durable states that this server's data is nowhere else, and a connected replica has it.
+if durable == 'always' and find(info, 'connected_slaves:', 1, true) and not find(info, 'connected_slaves:0\r', 1, true) then
+  durable = 'replica'
 end
 
--- home.lua: whether the server says that it is the home of identities; put after server.lua where that is asked. It is
--- read by itself, because a field more in server.lua would cost each range 2 % of the server's time.
-
--- Whether it is, or nothing and an error to return as it is.
-local function is_home()
-  local home = redis.call('HMGET', server_key, 'Identities')[1]
-  if home and home ~= 'here' then
-    return nil, refusal('CORRUPT', server_key, 'field Identities holds', home, 'must be here, or absent')
+-- Reports whether writes may have been lost since the counter with this Origin was written, because the server was
+-- restarted or promoted since. Every comparison of an Origin is made here. The second result is the new value of durable.
+--
+-- Durable waives that for a server that was restarted from its own AOF, which has every acknowledged write. It is accepted
+-- only as far as INFO agrees, by three fields. The server has no past history, which a promoted replica has, and so has a
+-- server that had a replica and is restarted from an RDB file. It has no replica, because the first one to attach changes
+-- the id and clears the history. The AOF is on. These do not prove such a restart, so Durable has to state the rest. A
+-- promoted replica also loses its history when repl-backlog-ttl passes, and an AOF may have been off for a while. A field
+-- that INFO does not show does not agree. (Arguments are cheaper than upvalues, by 1 % of the server's time each.)
+local function lost_since(origin, replication, info, durable)
+  if origin == '' or origin == replication then return false, durable end
+  if durable ~= 'always' or replication == '' then return true, durable end
+  local persistence = redis.pcall('INFO', 'persistence') -- by itself: two sections fail before Redis 7.0
+  if not find(info, 'connected_slaves:0\r', 1, true) or
+      not find(info, 'master_replid2:0000000000000000000000000000000000000000\r', 1, true) then
+    return true, 'history'
   end
-  return home == 'here'
+  if type(persistence) ~= 'string' or not find(persistence, 'aof_enabled:1\r', 1, true) then return true, 'aof' end
+  return false, durable
 end
-
--- describe.lua: what the server says of itself; it writes nothing.
+-- describe.lua: reports the values of the server's own key.
 --
--- KEYS[1], KEYS[2], KEYS[3] -> {ns}/ServerPrefixForHilo, three times, as server.lua has it
+-- KEYS[1], KEYS[2], KEYS[3] -> {ns}/ServerPrefixForHilo, three times
 --
--- Output: {prefix, tag, '1' where it is the home of identities and else '0', replication id, '' where INFO is
--- not permitted}
+-- Output: {prefix; tag; '1' if it is the home of identities, else '0'; replication id, '' if INFO is not permitted;
+-- durable}
+--   durable  '' if the server has no Durable; 'always' if a counter with another Origin lost nothing; else why such a
+--            counter jumps and the field is removed, 'replica', 'history' or 'aof', as in next
 -- Errors: HILO_CORRUPT.
 --
--- Sent twice: replies twice.
+-- It writes nothing, and replicas reply too. Sent twice: it replies twice.
 
-local home, home_err = is_home()
-if home_err then return home_err end
-return {prefix, tag, home and '1' or '0', replication_id('asked')}
+local _, state = lost_since('another', replication, info, durable)
+return {prefix, tag, home and '1' or '0', replication, state}

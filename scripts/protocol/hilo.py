@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Identifiers from hilo's counters in Redis: a small client, to use and to learn from.
+"""A small client of hilo's counters in Redis, to use and to translate.
 
     python3 hilo.py --redis redis://127.0.0.1:6379/0 --count 3 orders
 
-prints orders/1 to orders/3, with the server's prefix and tag where it has them. In a program:
+prints orders/1 to orders/3, with the server's prefix and tag if it has them. In a program:
 
     with contextlib.closing(hilo.Client(redis.Redis.from_url(url, socket_timeout=2))) as ids:
         ids.next("orders")              # "orders/4"
         ids.next_identity("companies")  # "companies/1"
 
-It needs redis-py 4 or later (Debian: python3-redis), and the scripts, which stand beside it. PROTOCOL.md has the
-client's duties; where one is kept here, a comment has its number.
+It requires redis-py 4 or later (Debian: python3-redis) and the scripts in the same directory. PROTOCOL.md lists the
+client's duties; comments refer to them by number.
 """
 
 import argparse
@@ -26,6 +26,7 @@ import sys
 import threading
 import time
 import unicodedata
+import weakref
 
 try:
     import redis
@@ -45,7 +46,7 @@ class Error(Exception):
 
 
 class InvalidName(Error):
-    code = 2  # a collection or a namespace that no identifier can have
+    code = 2  # a collection, namespace or separator that breaks a rule
 
 
 class Unavailable(Error):
@@ -53,10 +54,12 @@ class Unavailable(Error):
 
 
 class Refused(Error):
-    code = 4  # the script refused, and wrote nothing; the text begins with the tag, as HILO_EXHAUSTED
+    code = 4  # refused by a rule; the text begins with the tag, such as HILO_EXHAUSTED
 
 
-class Script:  # one of those beside this file
+class Script:
+    """One of the scripts in this directory."""
+
     def __init__(self, name):
         self.text = pathlib.Path(__file__).with_name(name + ".lua").read_bytes()
         self.sha1 = hashlib.sha1(self.text).hexdigest()
@@ -64,25 +67,46 @@ class Script:  # one of those beside this file
     def run(self, client, keys, args):
         try:
             return client.evalsha(self.sha1, len(keys), *keys, *args)
-        except redis.exceptions.NoScriptError:  # nothing was run: EVAL runs it, and teaches it to the server
+        except redis.exceptions.NoScriptError:  # not run; EVAL runs it and caches it on the server
             return client.eval(self.text, len(keys), *keys, *args)
 
 
-class Counter:  # what this client knows of one
-    def __init__(self):
-        # Duty 2: one request at a time for each counter. Each has to know the floor that the one before left.
+class Counter:
+    """The client's state of one counter."""
+
+    def __init__(self, floor=0, epoch=0, lowered=0, tallies=(0, 1, 0.0), bare=0):
+        # Duty 2: one request at a time for each counter, since each request carries the floor that the last one left.
         self.lock = threading.Lock()
-        self.floor = 0  # the greatest number that was given
-        self.epoch = 0  # the greatest one that was seen
-        self.lowered = 0  # of an identity: how often it was lowered by force, as far as is known
-        self.issued, self.seconds, self.at = 0, 1, 0.0  # the tallies of the last reply, and when it came
-        self.capacity, self.asked = 0, 0.0  # of the last range, and when it was asked for
-        self.pending = None  # token, count and time of a request whose reply never came
+        self.floor = floor  # the greatest number issued to this client
+        self.epoch = epoch  # the greatest epoch seen
+        self.lowered = lowered  # of an identity: how often it was lowered by force, as of the last reply
+        self.bare = bare  # the greatest number issued to this client without prefix and tag
+        self.tallies = tallies  # issued and seconds of the last reply, and the time of that reply
+        self.capacity, self.asked = 0, 0.0  # of the last range, and when it was requested
+        self.pending = None  # token, count and time of a request without a reply
         self.range = None
+        self.stale = False  # copied from the parent process by fork, and replaced
+
+    def forked(self):
+        """Returns what a child process may keep. The parent may still return the rest of its range, but not what was
+        used of it, so the floor ends there."""
+        floor = self.range.used if self.range else self.floor
+        self.stale, self.range, self.pending = True, None, None
+        return Counter(floor, self.epoch, self.lowered, self.tallies, self.bare)
+
+    def least_gap(self):
+        issued, seconds, at = self.tallies
+        return least_gap(issued, seconds, time.monotonic() - at) if self.floor else 0
+
+    def check_process(self):
+        """Raises an error where a fork interrupted this call, by a signal handler or a coroutine: the parent continues
+        the same call, and its number is the parent's."""
+        if self.stale:
+            raise Error("the process was forked during this call: call again")
 
 
 class Range:
-    """Duty 8: numbers in hand, with all that came with them; none is ever paired with another range's prefix."""
+    """Duty 8: a range with everything that came with it. Its numbers are never combined with another range's prefix."""
 
     def __init__(self, token, reply):
         self.token = token
@@ -91,63 +115,76 @@ class Range:
         self.jump, self.evidence = number(reply[6]), reply[7]
         self.issued, self.seconds = number(reply[8]), number(reply[9])
         self.written = number(reply[12])
-        self.used = self.low - 1  # the last number that was handed out
+        self.used = self.low - 1  # the last number issued to a caller
 
 
 class Client:
-    """Gives identifiers from one server, to several threads if need be. What is not used goes back with close().
+    """Issues identifiers from one server. It is safe for concurrent use by threads.
 
-    client is of redis-py: Redis, RedisCluster, or a Sentinel's master_for(), with a socket_timeout, which is how long one
-    attempt may take; timeout is how long to try again, in seconds."""
+    client is redis-py's Redis, RedisCluster or a Sentinel's master_for(), with a socket_timeout, which limits one attempt;
+    timeout limits all attempts of a call, in seconds. close() returns the unused numbers.
+
+    After os.fork the child continues as a client of its own: ranges and requests in flight stay with the parent, and the
+    child's close() returns only what the child took. redis-py opens new connections in the child, except with
+    single_connection_client=True, which cannot be shared with a child."""
 
     def __init__(self, client, namespace="Raven", separator="/", min_capacity=32, max_capacity=1048576, limit=LARGEST,
                  guard_gap=0, require_seeded=False, require_prefix=False, timeout=10.0):
         check_name("namespace", namespace, "{}")
-        # orders and 11, orders1 and 1: of nothing, a digit or a letter between them, both would be one text.
+        # Without this rule, orders + 11 and orders1 + 1 could have the same text.
         if len(separator) != 1 or separator.isalnum() or unusable(fold(separator), "|") or separator.upper() != separator.lower():
             raise InvalidName(f"separator {separator!r}: one character, no letter, digit, white space or |")
         self.client, self.root, self.separator = client, "{" + namespace + "}/", separator
         self.min_capacity, self.max_capacity, self.limit, self.guard_gap = min_capacity, max_capacity, limit, guard_gap
         self.flags, self.timeout = [int(require_seeded), int(require_prefix)], timeout
-        self.stopped = False  # set it, and nothing is tried again
+        self.stopped = False  # true ends the retries
         self.scripts = {name: Script(name) for name in ("next", "return", "identity")}
         self.lock = threading.Lock()  # of what follows
         self.counters, self.closed = {}, False
+        clients.add(self)
 
     def next(self, collection):
-        """The next identifier of a collection. Asks the server only when the range in hand is used up."""
+        """Returns the next identifier of a collection. It sends a request only when the range in hand is used up."""
         counter, keys = self._counter("HiLo/", "Identities/", collection)
         with counter.lock:
             held = counter.range
             if held is None or held.used == held.high:
                 held = counter.range = self._next_range(counter, keys, collection)
-            held.used += 1
-            return identifier(collection, self.separator, held.prefix, held.used, held.tag)
+            held.used += 1  # Duty 10
+            text = identifier(collection, self.separator, held.prefix, held.used, held.tag)
+            counter.check_process()
+            return text
 
     def next_identity(self, name):
-        """The next value of an identity, as an identifier, which has neither prefix nor tag. Each call asks the server."""
+        """Returns the next value of an identity, as an identifier without prefix and tag. Each call sends a request."""
         counter, keys = self._counter("Identities/", "HiLo/", name)
         with counter.lock:
             request = (secrets.token_hex(16), 1, time.monotonic())
             got, lowered = self._take("identity", counter, keys, name, request, [counter.lowered, 0, 0])
             counter.lowered = number(lowered)
+            counter.check_process()
             return name + self.separator + str(got.low)
 
     def close(self):
-        """Returns what is not used. Raises the last error where that failed, which leaves a gap and harms nothing."""
+        """Returns the unused numbers. It raises the last error if some could not be returned, which leaves a gap."""
         with self.lock:
             counters, self.closed = list(self.counters.items()), True
         failed = None
         for key, counter in counters:
             with counter.lock:
                 held, counter.range = counter.range, None
-                try:  # Duty 11: with the token, epoch and time of this very range; it may be sent twice
+                try:  # Duty 11: with the token, epoch and time of this range; safe to send twice
                     if held and held.used < held.high:
                         self._call("return", [key], [held.token, held.high, held.used, held.epoch, held.written])
                 except Error as error:
                     failed = type(error)(f"{key}: {held.used + 1}..{held.high} not returned: {error}")
         if failed:
             raise failed
+
+    def _forked(self):
+        """Runs in a child process, before anything else. The locks may be held by threads that the child does not have."""
+        self.lock = threading.Lock()
+        self.counters = {key: counter.forked() for key, counter in self.counters.items()}
 
     def _counter(self, kind, other, name):
         check_name("collection", name, "|{}" + self.separator)
@@ -161,44 +198,58 @@ class Client:
         if counter.pending is None:
             now = time.monotonic()
             capacity = next_capacity(counter.capacity, now - counter.asked, self.min_capacity, self.max_capacity)
-            counter.pending = (secrets.token_hex(16), capacity, now)  # Duty 1: a token that nobody else ever has
-        # Duty 1: where no reply came, in this call or the one before, the request is sent again as it was, token and all.
+            counter.pending = (secrets.token_hex(16), capacity, now)  # Duty 1: a unique token
+        # Duty 1: a request without a reply, of this call or the one before, is sent again unchanged, with its token.
         request, counter.pending = counter.pending, None
         try:
             got, _ = self._take("next", counter, keys, collection, request, [])
         except Unavailable:
-            counter.pending = request  # nobody knows whether it was run
+            counter.pending = request  # it may have run
             raise
         _, counter.capacity, counter.asked = request
         check_additions(keys[1], got.prefix)
         return got
 
     def _take(self, script, counter, keys, name, request, more):
-        """Sends a request for numbers, and takes note of what the reply says."""
+        """Sends a request for numbers, checks the reply and records its floor, epoch and tallies."""
         token, count, _ = request
-        gap = least_gap(counter.issued, counter.seconds, time.monotonic() - counter.at) if counter.floor else 0
-        args = [token, count, self.limit, counter.floor, counter.epoch, self.guard_gap, gap, name, *self.flags, *more]
+        other = self.counters.get(keys[2])  # Duty 14
+        gap = counter.least_gap()
+        if script == "identity" and other:  # it may jump past numbers of the collection
+            gap = max(gap, other.least_gap())
+        args = [token, count, self.limit, counter.floor, counter.epoch, self.guard_gap, gap, name, *self.flags,
+                other.bare if other else 0, 0, *more]
         reply = self._call(script, keys, args)
-        # Duty 7: a reply that is not one, or is of another request, is not believed.
-        if len(reply) != 14 or reply[0] != token:
+        # Duty 7: a malformed reply, or the reply to another request, is rejected.
+        if len(reply) != 16 or reply[0] != token:
             if hasattr(self.client, "connection_pool"):
-                self.client.connection_pool.disconnect()  # what is still to come on it answers nobody
+                self.client.connection_pool.disconnect()  # it may still carry replies to other requests
             raise Error(f"{keys[0]}: not the reply to request {token}: {reply}")
         got = Range(token, reply)
         floor = counter.floor
         if script == "identity" and number(reply[13]) > counter.lowered:
-            floor = 0  # of an identity: it was lowered on purpose, so the floor begins anew
+            floor = 0  # an identity lowered on purpose starts a new floor
         if not floor < got.low <= got.high <= min(self.limit, got.low + count - 1):
             raise Error(f"{keys[0]}: numbers {got.low}..{got.high} for {count} above {floor}")
-        # Duties 3, 4, 5: floor, epoch and tallies are those of the newest reply.
+        # Duties 3, 4, 5: floor, epoch and tallies of the newest reply.
         counter.floor, counter.epoch = max(floor, got.high), max(counter.epoch, got.epoch)
-        counter.issued, counter.seconds, counter.at = got.issued, got.seconds, time.monotonic()
-        if got.evidence:
+        counter.tallies = got.issued, got.seconds, time.monotonic()
+        if script == "identity" or not got.prefix and not got.tag:
+            counter.bare = max(counter.bare, got.high)
+        if got.evidence:  # Duty 12
             print(f"hilo.py: {keys[0]}: writes may have been lost ({got.evidence}): it jumped by {got.jump}", file=sys.stderr)
+        if reply[14] not in ("", "always"):
+            print(f"hilo.py: {keys[1]}: Durable was removed ({reply[14]})", file=sys.stderr)
+        # Without prefix and tag the collection and the identity of one name have the same texts. The server refuses the
+        # second kind, but of two concurrent requests not after it lost the first one's key. Each kind records its number
+        # before it reads the other's, so that at least one is refused.
+        other = self.counters.get(keys[2])
+        if not got.prefix and not got.tag and other and other.bare:
+            raise Refused(f"HILO_MIXED {keys[0]}: {keys[2]} issued numbers without prefix and tag to this client: use another name")
         return got, reply[13]
 
     def _call(self, script, keys, args):
-        """Runs a script, again and again until it is answered. What is sent stays the same, the token above all."""
+        """Runs a script, with retries until it is answered. Every attempt sends the same arguments, including the token."""
         wait, until = 0.1, time.monotonic() + self.timeout
         while True:
             try:
@@ -206,17 +257,29 @@ class Client:
                 return [item.decode(errors="surrogateescape") if isinstance(item, bytes) else item for item in reply]
             except REDIS_ERRORS as error:
                 lasting = outcome(keys[0], error)
-                pause = wait * random.uniform(0.5, 1)  # so that a fleet does not come back in step
+                pause = wait * random.uniform(0.5, 1)  # jitter, so that a fleet does not retry in step
                 if lasting or self.stopped or time.monotonic() + pause >= until:
                     raise lasting or Unavailable(f"{keys[0]}: {error}") from error
                 time.sleep(pause)
                 wait = min(2 * wait, 1.0)
 
 
+clients = weakref.WeakSet()  # of this process
+
+
+def after_fork_in_child():
+    for client in clients:
+        client._forked()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=after_fork_in_child)
+
+
 def outcome(key, error):
-    """What an error of redis-py comes to; None where it may pass by itself: a server that is away, loading, a replica."""
+    """Converts an error of redis-py. It returns None for one worth a retry: a server that is down, loading or a replica."""
     text = str(error).removeprefix("ERR ")
-    if text.startswith("HILO_"):  # refused, and nothing written; the same again makes no sense
+    if text.startswith("HILO_"):  # refused, nothing written; a retry has the same result
         return (Error if text.startswith(("HILO_CORRUPT ", "HILO_ARGUMENT ")) else Refused)(text)
     if text.startswith(("MOVED ", "ASK ")):  # RedisCluster follows these by itself
         return Error(f"{key} is on another node of a cluster: use RedisCluster, or redis+cluster://")
@@ -228,12 +291,12 @@ def outcome(key, error):
 
 
 def identifier(collection, separator, prefix, value, tag):
-    """The prefix carries its own separator; the tag has a dash in front."""
+    """Returns the text of an identifier. Nothing separates prefix and number; a dash precedes the tag."""
     return collection + separator + prefix + str(value) + ("-" + tag if tag else "")
 
 
 def next_capacity(last, since, smallest=32, largest=1048576):
-    """Duty 6: how many numbers to ask for, twice as many when the last range was asked for within 30 s, half after 60 s."""
+    """Duty 6: returns the next capacity: double if the last range was requested within 30 s, half after 60 s."""
     if not last or since is None:
         return smallest
     if since < 30:
@@ -242,12 +305,13 @@ def next_capacity(last, since, smallest=32, largest=1048576):
 
 
 def least_gap(issued, seconds, since):
-    """Duty 5: twice what was issued when the tallies were seen, and twice what was issued since at that rate."""
+    """Duty 5: returns twice the tallies last seen or twice what their rate gives since then, whichever is greater."""
     return min(2 * max(issued, math.ceil(since * issued / max(seconds, 1))), LARGEST)
 
 
 def fold(name):
-    """A name without letter case, as it stands in keys: character by character, where that is one character again."""
+    """Returns a name without letter case, as in keys. Each character becomes the lower case of its upper case, as long as
+    each of the two is a single character."""
     def one(character):
         upper = character.upper() if len(character.upper()) == 1 and character != "ı" else character
         return upper.lower() if len(upper.lower()) == 1 else upper
@@ -255,8 +319,9 @@ def fold(name):
 
 
 def unusable(text, reserved):
-    """The first character that may not be in it: surrogates stand for what is not UTF-8, and of one that this Python does
-    not know yet (Cn) nobody here can say what it is without letter case."""
+    """Returns the first character of text that is not allowed, or None: reserved, white space, a control, a surrogate
+    (which stands for bytes that are not UTF-8), or a code point that Unicode has not assigned (Cn). A later version of
+    Unicode may assign that one a letter case, and a key would change."""
     return next((c for c in text if c in reserved or c.isspace() or unicodedata.category(c) in ("Cc", "Cs", "Cn")), None)
 
 
@@ -265,11 +330,11 @@ def check_name(what, name, reserved):
     if not 1 <= size <= 128:
         raise InvalidName(f"{what} {name!r} is {size} bytes long: 1 to 128")
     if unusable(name, reserved):
-        raise InvalidName(f"{what} {name!r} holds {unusable(name, reserved)!r}")
+        raise InvalidName(f"{what} {name!r} holds {unusable(name, reserved)!r}, which is not allowed: choose another")
 
 
 def check_additions(key, prefix):
-    """Duty 9: the script checks prefix and tag but for what takes Unicode. An identifier must be read in one way only."""
+    """Duty 9: checks what the script cannot, for want of Unicode, so that each identifier reads in one way only."""
     if (unusable(prefix, "|{}") or prefix[-1:].isdecimal()
             or re.search("[0-9]-[A-Za-z][A-Za-z0-9]*$", fold(prefix))):
         raise Error(f"{key}: ServerPrefix {prefix!r} cannot be part of an identifier")
@@ -282,15 +347,15 @@ def number(text):
 
 
 def print_ids(ids, name, count):
-    """Prints identifiers; returns the code to exit with. A signal ends it, and what is not used is returned."""
+    """Prints identifiers and returns the exit code. SIGINT and SIGTERM end it; unused numbers are returned."""
     sys.stdout.reconfigure(encoding="utf-8")
     printing = False
 
     def stop(*_):
         nonlocal printing
         ids.stopped, waiting, printing = True, printing, False
-        if waiting:  # for somebody to read, maybe for ever, so this alone is broken off
-            raise KeyboardInterrupt("told to end")
+        if waiting:  # for a reader of stdout, without limit: the only wait that a signal interrupts
+            raise KeyboardInterrupt("interrupted")
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
@@ -302,10 +367,10 @@ def print_ids(ids, name, count):
             print(text, flush=True)
             printing = False
             if ids.stopped:
-                raise KeyboardInterrupt("told to end")
+                raise KeyboardInterrupt("interrupted")
     except (KeyboardInterrupt, OSError) as error:
         code, problem, printing = 1, error, False
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout at exit
     except Error as error:
         code, problem = error.code, error
     try:
@@ -318,20 +383,20 @@ def print_ids(ids, name, count):
 
 
 def connect(url):
-    """A client for an URL of redis-py (redis://, rediss://, unix://), or redis+cluster:// with any node of a cluster."""
+    """Returns a client for a URL of redis-py (redis://, rediss://, unix://) or redis+cluster:// with any node's address."""
     if url.startswith("redis+cluster://"):
         return redis.RedisCluster.from_url(url.replace("redis+cluster", "redis", 1), socket_timeout=2)
     return redis.Redis.from_url(url, socket_timeout=2)
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="hilo.py", description="Prints identifiers of a collection, one a line.")
+    parser = argparse.ArgumentParser(prog="hilo.py", description="Prints identifiers of a collection, one per line.")
     parser.add_argument("--redis", metavar="URL", default=os.environ.get("HILO_REDIS_URL", "redis://127.0.0.1:6379/0"))
     parser.add_argument("--namespace", default="Raven")
     parser.add_argument("--count", type=int, default=1)
-    parser.add_argument("--timeout", type=float, default=10.0, help="how long to try a server that is away, in seconds")
-    parser.add_argument("--require-prefix", action="store_true", help="a server with neither prefix nor tag gives nothing")
-    parser.add_argument("--require-seeded", action="store_true", help="a counter that does not exist gives nothing")
+    parser.add_argument("--timeout", type=float, default=10.0, help="how long to retry while the server is down, in seconds")
+    parser.add_argument("--require-prefix", action="store_true", help="refuse a server with neither prefix nor tag")
+    parser.add_argument("--require-seeded", action="store_true", help="refuse a counter that does not exist")
     parser.add_argument("collection", metavar="COLLECTION", help="orders; or companies| for an identity")
     options = parser.parse_args()
     if options.count < 1:

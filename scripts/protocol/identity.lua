@@ -1,15 +1,15 @@
 -- decimal.lua: exact arithmetic over all of int64, put in front of every script.
 --
--- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that it
--- is stored and sent as. It is compared by length, then as text; sums are made of doubles where both
--- are short, and else of two halves, high * 10^9 + low, which stay far below 2^53. '%.0f' writes a whole
--- double: tostring() turns to exponents on Redis, and '%d' is a C long, which ends at 2^31 on a server of 32 bits.
+-- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that is stored and sent.
+-- Values are compared by length, then as text. A sum is computed with doubles if both terms are short, and else in two
+-- halves, high * 10^9 + low, which stay far below 2^53. '%.0f' formats a whole double, because tostring() switches to
+-- exponents on Redis, and '%d' is a C long, which ends at 2^31 on a 32-bit server.
 
 local find, sub, format = string.find, string.sub, string.format
 
 local LARGEST = '9223372036854775807'
 
--- Whether this is a canonical decimal between 0 and 2^63-1.
+-- Reports whether text is a canonical decimal between 0 and 2^63-1.
 local function decimal(text)
   return text == '0' or text and find(text, '^[1-9]%d*$') and (#text < 19 or #text == 19 and text <= LARGEST)
 end
@@ -19,12 +19,7 @@ local function above(a, b)
   return a > b
 end
 
-local function lesser(a, b)
-  if above(a, b) then return b end
-  return a
-end
-
--- a + sign * b, which must not be below 0.
+-- Returns a + sign * b, which must not be below 0.
 local function sum(a, b, sign)
   if #a < 16 and #b < 16 then return format('%.0f', a + sign * b) end
   local high = (tonumber(sub(a, 1, -10)) or 0) + sign * (tonumber(sub(b, 1, -10)) or 0)
@@ -35,16 +30,18 @@ local function sum(a, b, sign)
   return format('%.0f%09.0f', high, low)
 end
 
--- Most of what there is to add is short, and '%d' takes half the time of '%.0f'.
+-- Returns a + b, at most LARGEST. Most terms are short, and '%d' takes half the time of '%.0f'.
 local function plus(a, b)
   if #a < 10 and #b < 10 then return format('%d', a + b) end -- below 2^31
-  return sum(a, b, 1)
+  local total = sum(a, b, 1)
+  if above(total, LARGEST) then return LARGEST end
+  return total
 end
--- state.lua: reading what is stored, and when it is written; put in front of every script after decimal.lua.
+-- state.lua: reads stored state, the clock and the replication id; put in front of every script after decimal.lua.
 
 local DECIMAL = 'must be a decimal from 0 to 9223372036854775807 without sign or leading zeros'
 
--- An error with its tag about a key, and maybe about a value found there and the rule that it breaks.
+-- Returns an error reply with a tag, about a key and, if there is one, a value and the rule that it breaks.
 local function refusal(tag, key, text, value, rule)
   local function printable(part) return (string.gsub(sub(part, 1, 40), '%c', '?')) end
   text = 'HILO_' .. tag .. ' key ' .. printable(key) .. ' ' .. text
@@ -52,7 +49,7 @@ local function refusal(tag, key, text, value, rule)
   return redis.error_reply(text)
 end
 
--- Fields of a hash, in the order asked for: text, or false for an absent one. Or an error to return as it is.
+-- Returns fields of a hash in the given order, with false for an absent one, or nil and an error reply.
 local function fields(key, ...)
   local read = redis.pcall('HMGET', key, ...)
   if read.err then
@@ -62,45 +59,53 @@ local function fields(key, ...)
   return read
 end
 
--- When a counter is written, and the seconds of the server's clock: its microseconds, or one more than
--- when the counter was last written, where the clock went back. So no two writes of a counter have the
--- same time, nor has one that was lost and begins anew any of those that it had: it begins later.
+-- Returns the time of a write and the seconds of the server's clock. The time is the clock's microseconds, or last + 1 if
+-- the clock went back. So no two writes of a counter have the same time. A counter that was lost and begins anew repeats no
+-- time, because it begins later.
 local function write_time(last)
   local now = redis.call('TIME')
-  local written = format('%.0f', now[1] * 1000000 + now[2]) -- exact up to the year 2255
-  if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
-  return written, now[1]
+  local seconds, microseconds = now[1], now[2] -- joined as texts: formatting their sum takes 3 % of a range's time
+  local written = seconds == '0' and microseconds or seconds .. sub('00000' .. microseconds, -6)
+  if not above(written, last) then written = plus(last, '1') end
+  return written, seconds
 end
+-- replication.lua: reads INFO replication; put after state.lua where the replication id is needed.
+--
+-- Leaves info, the text, and replication, the server's replication id, which changes when a server restarts and when a
+-- replica is promoted. Both are '' where INFO is not permitted. Leaves is_replica.
 
--- The replication id of this server: it changes when a server restarts and when a replica is
--- promoted. '' where INFO is not permitted. A replica shows that of its primary, which gives the same numbers:
--- one that takes writes, by replica-read-only no, is refused as others are, but where it is only asked.
-local function replication_id(asked)
-  local info = redis.pcall('INFO', 'replication')
-  if type(info) ~= 'string' then return '' end
-  if not asked and find(sub(info, 1, 40), 'role:slave', 1, true) then
-    error({err = 'READONLY numbers are not given by a replica, also where it takes writes'})
-  end
-  local _, label = find(info, 'master_replid:', 1, true) -- a pattern would take seven times as long
-  return label and string.match(info, '^%x+', label + 1) or ''
-end
--- server.lua: what the server says of itself, read at the start of every script that gives out or seeds.
--- It ends the script with an error where that is unusable, or a name is used both ways.
+local info = redis.pcall('INFO', 'replication')
+if type(info) ~= 'string' then info = '' end
+local _, label = find(info, 'master_replid:', 1, true) -- a pattern would take seven times as long
+local replication = label and string.match(info, '^%x+', label + 1) or ''
+
+-- The error of a replica that accepts writes (replica-read-only no). Such a replica has the replication id of its primary,
+-- which issues the same numbers, so nothing else would show that they are two servers.
+local is_replica = find(sub(info, 1, 40), 'role:slave', 1, true)
+local ON_REPLICA = 'READONLY numbers are not issued by a replica, even one that accepts writes'
+local HOME = true
+-- server.lua: reads the server's own key at the start of every script that issues or seeds. It ends the script with an
+-- error reply if that key is unusable, or if a name would be used for both kinds.
 --
 -- KEYS[1] -> the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix and node tag
--- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is none
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag, home flag and Durable
+-- KEYS[3] -> the key of the same name and the other kind; KEYS[2] again if there is none
 --
--- Leaves key, prefix, tag, and bare: whether identifiers have neither prefix nor tag.
+-- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or '') and bare
+-- (identifiers have neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
 
-local server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag')
+local server, server_err
+if HOME then -- a field more costs each range 1 % of the server's time
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'Identities')
+else
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable')
+end
 if server_err then return server_err end
 
--- The whole rule, with Unicode, is checked by the client; this much keeps an unusable prefix from
--- costing a range.
-local prefix, tag = server[1] or '', server[2] or ''
+-- The client checks the whole rule, with Unicode. This part of it saves a range that the client would discard.
+local prefix, tag, durable, home = server[1] or '', server[2] or '', server[3] or '', server[4] == 'here'
 if prefix ~= '' and (#prefix > 64 or not find(prefix, '^[^|{}%s%c]*[^|{}%s%c%d]$')) then
   return refusal('CORRUPT', server_key, 'field ServerPrefix holds', prefix,
     'must be 0 to 64 bytes without "|", braces, white space or controls, and not end in a digit')
@@ -108,48 +113,137 @@ end
 if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
   return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
 end
+if server[3] and durable ~= 'always' then
+  return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, or absent')
+end
+if server[4] and not home then
+  return refusal('CORRUPT', server_key, 'field Identities holds', server[4], 'must be here, or absent')
+end
 local bare = prefix == '' and tag == ''
 
--- An identity and a number without prefix and tag would be the same text, so where the server adds
--- nothing, a name is either a collection or an identity.
+-- Without prefix and tag an identity and a number of a collection have the same text, so a name is one or the other.
 if bare and other_key ~= server_key and redis.call('EXISTS', other_key) == 1 then
   return refusal('MIXED', key, 'may not be used while the key of the same name and the other kind exists:', other_key,
-    'without a server prefix or node tag both give the same identifiers')
+    'without a server prefix or node tag both have the same identifiers')
+end
+-- guard.lua: decides whether writes may have been lost; put after server.lua and replication.lua.
+--
+-- If the server's Durable is contradicted, durable becomes the reason, and the script removes the field before it writes
+-- anything else.
+
+local RANGE_GAP, IDENTITY_GAP = '65536', '1024'
+
+-- Durable states that this server's data is nowhere else, and a connected replica has it.
+if durable == 'always' and find(info, 'connected_slaves:', 1, true) and not find(info, 'connected_slaves:0\r', 1, true) then
+  durable = 'replica'
 end
 
-local field, own, smallest_gap = 'Value', 'Lowered', '1024'
--- counter.lua: the counter that numbers are given from, read after server.lua in next and identity, with
--- its tallies and the guard against lost writes. Nothing is written here. It is no function, and keeps
--- its results in locals, because the script starts anew with each call: making closures that share
--- these locals would take a tenth of the server's time.
+-- Reports whether writes may have been lost since the counter with this Origin was written, because the server was
+-- restarted or promoted since. Every comparison of an Origin is made here. The second result is the new value of durable.
 --
--- ARGV[1]  -> token of this request, unique; the same again when the same request is sent again
--- ARGV[2]  -> how many numbers are asked for, 1 or more
--- ARGV[3]  -> limit, the greatest number ever to be issued
--- ARGV[4]  -> floor, the greatest number this client was given and did not return; 0: none
--- ARGV[5]  -> the greatest epoch that this client saw of the counter; 0: none
--- ARGV[6]  -> guard gap; 0: computed here
--- ARGV[7]  -> least gap that the client knows to be needed; used where the gap is computed
--- ARGV[8]  -> the name as the caller spells it
--- ARGV[9]  -> '1': a missing counter is an error
--- ARGV[10] -> '1': a server with neither prefix nor tag gives nothing
--- ARGV[11] -> of an identity: how often it had been lowered by force when the floor was given
---
--- Takes field, the one that counts, own, the one that only this kind of counter has, and smallest_gap.
--- Leaves what the verb and give.lua use: token, wanted, limit, floor, max, own_value, ranges, epoch, lease,
--- bare_max, before and written, when it was last written and is now, the tallies, and of the guard base,
--- the number to go on from, evidence and jump.
-
-local token, wanted, limit, floor, seen, guard_gap, least_gap = unpack(ARGV, 1, 7)
-if not (decimal(wanted) and decimal(limit) and decimal(floor) and decimal(seen) and decimal(guard_gap) and
-    decimal(least_gap)) or wanted == '0' or token == '' then
-  return redis.error_reply('HILO_ARGUMENT a token, a count of 1 or more, and limit, floor, epoch and gaps as decimals are wanted')
+-- Durable waives that for a server that was restarted from its own AOF, which has every acknowledged write. It is accepted
+-- only as far as INFO agrees, by three fields. The server has no past history, which a promoted replica has, and so has a
+-- server that had a replica and is restarted from an RDB file. It has no replica, because the first one to attach changes
+-- the id and clears the history. The AOF is on. These do not prove such a restart, so Durable has to state the rest. A
+-- promoted replica also loses its history when repl-backlog-ttl passes, and an AOF may have been off for a while. A field
+-- that INFO does not show does not agree. (Arguments are cheaper than upvalues, by 1 % of the server's time each.)
+local function lost_since(origin, replication, info, durable)
+  if origin == '' or origin == replication then return false, durable end
+  if durable ~= 'always' or replication == '' then return true, durable end
+  local persistence = redis.pcall('INFO', 'persistence') -- by itself: two sections fail before Redis 7.0
+  if not find(info, 'connected_slaves:0\r', 1, true) or
+      not find(info, 'master_replid2:0000000000000000000000000000000000000000\r', 1, true) then
+    return true, 'history'
+  end
+  if type(persistence) ~= 'string' or not find(persistence, 'aof_enabled:1\r', 1, true) then return true, 'aof' end
+  return false, durable
 end
-if bare and ARGV[10] == '1' then
+local IDENTITY = true
+-- take.lua: issues numbers from a counter, the next range of a collection (next), or the next values of an identity or
+-- of the counter of server-side identifiers (identity).
+--
+-- KEYS[1]  -> {ns}/HiLo/<name>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
+-- KEYS[2]  -> {ns}/ServerPrefixForHilo  the server's prefix, node tag, home flag and Durable
+-- KEYS[3]  -> the key of the same name and the other kind, only read; KEYS[2] again if there is none, as for server-side
+--             identifiers
+-- ARGV[1]  -> token: unique to this request; a resend repeats it
+-- ARGV[2]  -> count: size of the range requested, 1 or more
+-- ARGV[3]  -> limit: greatest number that may ever be issued
+-- ARGV[4]  -> floor: greatest number that was issued to this client and not returned, 0 for none
+-- ARGV[5]  -> seen_epoch: greatest epoch of the counter that this client has seen, 0 for none
+-- ARGV[6]  -> guard_gap: size of a jump's gap, 0 to compute it
+-- ARGV[7]  -> least_gap: lower bound of a computed gap
+-- ARGV[8]  -> name, as the caller spells it
+-- ARGV[9]  -> require_seeded: '1' makes a missing counter an error
+-- ARGV[10] -> require_prefix: '1' makes a server with neither prefix nor tag an error
+-- ARGV[11] -> other_floor: greatest number of the other kind of this name that this server issued to this client
+--             without prefix and tag, 0 for none
+-- ARGV[12] -> raise_top: '1' reads and raises Top, for a gateway whose clients return ranges by their end; '0' for
+--             identities
+-- ARGV[13] -> identity only: seen_lowered, value of Lowered when floor was issued
+-- ARGV[14] -> identity only: exact, the value to issue if every issued value is below it, 0 for the next values
+-- ARGV[15] -> identity only: anywhere, '1' also issues on a server that is not the home of identities
+--
+-- Output: {token, low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges, written, last,
+-- durable, top}, all strings:
+--   token     of the request, so that the reply to another request is detected
+--   jump      distance by which the counter was advanced because writes may have been lost, 0 if it was not
+--   evidence  reason for the jump: 'floor' (the counter is below it), 'missing' (and does not exist), 'epoch' (below the
+--             one seen), 'origin' (the server was restarted or promoted since), 'other' (identity only: the collection of
+--             the name may have lost writes), or '' for no jump
+--   issued    numbers issued in this minute and in the last one before it that had any, by the server's clock
+--   seconds   length of that period so far, 1 or more
+--   origin    replication id of this server, '' if INFO is not permitted
+--   ranges    number of ranges issued, this one included
+--   written   time of this write, which no other write of the counter has
+--   last      next: time of the previous write, 0 if there was none or this is a resend. If it is the written of the
+--             range that ends right below, nothing was issued in between. identity: number of forced seeds that lowered
+--             it
+--   durable   '' if the server has no Durable, 'always' if it stays, else why it was removed: 'replica' (one is
+--             connected), 'history' (the replication id changed otherwise than by a restart from the AOF), 'aof' (it is
+--             off), 'evidence' (writes were lost all the same)
+--   top       with raise_top the value of Top before this range, 0 for none; else 0
+-- If an exact value cannot be issued, low is '0', and the counter is not written.
+-- Errors: HILO_ARGUMENT, HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED; of
+-- identity also HILO_ELSEWHERE. Nothing is written.
+--
+-- Sent twice: next replies the same range as long as the token is the newest lease and there is no evidence of lost
+-- writes. No other client can hold that range, because it was computed once, for this token, and the reply was lost.
+-- identity issues other values, and the first ones become a gap. An exact value is refused.
+--
+-- The loader defines IDENTITY, which is true for identity. Everything is read and checked before anything is written.
+
+local token, count, limit, floor, seen_epoch, guard_gap, least_gap, name, require_seeded, require_prefix, other_floor,
+  raise_top, seen_lowered, exact, anywhere = unpack(ARGV)
+local field, own_field, least = 'Max', 'Low', RANGE_GAP
+if IDENTITY then field, own_field, least = 'Value', 'Lowered', IDENTITY_GAP end
+
+if not (decimal(count) and decimal(limit) and decimal(floor) and decimal(seen_epoch) and decimal(guard_gap) and
+    decimal(least_gap) and decimal(other_floor)) or count == '0' or token == '' or
+    IDENTITY and not (decimal(seen_lowered) and decimal(exact)) then
+  return redis.error_reply('HILO_ARGUMENT want a token, a count of 1 or more, and decimals')
+end
+if is_replica then return redis.error_reply(ON_REPLICA) end
+if bare and require_prefix == '1' then
   return refusal('NOPREFIX', server_key, 'has neither ServerPrefix nor NodeTag, and one is required')
 end
+local alone = other_key == server_key -- there is no other kind
+if bare and other_floor ~= '0' and not alone then
+  return refusal('MIXED', key, 'may not be used: without prefix and tag this client was issued up to ' .. other_floor ..
+    ' of the other kind of the name, and its key is gone:', other_key, 'both have the same identifiers')
+end
+if IDENTITY and not (alone or bare or home or anywhere == '1') then -- all values of a name come from one server
+  return refusal('ELSEWHERE', key, 'may not be used: the server has a prefix or node tag and is not the home of identities: ' ..
+    'Identities is not here in ' .. server_key)
+end
 
-local read, err = fields(key, field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin')
+-- Read the counter.
+local read, err
+if raise_top == '1' then -- read together: a second call takes 4 % of a range's time
+  read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin', 'GuardGap', 'Top')
+else
+  read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin')
+end
 if err then return err end
 local missing = not read[1]
 for i = 1, 9 do
@@ -157,187 +251,200 @@ for i = 1, 9 do
   if not value then
     read[i] = '0'
   elseif missing then
-    return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were given out; seed it above all that was issued')
+    return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were issued; seed it above all that was issued')
   elseif not decimal(value) then
-    local names = {field, own, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written'}
+    local names = {field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written'}
     return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', value, DECIMAL)
   end
 end
-local max, own_value, ranges, epoch, minute, issued, issued_before, bare_max, before = unpack(read, 1, 9)
-local lease, origin, replication = read[10] or '', read[11] or '', replication_id()
+local max, own, ranges, epoch, minute, issued, issued_before, bare_max, before = unpack(read, 1, 9)
+local lease, origin = read[10] or '', read[11] or ''
 if missing and (lease ~= '' or origin ~= '') then
-  return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were given out; seed it above all that was issued')
+  return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were issued; seed it above all that was issued')
 end
-if missing and ARGV[9] == '1' then
+if missing and require_seeded == '1' then
   return refusal('NOTSEEDED', key, 'does not exist and RequireSeeded is set; seed it above all that was issued')
 end
 
--- Who cannot see whether the server was restarted would walk past the guard that the others rely on.
-if origin ~= '' and replication == '' then
-  return refusal('UNGUARDED', key, 'has an Origin, and this user may not ask INFO to compare it with; permit +info, ' ..
-    'or remove the field Origin where the server permits INFO to nobody')
+-- Without INFO this client cannot detect a restart, and its write would hide one from the others.
+local UNGUARDED = 'has an Origin to compare with INFO; permit +info, or remove the field Origin if no user may call INFO'
+if origin ~= '' and replication == '' then return refusal('UNGUARDED', key, UNGUARDED) end
+
+-- Look for evidence that the server lost writes. Replication and persistence can lose the newest ones, so a counter can
+-- go back. Floor and epoch show that to a client that received later numbers, the replication id to every client.
+if IDENTITY and above(own, seen_lowered) then floor = '0' end -- lowered on purpose since
+local evidence = ''
+if above(floor, max) then
+  evidence = missing and 'missing' or 'floor'
+elseif above(seen_epoch, epoch) then
+  evidence = 'epoch'
+else
+  local lost
+  lost, durable = lost_since(origin, replication, info, durable)
+  if lost then evidence = 'origin' end
 end
 
--- The tallies, brought to this minute of the server's clock. One that went back keeps both, so that the
--- gap errs to the large side.
+-- The greatest GuardGap that any client sent counts, because the first client after a loss jumps for all of them.
+local kept_gap, top = read[12], read[13]
+if raise_top ~= '1' and (evidence ~= '' or guard_gap ~= '0') then kept_gap = redis.call('HMGET', key, 'GuardGap')[1] end
+if kept_gap and not decimal(kept_gap) then return refusal('CORRUPT', key, 'field GuardGap holds', kept_gap, DECIMAL) end
+if top and not decimal(top) then return refusal('CORRUPT', key, 'field Top holds', top, DECIMAL) end
+kept_gap, top = kept_gap or '0', top or '0'
+
+local base, jump, far = max, '0', max
+if evidence ~= '' or IDENTITY and not (alone or bare) then
+  -- Returns start, the gap above it, and its end, past everything that can have been issued. The tallies that count are
+  -- those stored, however long ago: an outage issues nothing, and must not make them forgotten.
+  local function past(start, least, kept, tally)
+    local gap = guard_gap
+    if gap == '0' then
+      gap = least
+      for _, other in ipairs({plus(count, count), plus(tally, tally), least_gap}) do
+        if above(other, gap) then gap = other end
+      end
+    end
+    if above(kept, gap) then gap = kept end
+    return start, gap, plus(start, gap)
+  end
+
+  local start, gap
+  if evidence ~= '' then
+    start, gap, far = past(above(floor, max) and floor or max, least, kept_gap, plus(issued, issued_before))
+  end
+
+  -- An identity continues above the numbers that the collection of its name issued without prefix and tag, because their
+  -- texts are equal. Bare is the greatest of these, unless writes of that key may have been lost. Then it is at most the
+  -- end of the gap above all that is known of the key, even if there is no Bare, because the removal of the prefix may be
+  -- lost as well. That key is not written, so the same is found again until a range is taken from it. By then this
+  -- counter is above.
+  if IDENTITY and not (alone or bare) then
+    local names = {'Max', 'Bare', 'Issued', 'IssuedBefore', 'GuardGap', 'Origin'}
+    local other, other_err = fields(other_key, unpack(names))
+    if other_err then return other_err end
+    for i = 1, 5 do
+      if not other[i] then
+        other[i] = '0'
+      elseif not decimal(other[i]) then
+        return refusal('CORRUPT', other_key, 'field ' .. names[i] .. ' holds', other[i], DECIMAL)
+      end
+    end
+    local known, other_bare, other_issued, other_before, other_gap = unpack(other, 1, 5)
+    local other_origin, lost = other[6] or ''
+    if other_origin ~= '' and replication == '' then return refusal('UNGUARDED', other_key, UNGUARDED) end
+    lost, durable = lost_since(other_origin, replication, info, durable)
+    if lost or above(other_floor, other_bare) then
+      if above(other_bare, known) then known = other_bare end
+      if above(other_floor, known) then known = other_floor end
+      local other_start, gap_above, other_far = past(known, RANGE_GAP, other_gap, plus(other_issued, other_before))
+      if above(other_far, far) then
+        start, gap, far = other_start, gap_above, other_far
+        if evidence == '' then evidence = 'other' end
+      end
+    elseif above(other_bare, base) then
+      base = other_bare
+    end
+  end
+
+  -- Jump. A pseudo-random offset, uniform over 64 gaps and derived from token and replication id, is added: two servers
+  -- that continue from the same state, such as an old primary and its replacement, are unlikely to issue overlapping
+  -- ranges. The replication id is part of it because one request may be sent to both, if the reply of the first is lost.
+  if evidence ~= '' then
+    -- Returns an integer in [0, size), from 96 bits of a hash. The last nine digits of a large size are drawn separately,
+    -- because doubles are exact only up to 2^53.
+    local function place(hash, size)
+      local function fraction(from) -- by 48 bits; tonumber takes no more than 32 everywhere
+        return (tonumber(sub(hash, from, from + 5), 16) * 2 ^ 24 + tonumber(sub(hash, from + 6, from + 11), 16)) / 2 ^ 48
+      end
+      if #size < 16 then return format('%.0f', math.floor(fraction(1) * (tonumber(size) or 0))) end
+      local high = format('%.0f', math.floor(fraction(1) * sub(size, 1, -10)))
+      local low = format('%09.0f', math.floor(fraction(13) * 1000000000))
+      return string.match(high .. low, '^0*(%d+)$') -- without leading zeros
+    end
+
+    if above(base, far) then far = base end -- a Bare, to which two servers add different offsets too
+    if not above(limit, far) then
+      return refusal('EXHAUSTED', key, 'stands at ' .. max .. ', writes may have been lost (' .. evidence .. '), and up to ' ..
+        'the limit ' .. limit .. ' there is no room for a gap of ' .. gap .. ' above ' .. start .. '; a smaller one is set ' ..
+        'by GuardGap, and by the field GuardGap of the key where there is one')
+    end
+    local places = gap
+    for _ = 1, 6 do places = plus(places, places) end
+    local left = sub(sum(limit, far, -1), 1, -4)
+    if above(places, left) then places = left end -- at most a thousandth of what is left
+    base = plus(far, place(redis.sha1hex(token .. replication), places))
+    jump = sum(base, max, -1)
+    if above(seen_epoch, epoch) then epoch = seen_epoch end
+    epoch = plus(epoch, '1')
+    if durable == 'always' then durable = 'evidence' end
+  end
+end
+
+-- Bring the tallies to this minute of the server's clock. After a clock was set back both are kept, and after it was set
+-- forward the last minute that had any, so that the gap is rather too large.
 local written, now = write_time(before)
 local seconds = now - 60 * minute
 local another_minute = seconds < 0 or seconds >= 60
 if another_minute then
   minute = format('%.0f', math.floor(now / 60))
-  if seconds < 0 then
-    issued_before = plus(issued_before, issued)
-  elseif seconds < 120 then
-    issued_before = issued
-  else
-    issued_before = '0'
-  end
-  issued = '0'
-  seconds = now % 60
+  issued_before = seconds < 0 and plus(issued_before, issued) or issued
+  issued, seconds = '0', now % 60
 end
 if seconds < 1 then seconds = 1 end
 if issued_before ~= '0' then seconds = seconds + 60 end
 
--- The guard. Replication and persistence can lose the newest writes, so a counter can go back. The floor
--- and the epoch show it to a client that lived through it, another replication id to everybody: the server
--- was restarted or promoted since it gave the last numbers.
-if ARGV[11] and above(own_value, ARGV[11]) then floor = '0' end
-local base, evidence, jump = max, '', '0'
-if above(floor, max) then
-  evidence = missing and 'missing' or 'floor'
-elseif above(seen, epoch) then
-  evidence = 'epoch'
-elseif replication ~= origin and origin ~= '' then
-  evidence = 'origin'
-end
-
--- The jump, where writes may be lost: first past everything that can have been given, by the gap. The
--- tallies that count for that are those stored, however long ago: an outage issues nothing, and must not
--- make them forgotten. From there on to a place that the token picks, because two servers, or two lives
--- of one, may go on from the same state, and would meet in the same place. The replication id has a say in
--- it, since one request may be sent to both: the reply of the first was lost.
-if evidence ~= '' then
-  -- A place from 0 to size - 1, evenly by a hash in hex. Of a large size the last nine digits are picked by
-  -- themselves, so that no double passes 2^53.
-  local function place(hash, size)
-    local function part(from) -- of 1, by 48 bits; tonumber takes no more than 32 everywhere
-      return (tonumber(sub(hash, from, from + 5), 16) * 2 ^ 24 + tonumber(sub(hash, from + 6, from + 11), 16)) / 2 ^ 48
-    end
-    if #size < 16 then return format('%.0f', math.floor(part(1) * (tonumber(size) or 0))) end
-    local high = format('%.0f', math.floor(part(1) * sub(size, 1, -10)))
-    local low = format('%09.0f', math.floor(part(13) * 1000000000))
-    return string.match(high .. low, '^0*(%d+)$') -- without leading zeros
-  end
-
-  local gap = guard_gap
-  if gap == '0' then
-    local lately = plus(read[6], read[7])
-    for _, least in ipairs({smallest_gap, plus(wanted, wanted), plus(lately, lately), least_gap}) do
-      if above(least, gap) then gap = least end
+-- Choose the numbers. issue is how many are written, nil if none are.
+local low, high, issue, last, more
+local resent = lease == token and sum(sum(own, count, 1), '1', -1) -- the end of the range that the lease is for
+if resent and above(resent, limit) then resent = limit end
+if IDENTITY then
+  low, high, issue, last, more = plus(base, '1'), plus(base, count), count, own, {}
+  if exact ~= '0' then
+    low, high, issue = exact, exact, '1'
+    if evidence ~= '' or not above(exact, base) then
+      low, high, issue, evidence, jump, epoch = '0', max, nil, '', '0', read[4]
     end
   end
-  if above(floor, max) then base = floor end
-  local far = plus(base, gap)
-  if not above(limit, far) then
-    return refusal('EXHAUSTED', key, 'stands at ' .. max .. ', writes may have been lost (' .. evidence .. '), and up to the limit ' ..
-      limit .. ' there is no room for a gap of ' .. gap .. ' above ' .. base .. '; a smaller one is set by GuardGap')
+elseif resent == max and evidence == '' and above(own, floor) then
+  -- A resend, unless Max was moved by hand meanwhile, so that the range is not what was replied, or writes may have
+  -- been lost, so that another client may hold it. It writes something, so that a WAIT behind it covers this connection.
+  low, high, written, last = own, max, before, '0'
+  more = {'Lease', token}
+else
+  low, high, issue, last = plus(base, '1'), plus(base, count), count, before
+  ranges = plus(ranges, '1')
+  more = {'Low', low, 'Lease', token, 'Ranges', ranges}
+end
+
+if issue and not above(limit, high) then -- the limit is reached, or passed
+  local left = above(limit, base) and sum(limit, base, -1) or '0'
+  if exact ~= '0' and IDENTITY then left = above(exact, limit) and '0' or '1' end
+  if left == '0' or IDENTITY and above(issue, left) then
+    return refusal('EXHAUSTED', key, 'stands at ' .. max .. ' and the limit is ' .. limit)
   end
-  local places = gap
-  for _ = 1, 6 do places = plus(places, places) end
-  places = lesser(places, sub(sum(limit, far, -1), 1, -4)) -- a thousandth of what is left
-  base = plus(far, place(redis.sha1hex(token .. replication), places))
-  jump = sum(base, max, -1)
-  if above(seen, epoch) then epoch = seen end
-  epoch = lesser(plus(epoch, '1'), LARGEST)
+  if above(issue, left) then high, issue = limit, left end
 end
 
--- home.lua: whether the server says that it is the home of identities; put after server.lua where that is asked. It is
--- read by itself, because a field more in server.lua would cost each range 2 % of the server's time.
-
--- Whether it is, or nothing and an error to return as it is.
-local function is_home()
-  local home = redis.call('HMGET', server_key, 'Identities')[1]
-  if home and home ~= 'here' then
-    return nil, refusal('CORRUPT', server_key, 'field Identities holds', home, 'must be here, or absent')
-  end
-  return home == 'here'
+-- Write and reply. Lost numbers may have been issued without prefix and tag, whatever the server has now. Once Origin is
+-- this server's, only Bare shows that to the identity of the name.
+if durable ~= '' and durable ~= 'always' then redis.call('HDEL', server_key, 'Durable') end
+if not IDENTITY then
+  local bare_to = bare and high or evidence ~= '' and far or '0'
+  if above(bare_to, bare_max) then more[#more + 1], more[#more + 2] = 'Bare', bare_to end
+  if raise_top == '1' and above(high, top) then more[#more + 1], more[#more + 2] = 'Top', high end
 end
-
--- identity.lua: takes the next values of an identity, or of the counter of server-side identifiers.
---
--- KEYS[1]  -> {ns}/Identities/<name> or {ns}/ServerSide  the identity
--- KEYS[2]  -> {ns}/ServerPrefixForHilo                   the server's prefix and node tag, and whether it is the home
--- KEYS[3]  -> {ns}/HiLo/<name>                           the counter of the same name, only read; KEYS[2] again
---                                                        where there is none, as for server-side identifiers
--- ARGV[1]  -> token of this request, unique
--- ARGV[2]  -> how many consecutive values, 1 or more
--- ARGV[3]  -> limit, the greatest value ever to be issued
--- ARGV[4]  -> floor, the greatest value this client was given; 0: none
--- ARGV[5]  -> the greatest epoch that this client saw of the identity; 0: none
--- ARGV[6]  -> guard gap; 0: computed here
--- ARGV[7]  -> least gap that the client knows to be needed; used where the gap is computed
--- ARGV[8]  -> the name as the caller spells it
--- ARGV[9]  -> '1': a missing identity is an error
--- ARGV[10] -> '1': a server with neither prefix nor tag gives nothing
--- ARGV[11] -> how often the identity had been lowered by force when the floor was given
--- ARGV[12] -> the very value to take, in place of the next ones, if none as great was given before; 0: the next ones
--- ARGV[13] -> '1': also where the server has a prefix or tag and does not say that it is the home of identities
---
--- Output: as next.lua's, with another last item: how often the identity was lowered by force. Asked for a very
--- value it replies low '0' and writes nothing when that or a greater one was given before, or when writes may
--- have been lost, so that nobody can tell.
--- Errors: as next.lua's, and HILO_ELSEWHERE; nothing is written.
---
--- Sent twice: it takes other values, the first ones are a gap; a very value is refused.
-
-local very = ARGV[12]
-if not (decimal(very) and decimal(ARGV[11])) then
-  return redis.error_reply('HILO_ARGUMENT identity wants the value to take, and how often it was lowered, as decimals')
-end
-
-if other_key ~= server_key then
-  -- Identities have no prefix, so all of a name come from one server, which says itself that it is the one.
-  local home, home_err = is_home()
-  if home_err then return home_err end
-  if not (bare or home or ARGV[13] == '1') then
-    return refusal('ELSEWHERE', key, 'may not be used: the server has a prefix or node tag and does not say that it is the ' ..
-      'home of identities; one of all servers says so, by the field Identities of', server_key, 'here')
-  end
-  -- What a collection of this name gave without prefix and tag is the same text.
-  local other, other_err = fields(other_key, 'Bare')
-  if other_err then return other_err end
-  if other[1] then
-    if not decimal(other[1]) then return refusal('CORRUPT', other_key, 'field Bare holds', other[1], DECIMAL) end
-    if above(other[1], base) then base = other[1] end
-  end
-end
-
-local low, high, issue, more, last = plus(base, '1'), plus(base, wanted), wanted, {}, own_value
-if very ~= '0' then
-  low, high, issue = very, very, '1'
-  if evidence ~= '' or not above(very, base) then
-    low, high, issue, evidence, jump, epoch = '0', max, nil, '', '0', read[4]
-  end
-end
-if issue and above(high, limit) then
-  return refusal('EXHAUSTED', key, 'stands at ' .. max .. ' and the limit is ' .. limit)
-end
-
--- give.lua: the end of next and identity: writes the counter and replies, as next.lua says.
---
--- Takes low and high of what is given; issue, how many numbers that are, nil where nothing is to be
--- written; more, fields that only this kind of counter has; last, the last item of the reply.
-
 if issue then
-  issued = lesser(plus(issued, issue), LARGEST)
+  issued = plus(issued, issue)
   if another_minute then
-    redis.call('HSET', key, 'Minute', minute, 'IssuedBefore', lesser(issued_before, LARGEST))
+    redis.call('HSET', key, 'Minute', minute, 'IssuedBefore', issued_before)
   end
-  if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', ARGV[8]) end
-  if replication ~= origin then redis.call('HSET', key, 'Origin', replication) end
+  if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', name) end
   if evidence ~= '' then redis.call('HSET', key, 'Epoch', epoch) end
+  if above(guard_gap, kept_gap) then redis.call('HSET', key, 'GuardGap', guard_gap) end
   redis.call('HSET', key, field, high, 'Issued', issued, 'Written', written, unpack(more))
+elseif not IDENTITY then
+  redis.call('HSET', key, unpack(more))
 end
-local lately = issued_before == '0' and issued or lesser(plus(issued, issued_before), LARGEST)
+if replication ~= origin and (issue or not IDENTITY) then redis.call('HSET', key, 'Origin', replication) end
+local lately = issued_before == '0' and issued or plus(issued, issued_before)
 return {token, low, high, epoch, prefix, tag, jump, evidence, lately,
-  format('%d', seconds), replication, ranges, written, last} -- seconds are far below 2^31
+  format('%d', seconds), replication, ranges, written, last, durable, raise_top == '1' and top or '0'} -- seconds are far below 2^31

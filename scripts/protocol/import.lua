@@ -1,15 +1,15 @@
 -- decimal.lua: exact arithmetic over all of int64, put in front of every script.
 --
--- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that it
--- is stored and sent as. It is compared by length, then as text; sums are made of doubles where both
--- are short, and else of two halves, high * 10^9 + low, which stay far below 2^53. '%.0f' writes a whole
--- double: tostring() turns to exponents on Redis, and '%d' is a C long, which ends at 2^31 on a server of 32 bits.
+-- Lua numbers are doubles, exact only up to 2^53, so a value stays the canonical decimal text that is stored and sent.
+-- Values are compared by length, then as text. A sum is computed with doubles if both terms are short, and else in two
+-- halves, high * 10^9 + low, which stay far below 2^53. '%.0f' formats a whole double, because tostring() switches to
+-- exponents on Redis, and '%d' is a C long, which ends at 2^31 on a 32-bit server.
 
 local find, sub, format = string.find, string.sub, string.format
 
 local LARGEST = '9223372036854775807'
 
--- Whether this is a canonical decimal between 0 and 2^63-1.
+-- Reports whether text is a canonical decimal between 0 and 2^63-1.
 local function decimal(text)
   return text == '0' or text and find(text, '^[1-9]%d*$') and (#text < 19 or #text == 19 and text <= LARGEST)
 end
@@ -19,12 +19,7 @@ local function above(a, b)
   return a > b
 end
 
-local function lesser(a, b)
-  if above(a, b) then return b end
-  return a
-end
-
--- a + sign * b, which must not be below 0.
+-- Returns a + sign * b, which must not be below 0.
 local function sum(a, b, sign)
   if #a < 16 and #b < 16 then return format('%.0f', a + sign * b) end
   local high = (tonumber(sub(a, 1, -10)) or 0) + sign * (tonumber(sub(b, 1, -10)) or 0)
@@ -35,16 +30,18 @@ local function sum(a, b, sign)
   return format('%.0f%09.0f', high, low)
 end
 
--- Most of what there is to add is short, and '%d' takes half the time of '%.0f'.
+-- Returns a + b, at most LARGEST. Most terms are short, and '%d' takes half the time of '%.0f'.
 local function plus(a, b)
   if #a < 10 and #b < 10 then return format('%d', a + b) end -- below 2^31
-  return sum(a, b, 1)
+  local total = sum(a, b, 1)
+  if above(total, LARGEST) then return LARGEST end
+  return total
 end
--- state.lua: reading what is stored, and when it is written; put in front of every script after decimal.lua.
+-- state.lua: reads stored state, the clock and the replication id; put in front of every script after decimal.lua.
 
 local DECIMAL = 'must be a decimal from 0 to 9223372036854775807 without sign or leading zeros'
 
--- An error with its tag about a key, and maybe about a value found there and the rule that it breaks.
+-- Returns an error reply with a tag, about a key and, if there is one, a value and the rule that it breaks.
 local function refusal(tag, key, text, value, rule)
   local function printable(part) return (string.gsub(sub(part, 1, 40), '%c', '?')) end
   text = 'HILO_' .. tag .. ' key ' .. printable(key) .. ' ' .. text
@@ -52,7 +49,7 @@ local function refusal(tag, key, text, value, rule)
   return redis.error_reply(text)
 end
 
--- Fields of a hash, in the order asked for: text, or false for an absent one. Or an error to return as it is.
+-- Returns fields of a hash in the given order, with false for an absent one, or nil and an error reply.
 local function fields(key, ...)
   local read = redis.pcall('HMGET', key, ...)
   if read.err then
@@ -62,45 +59,53 @@ local function fields(key, ...)
   return read
 end
 
--- When a counter is written, and the seconds of the server's clock: its microseconds, or one more than
--- when the counter was last written, where the clock went back. So no two writes of a counter have the
--- same time, nor has one that was lost and begins anew any of those that it had: it begins later.
+-- Returns the time of a write and the seconds of the server's clock. The time is the clock's microseconds, or last + 1 if
+-- the clock went back. So no two writes of a counter have the same time. A counter that was lost and begins anew repeats no
+-- time, because it begins later.
 local function write_time(last)
   local now = redis.call('TIME')
-  local written = format('%.0f', now[1] * 1000000 + now[2]) -- exact up to the year 2255
-  if not above(written, last) then written = lesser(plus(last, '1'), LARGEST) end
-  return written, now[1]
+  local seconds, microseconds = now[1], now[2] -- joined as texts: formatting their sum takes 3 % of a range's time
+  local written = seconds == '0' and microseconds or seconds .. sub('00000' .. microseconds, -6)
+  if not above(written, last) then written = plus(last, '1') end
+  return written, seconds
 end
+-- replication.lua: reads INFO replication; put after state.lua where the replication id is needed.
+--
+-- Leaves info, the text, and replication, the server's replication id, which changes when a server restarts and when a
+-- replica is promoted. Both are '' where INFO is not permitted. Leaves is_replica.
 
--- The replication id of this server: it changes when a server restarts and when a replica is
--- promoted. '' where INFO is not permitted. A replica shows that of its primary, which gives the same numbers:
--- one that takes writes, by replica-read-only no, is refused as others are, but where it is only asked.
-local function replication_id(asked)
-  local info = redis.pcall('INFO', 'replication')
-  if type(info) ~= 'string' then return '' end
-  if not asked and find(sub(info, 1, 40), 'role:slave', 1, true) then
-    error({err = 'READONLY numbers are not given by a replica, also where it takes writes'})
-  end
-  local _, label = find(info, 'master_replid:', 1, true) -- a pattern would take seven times as long
-  return label and string.match(info, '^%x+', label + 1) or ''
-end
--- server.lua: what the server says of itself, read at the start of every script that gives out or seeds.
--- It ends the script with an error where that is unusable, or a name is used both ways.
+local info = redis.pcall('INFO', 'replication')
+if type(info) ~= 'string' then info = '' end
+local _, label = find(info, 'master_replid:', 1, true) -- a pattern would take seven times as long
+local replication = label and string.match(info, '^%x+', label + 1) or ''
+
+-- The error of a replica that accepts writes (replica-read-only no). Such a replica has the replication id of its primary,
+-- which issues the same numbers, so nothing else would show that they are two servers.
+local is_replica = find(sub(info, 1, 40), 'role:slave', 1, true)
+local ON_REPLICA = 'READONLY numbers are not issued by a replica, even one that accepts writes'
+local HOME = false
+-- server.lua: reads the server's own key at the start of every script that issues or seeds. It ends the script with an
+-- error reply if that key is unusable, or if a name would be used for both kinds.
 --
 -- KEYS[1] -> the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix and node tag
--- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is none
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag, home flag and Durable
+-- KEYS[3] -> the key of the same name and the other kind; KEYS[2] again if there is none
 --
--- Leaves key, prefix, tag, and bare: whether identifiers have neither prefix nor tag.
+-- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or '') and bare
+-- (identifiers have neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
 
-local server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag')
+local server, server_err
+if HOME then -- a field more costs each range 1 % of the server's time
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'Identities')
+else
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable')
+end
 if server_err then return server_err end
 
--- The whole rule, with Unicode, is checked by the client; this much keeps an unusable prefix from
--- costing a range.
-local prefix, tag = server[1] or '', server[2] or ''
+-- The client checks the whole rule, with Unicode. This part of it saves a range that the client would discard.
+local prefix, tag, durable, home = server[1] or '', server[2] or '', server[3] or '', server[4] == 'here'
 if prefix ~= '' and (#prefix > 64 or not find(prefix, '^[^|{}%s%c]*[^|{}%s%c%d]$')) then
   return refusal('CORRUPT', server_key, 'field ServerPrefix holds', prefix,
     'must be 0 to 64 bytes without "|", braces, white space or controls, and not end in a digit')
@@ -108,69 +113,125 @@ end
 if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
   return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
 end
+if server[3] and durable ~= 'always' then
+  return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, or absent')
+end
+if server[4] and not home then
+  return refusal('CORRUPT', server_key, 'field Identities holds', server[4], 'must be here, or absent')
+end
 local bare = prefix == '' and tag == ''
 
--- An identity and a number without prefix and tag would be the same text, so where the server adds
--- nothing, a name is either a collection or an identity.
+-- Without prefix and tag an identity and a number of a collection have the same text, so a name is one or the other.
 if bare and other_key ~= server_key and redis.call('EXISTS', other_key) == 1 then
   return refusal('MIXED', key, 'may not be used while the key of the same name and the other kind exists:', other_key,
-    'without a server prefix or node tag both give the same identifiers')
+    'without a server prefix or node tag both have the same identifiers')
+end
+-- guard.lua: decides whether writes may have been lost; put after server.lua and replication.lua.
+--
+-- If the server's Durable is contradicted, durable becomes the reason, and the script removes the field before it writes
+-- anything else.
+
+local RANGE_GAP, IDENTITY_GAP = '65536', '1024'
+
+-- Durable states that this server's data is nowhere else, and a connected replica has it.
+if durable == 'always' and find(info, 'connected_slaves:', 1, true) and not find(info, 'connected_slaves:0\r', 1, true) then
+  durable = 'replica'
 end
 
-local smallest_gap = '65536'
--- import.lua: raises a counter of any kind to what another server, or another program, knows of it.
+-- Reports whether writes may have been lost since the counter with this Origin was written, because the server was
+-- restarted or promoted since. Every comparison of an Origin is made here. The second result is the new value of durable.
+--
+-- Durable waives that for a server that was restarted from its own AOF, which has every acknowledged write. It is accepted
+-- only as far as INFO agrees, by three fields. The server has no past history, which a promoted replica has, and so has a
+-- server that had a replica and is restarted from an RDB file. It has no replica, because the first one to attach changes
+-- the id and clears the history. The AOF is on. These do not prove such a restart, so Durable has to state the rest. A
+-- promoted replica also loses its history when repl-backlog-ttl passes, and an AOF may have been off for a while. A field
+-- that INFO does not show does not agree. (Arguments are cheaper than upvalues, by 1 % of the server's time each.)
+local function lost_since(origin, replication, info, durable)
+  if origin == '' or origin == replication then return false, durable end
+  if durable ~= 'always' or replication == '' then return true, durable end
+  local persistence = redis.pcall('INFO', 'persistence') -- by itself: two sections fail before Redis 7.0
+  if not find(info, 'connected_slaves:0\r', 1, true) or
+      not find(info, 'master_replid2:0000000000000000000000000000000000000000\r', 1, true) then
+    return true, 'history'
+  end
+  if type(persistence) ~= 'string' or not find(persistence, 'aof_enabled:1\r', 1, true) then return true, 'aof' end
+  return false, durable
+end
+-- gap.lua: computes the gap of a jump without a request; put after guard.lua.
+
+-- Returns the end of the gap above value: the least gap, the greatest GuardGap that was sent, or twice the tallies.
+local function past(value, least, guard_gap, tally)
+  local gap = plus(tally, tally)
+  if above(least, gap) then gap = least end
+  if above(guard_gap, gap) then gap = guard_gap end
+  return plus(value, gap)
+end
+-- import.lua: raises a counter of any kind to its state on another server, or in another program.
 --
 -- KEYS[1] -> {ns}/HiLo/<collection>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo                                           the server's prefix and node tag
--- KEYS[3] -> the key of the same name and the other kind, only looked for; KEYS[2] again where there is
---            none to look for, or the server is about to get a prefix: then nothing is taken for given bare
--- ARGV[1] -> the field that counts: 'Max' or 'Value'
--- ARGV[2] -> value to raise it to
--- ARGV[3] -> the name as the caller spells it
--- ARGV[4] -> epoch to raise it to
--- ARGV[5] -> ranges, how many to raise the count of ranges to
--- ARGV[6] -> greatest number given without prefix and tag, to raise Bare to; 0: none, as always of an identity
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag and Durable
+-- KEYS[3] -> the key of the same name and the other kind, whose existence is checked; KEYS[2] again if there is none, or
+--            if the server is about to get a prefix, and then Bare is not raised to the value
+-- ARGV[1] -> field that holds the number, 'Max' or 'Value'
+-- ARGV[2] -> wanted: value to raise it to
+-- ARGV[3] -> name, as the caller spells it
+-- ARGV[4] -> epoch to raise Epoch to
+-- ARGV[5] -> ranges to raise Ranges to
+-- ARGV[6] -> bare_max: greatest number issued without prefix and tag, to raise Bare to; 0 for none, as for every
+--            identity
+-- ARGV[7] -> top: greatest High that a gateway issued, to raise Top to; 0 for none
+-- ARGV[8] -> lost: '1' if the source may have lost writes since it wrote the counter
+-- ARGV[9] -> issued: the source's tallies, Issued and IssuedBefore together; used if lost is '1', like the next
+-- ARGV[10] -> guard_gap: the source's GuardGap, 0 for none
 --
--- Output: {value that stands now, value that stood before, '' where there was none}
+-- Output: {value that stands now; value that stood before, '' if there was none}
 -- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
 --
--- Lease, Origin and Bare as in seed.lua; but where Origin is another server's, Bare is raised past what
--- may have been given since it wrote. Another server's Origin is not taken over: this server's
--- replication id is another one, which would read as lost writes.
+-- Lease, Origin and Bare are treated as in seed.lua. Another server's Origin is not taken over, because this server's
+-- replication id differs, which would be evidence of lost writes. So if the source may have lost writes, Epoch grows by one
+-- and the gap of a jump is added here, to the value and to Bare, because lost numbers may have been issued without prefix
+-- and tag. If this server may have lost writes, Origin stays as the evidence, and Bare is raised by the gap.
+--
 -- Sent twice: the second time raises nothing more.
 
-local field, wanted, name, epoch, ranges, given_bare = unpack(ARGV, 1, 6)
+local field, wanted, name, epoch, ranges, bare_max, top, lost, issued, guard_gap = unpack(ARGV)
 
-if not (decimal(wanted) and decimal(epoch) and decimal(ranges) and decimal(given_bare)) or (field ~= 'Max' and field ~= 'Value') then
-  return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and value, epoch, ranges and bare as decimals from 0 to ' .. LARGEST)
+if not (decimal(wanted) and decimal(epoch) and decimal(ranges) and decimal(bare_max) and decimal(top) and decimal(issued) and
+    decimal(guard_gap)) or (field ~= 'Max' and field ~= 'Value') then
+  return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and decimals from 0 to ' .. LARGEST)
 end
+if is_replica then return redis.error_reply(ON_REPLICA) end
 
-local names = {field, 'Epoch', 'Ranges', 'Bare', 'Written', 'Issued', 'IssuedBefore'}
-local state, err = fields(key, field, 'Epoch', 'Ranges', 'Bare', 'Written', 'Issued', 'IssuedBefore', 'Name', 'Origin')
+local names = {field, 'Epoch', 'Ranges', 'Bare', 'Top', 'GuardGap', 'Written', 'Issued', 'IssuedBefore', 'Name', 'Origin'}
+local state, err = fields(key, unpack(names))
 if err then return err end
-for i, part in ipairs(names) do
+for i = 1, 9 do
   if state[i] and not decimal(state[i]) then
-    return refusal('CORRUPT', key, 'field ' .. part .. ' holds', state[i], DECIMAL)
+    return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', state[i], DECIMAL)
   end
 end
+local stood, _, _, _, _, own_gap, before, own_issued, own_before = unpack(state, 1, 9)
+local stored_name, origin = state[10], state[11] or ''
+local stands = stood or '0'
 
-local stands = state[1] or '0'
-if above(wanted, stands) then stands = wanted end
-local replication, origin = replication_id(), state[9] or ''
-if bare and field == 'Max' and other_key ~= server_key then
-  local given = stands
-  if origin ~= '' and origin ~= replication then
-    -- Writes may be lost since, and the numbers of those were bare too: a gap as in counter.lua, by which
-    -- Max is going to jump when it is known whether anybody wants more.
-    local lately = plus(state[6] or '0', state[7] or '0')
-    local gap = plus(lately, lately)
-    if above(smallest_gap, gap) then gap = smallest_gap end
-    given = lesser(plus(stands, gap), LARGEST)
+if lost == '1' then
+  if field == 'Max' then
+    if above(wanted, bare_max) then bare_max = wanted end
+    bare_max = past(bare_max, RANGE_GAP, guard_gap, issued)
   end
-  if above(given, given_bare) then given_bare = given end
+  wanted = past(wanted, field == 'Max' and RANGE_GAP or IDENTITY_GAP, guard_gap, issued)
+  epoch = plus(epoch, '1')
 end
-local write = {'HSET', key, field, stands, 'Name', state[8] or name, 'Written', (write_time(state[5] or '0'))}
-for i, value in ipairs({epoch, ranges, given_bare}) do
+if above(wanted, stands) then stands = wanted end
+if field == 'Max' and bare and other_key ~= server_key then
+  local bare_to, lost_here = stands
+  lost_here, durable = lost_since(origin, replication, info, durable)
+  if lost_here then bare_to = past(stands, RANGE_GAP, own_gap or '0', plus(own_issued or '0', own_before or '0')) end
+  if above(bare_to, bare_max) then bare_max = bare_to end
+end
+local write = {'HSET', key, field, stands, 'Name', stored_name or name, 'Written', (write_time(before or '0'))}
+for i, value in ipairs({epoch, ranges, bare_max, top, guard_gap}) do
   if above(value, state[i + 1] or '0') then
     write[#write + 1] = names[i + 1]
     write[#write + 1] = value
@@ -181,5 +242,6 @@ if origin == '' and replication ~= '' then
   write[#write + 1] = replication
 end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
+if durable ~= '' and durable ~= 'always' then redis.call('HDEL', server_key, 'Durable') end
 redis.call(unpack(write))
-return {stands, state[1] or ''}
+return {stands, stood or ''}

@@ -287,9 +287,12 @@ for _ in range(301):
 client.hset("{Raven}/HiLo/orders", "Epoch", 5)
 for _ in range(400):
     ids.next("orders")
+client.hset("{Raven}/ServerPrefixForHilo", mapping={"ServerPrefix": "N/", "Identities": "here"})
+ids.next_identity("orders")
 `, s.URL())
 		wantLines(t, p.lines(t, -1), []string{
 			"100 10000 0 0 7 0", "200 10000 100 0 7 200", "200 10000 300 0 7 600", "200 10000 500 0 7 1000", "200 10000 700 5 7 1400",
+			"1 10000 0 0 7 1800", // the least gap of the collection
 		})
 		if code := p.end(t); code != 0 {
 			t.Errorf("%d: %s", code, p.stderr.String())

@@ -91,11 +91,9 @@ func (c *Cluster) AwaitTakeover(replica *Server) {
 func (c *Cluster) Addrs() []string { return hostPorts(c.Nodes) }
 
 // Client is a new client of the cluster, closed when t ends.
-func (c *Cluster) Client(t testing.TB) *redis.ClusterClient {
+func (c *Cluster) Client(t testing.TB) Client {
 	t.Helper()
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return NewClusterClient(t, c)
 }
 
 // Slot is the hash slot of a key.

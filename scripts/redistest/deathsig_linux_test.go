@@ -1,4 +1,4 @@
-package redistest_test
+package redistest
 
 import (
 	"bufio"
@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // Set in a test process that is started to be killed: the name of the server that it starts.
@@ -21,10 +19,10 @@ const victimEnv = "REDISTEST_VICTIM"
 
 func TestServerDiesWithItsTestProcess(t *testing.T) {
 	t.Parallel()
-	binaries := redistest.Binaries(t)
+	binaries := Binaries(t)
 	if name := os.Getenv(victimEnv); name != "" {
-		i := slices.IndexFunc(binaries, func(b redistest.Binary) bool { return b.Name == name })
-		fmt.Println(redistest.Start(t, binaries[i]).Addr())
+		i := slices.IndexFunc(binaries, func(b Binary) bool { return b.Name == name })
+		fmt.Println(Start(t, binaries[i]).Addr())
 		_, _ = io.Copy(io.Discard, os.Stdin) // until killed
 		return
 	}
@@ -36,7 +34,7 @@ func TestServerDiesWithItsTestProcess(t *testing.T) {
 	}
 }
 
-func testServerDies(t *testing.T, b redistest.Binary) {
+func testServerDies(t *testing.T, b Binary) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hilo")
 	if err != nil {

@@ -1,14 +1,12 @@
-package redistest_test
+package redistest
 
 import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 func TestMain(m *testing.M) {
 	// go-redis looks for a server that is gone once a second, and notices only then that the client was closed.
-	redistest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	Main(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }

@@ -4,6 +4,7 @@ import (
 	crand "crypto/rand"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ type mini struct {
 	mu            sync.Mutex // guards the rest
 	redis         *miniredis.Miniredis
 	replicationID string
+	info          map[string]string // further fields of INFO, by name
 	hook          func(cmd string, args []string) string
 }
 
@@ -117,10 +119,19 @@ func (m *mini) setHook(hook func(cmd string, args []string) string) {
 	m.hook = hook
 }
 
+func (m *mini) setInfo(field, value string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.info == nil {
+		m.info = make(map[string]string)
+	}
+	m.info[field] = value
+}
+
 // preHook answers what miniredis cannot. It takes no lock of miniredis, which is held while a script runs.
 func (m *mini) preHook(peer *server.Peer, cmd string, args ...string) (done bool) {
 	m.mu.Lock()
-	hook, id := m.hook, m.replicationID
+	hook, id, info := m.hook, m.replicationID, maps.Clone(m.info)
 	m.mu.Unlock()
 
 	if hook != nil {
@@ -130,7 +141,18 @@ func (m *mini) preHook(peer *server.Peer, cmd string, args ...string) (done bool
 		}
 	}
 	if cmd == "INFO" && len(args) == 1 && strings.EqualFold(args[0], "replication") {
-		peer.WriteBulk("# Replication\r\nrole:master\r\nmaster_replid:" + id + "\r\n")
+		var text strings.Builder
+		text.WriteString("# Replication\r\nrole:master\r\nmaster_replid:" + id + "\r\n")
+		for _, field := range []string{"master_replid2", "connected_slaves"} {
+			if info[field] != "" {
+				text.WriteString(field + ":" + info[field] + "\r\n")
+			}
+		}
+		peer.WriteBulk(text.String())
+		return true
+	}
+	if aof := info["aof_enabled"]; aof != "" && cmd == "INFO" && len(args) == 1 && strings.EqualFold(args[0], "persistence") {
+		peer.WriteBulk("# Persistence\r\naof_enabled:" + aof + "\r\n")
 		return true
 	}
 	return false

@@ -1,17 +1,15 @@
-package redistest_test
+package redistest
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 func TestInfoReplicationReadsTheSameInsideAScriptAndOutside(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	Each(t, func(t *testing.T, s *Server) {
 		client := s.Client(t)
 		info, err := client.Info(t.Context(), "replication").Result()
 		if err != nil {
@@ -27,7 +25,7 @@ func TestInfoReplicationReadsTheSameInsideAScriptAndOutside(t *testing.T) {
 
 func TestReplicationIDOfMiniredisCanBeSet(t *testing.T) {
 	t.Parallel()
-	s := redistest.StartMini(t)
+	s := StartMini(t)
 	id := strings.Repeat("0123456789", 4)
 	s.SetReplicationID(id)
 	if got := replicationID(t.Context(), t, s.Client(t)); got != id {
@@ -37,7 +35,7 @@ func TestReplicationIDOfMiniredisCanBeSet(t *testing.T) {
 
 func TestHookAnswersInPlaceOfMiniredis(t *testing.T) {
 	t.Parallel()
-	s := redistest.StartMini(t)
+	s := StartMini(t)
 	client := s.Client(t)
 	s.Hook(func(cmd string, args []string) string {
 		switch {

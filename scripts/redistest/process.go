@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -153,6 +154,18 @@ func (p *process) kill() {
 		panic(fmt.Sprintf("bug: a process of our own cannot be killed: %v", err))
 	}
 	<-p.gone
+}
+
+func (p *process) terminate() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-p.gone:
+		return nil
+	case <-time.After(startTimeout):
+		return fmt.Errorf("still running after %v", startTimeout)
+	}
 }
 
 // output is what the server and its predecessors wrote; warnings only, unless arguments raised the log level.

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Proxy stands between clients and a Server and makes the faults of a network. It dials the server anew for each
@@ -55,11 +53,13 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 // Addr is the proxy's host and port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Options are the server's options with the proxy's address.
-func (p *Proxy) Options() *redis.Options {
-	opts := p.target().Options()
-	opts.Network, opts.Addr = "tcp", p.Addr()
-	return opts
+// Network is "tcp"; it goes with Addr.
+func (*Proxy) Network() string { return "tcp" }
+
+// Client is a new client of the server behind the proxy, closed when t ends.
+func (p *Proxy) Client(t testing.TB) Client {
+	t.Helper()
+	return NewClient(t, p)
 }
 
 // DropReply loses the reply to the next request that contains match, in any case of letters ("evalsha"): the server has

@@ -1,4 +1,4 @@
-package redistest_test
+package redistest
 
 import (
 	"context"
@@ -6,14 +6,12 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 func TestProxyPassesCommandsOn(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := behind(t, redistest.NewProxy(t, s))
+	Each(t, func(t *testing.T, s *Server) {
+		client := behind(t, NewProxy(t, s))
 		if n, err := client.Incr(t.Context(), "n").Result(); n != 1 || err != nil {
 			t.Errorf("INCR gave %d, %v, want 1", n, err)
 		}
@@ -22,9 +20,9 @@ func TestProxyPassesCommandsOn(t *testing.T) {
 
 func TestDroppedReplyIsThatOfACommandThatRan(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	Each(t, func(t *testing.T, s *Server) {
 		ctx := t.Context()
-		proxy := redistest.NewProxy(t, s)
+		proxy := NewProxy(t, s)
 		client := behind(t, proxy)
 
 		dropped := proxy.DropReply("incr")
@@ -47,9 +45,9 @@ func TestDroppedReplyIsThatOfACommandThatRan(t *testing.T) {
 
 func TestEachDropReplyIsGoodForOneRequest(t *testing.T) {
 	t.Parallel()
-	s := redistest.StartMini(t)
-	proxy := redistest.NewProxy(t, s)
-	opts := proxy.Options()
+	s := StartMini(t)
+	proxy := NewProxy(t, s)
+	opts := Options(proxy)
 	opts.MaxRetries = 3
 	client := redis.NewClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
@@ -63,8 +61,8 @@ func TestEachDropReplyIsGoodForOneRequest(t *testing.T) {
 
 func TestCutClosesOpenConnectionsOnly(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		proxy := redistest.NewProxy(t, s)
+	Each(t, func(t *testing.T, s *Server) {
+		proxy := NewProxy(t, s)
 		client := behind(t, proxy)
 		conn := client.Conn()
 		t.Cleanup(func() { _ = conn.Close() })
@@ -83,8 +81,8 @@ func TestCutClosesOpenConnectionsOnly(t *testing.T) {
 
 func TestRefusedConnectionsAreNewOnes(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		proxy := redistest.NewProxy(t, s)
+	Each(t, func(t *testing.T, s *Server) {
+		proxy := NewProxy(t, s)
 		open, late := behind(t, proxy), behind(t, proxy)
 		if err := open.Ping(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -107,8 +105,8 @@ func TestRefusedConnectionsAreNewOnes(t *testing.T) {
 
 func TestProxyFollowsARestart(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := behind(t, redistest.NewProxy(t, s))
+	Each(t, func(t *testing.T, s *Server) {
+		client := behind(t, NewProxy(t, s))
 		if err := client.Ping(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +123,7 @@ func TestProxyFollowsARestart(t *testing.T) {
 
 func TestClosedProxyIsGone(t *testing.T) {
 	t.Parallel()
-	proxy := redistest.NewProxy(t, redistest.StartMini(t))
+	proxy := NewProxy(t, StartMini(t))
 	client := behind(t, proxy)
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -140,9 +138,9 @@ func TestClosedProxyIsGone(t *testing.T) {
 }
 
 // behind is a client behind the proxy that sends nothing twice by itself.
-func behind(t *testing.T, proxy *redistest.Proxy) *redis.Client {
+func behind(t *testing.T, proxy *Proxy) *redis.Client {
 	t.Helper()
-	opts := proxy.Options()
+	opts := Options(proxy)
 	opts.MaxRetries = -1
 	client := redis.NewClient(opts)
 	t.Cleanup(func() { _ = client.Close() })

@@ -36,7 +36,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is what TestMain calls where tests stand on servers. They wait most of the time, so twice as many run at once as
+// Main is what TestMain calls where tests stand on servers. They wait most of the time, so six times as many run at once as
 // there are processors, unless -parallel says how many. No goroutine may be left behind.
 func Main(m *testing.M, leaks ...goleak.Option) {
 	logging.Disable() // go-redis reports what tests bring about on purpose
@@ -46,7 +46,7 @@ func Main(m *testing.M, leaks ...goleak.Option) {
 	said := false
 	flag.Visit(func(f *flag.Flag) { said = said || f.Name == parallel })
 	if !said {
-		if err := flag.Set(parallel, strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		if err := flag.Set(parallel, strconv.Itoa(6*runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
 	}

@@ -97,4 +97,4 @@ func (s *Server) do(args ...any) any {
 }
 
 // once is a client for a few commands.
-func (s *Server) once() *redis.Client { return redis.NewClient(s.Options()) }
+func (s *Server) once() Client { return redis.NewClient(Options(s)) }

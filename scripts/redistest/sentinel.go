@@ -59,7 +59,7 @@ func (s *Sentinels) AwaitFailover(old *Server) {
 
 // master is what a sentinel knows of the primary.
 func (s *Server) master(ctx context.Context) map[string]string {
-	client := redis.NewSentinelClient(s.Options())
+	client := redis.NewSentinelClient(Options(s))
 	defer func() { _ = client.Close() }()
 	known, _ := client.Master(ctx, MasterName).Result()
 	return known

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 )
 
 // Server is one running server, real or miniredis, that belongs to one test.
@@ -44,22 +43,23 @@ func (s *Server) Dir() string {
 	return s.process.dir
 }
 
-// Options are fresh options of a client of this server, for the caller to change. Note that go-redis resends a command
-// up to three times by itself; a test of lost replies may want MaxRetries: -1.
-func (s *Server) Options() *redis.Options {
-	return &redis.Options{Network: s.network, Addr: s.addr, ContextTimeoutEnabled: true}
-}
-
-// Client is a new client with Options, closed when t ends.
-func (s *Server) Client(t testing.TB) *redis.Client {
+// Client is a new client of this server, closed when t ends. It is NewClient for packages that do without *redis.Client.
+func (s *Server) Client(t testing.TB) Client {
 	t.Helper()
-	client := redis.NewClient(s.Options())
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return NewClient(t, s)
 }
 
 // Kill ends the server as kill -9 does and returns when it is gone. Killing it again does nothing.
 func (s *Server) Kill() { s.engine().kill() }
+
+// Terminate ends a real server as kill -15 does and returns when it is gone.
+func (s *Server) Terminate() {
+	s.t.Helper()
+	s.mustBeReal("Terminate")
+	if err := s.process.terminate(); err != nil {
+		s.t.Fatalf("terminating %s: %v", s.name, err)
+	}
+}
 
 // Restart kills the server, if it still runs, and starts it again at the same addresses. It comes back empty, unless
 // arguments of Start gave it persistence, and with another replication id.
@@ -121,6 +121,14 @@ func (s *Server) SetReplicationID(id string) {
 	s.t.Helper()
 	s.mustBeMini("SetReplicationID")
 	s.mini.setReplicationID(id)
+}
+
+// SetInfo sets a field that miniredis reports besides master_replid: connected_slaves and master_replid2 in INFO
+// replication, aof_enabled in INFO persistence. It reports none by itself; an empty value removes one.
+func (s *Server) SetInfo(field, value string) {
+	s.t.Helper()
+	s.mustBeMini("SetInfo")
+	s.mini.setInfo(field, value)
 }
 
 // Hook shows every command to hook before miniredis runs it, those inside Lua scripts and INFO included; nil takes the

@@ -1,4 +1,4 @@
-package redistest_test
+package redistest
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 func TestEachReachesMiniredisAndEveryRealServer(t *testing.T) {
@@ -19,7 +17,7 @@ func TestEachReachesMiniredisAndEveryRealServer(t *testing.T) {
 	var reached []string
 	t.Run("each", func(t *testing.T) {
 		t.Parallel()
-		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		Each(t, func(t *testing.T, s *Server) {
 			client := s.Client(t)
 			if n, err := client.Incr(t.Context(), "n").Result(); n != 1 || err != nil {
 				t.Errorf("the first INCR gave %d, %v, want 1: the server is not empty", n, err)
@@ -31,7 +29,7 @@ func TestEachReachesMiniredisAndEveryRealServer(t *testing.T) {
 	})
 	t.Cleanup(func() {
 		want := []string{"miniredis"}
-		for _, b := range redistest.Binaries(t) {
+		for _, b := range Binaries(t) {
 			want = append(want, b.Name)
 		}
 		slices.Sort(want)
@@ -44,7 +42,7 @@ func TestEachReachesMiniredisAndEveryRealServer(t *testing.T) {
 
 func TestRealServerIsOfTheVersionItIsNamedFor(t *testing.T) {
 	t.Parallel()
-	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+	EachReal(t, func(t *testing.T, s *Server) {
 		if !s.Real() || s.Mini() != nil {
 			t.Errorf("Real() is %v and Mini() is %v", s.Real(), s.Mini())
 		}
@@ -61,7 +59,7 @@ func TestRealServerIsOfTheVersionItIsNamedFor(t *testing.T) {
 
 func TestURLIsTheSameServer(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	Each(t, func(t *testing.T, s *Server) {
 		if err := s.Client(t).Set(t.Context(), "greeting", "hello", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -79,11 +77,11 @@ func TestURLIsTheSameServer(t *testing.T) {
 
 func TestArgumentsOverrideTheDefaults(t *testing.T) {
 	t.Parallel()
-	for _, b := range redistest.Binaries(t) {
+	for _, b := range Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			s := redistest.Start(t, b, "--requirepass", "secret", "--appendonly", "yes")
-			opts := s.Options()
+			s := Start(t, b, "--requirepass", "secret", "--appendonly", "yes")
+			opts := Options(s)
 			opts.Password = "secret"
 			client := redis.NewClient(opts)
 			t.Cleanup(func() { _ = client.Close() })
@@ -103,7 +101,7 @@ func TestArgumentsOverrideTheDefaults(t *testing.T) {
 
 func TestKilledServerComesBackEmptyUnderAnotherReplicationID(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	Each(t, func(t *testing.T, s *Server) {
 		ctx := t.Context()
 		client := s.Client(t)
 		before := replicationID(ctx, t, client)
@@ -140,7 +138,7 @@ func TestKilledServerComesBackEmptyUnderAnotherReplicationID(t *testing.T) {
 
 func TestPausedServerAnswersWhenResumed(t *testing.T) {
 	t.Parallel()
-	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+	EachReal(t, func(t *testing.T, s *Server) {
 		client := s.Client(t)
 		if err := client.Ping(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -162,14 +160,14 @@ func TestPausedServerAnswersWhenResumed(t *testing.T) {
 
 func TestPausedServerCanBeKilled(t *testing.T) {
 	t.Parallel()
-	redistest.EachReal(t, func(_ *testing.T, s *redistest.Server) {
+	EachReal(t, func(_ *testing.T, s *Server) {
 		s.Pause()
 		s.Kill()
 	})
 }
 
 // replicationID asks as the guard does: from within a script, where a refusal is no error.
-func replicationID(ctx context.Context, t *testing.T, client *redis.Client) string {
+func replicationID(ctx context.Context, t *testing.T, client Client) string {
 	t.Helper()
 	const script = `
 local info = redis.pcall('INFO', 'replication')

@@ -1,4 +1,4 @@
-package redistest_test
+package redistest
 
 import (
 	"context"
@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func eachBinary(t *testing.T, test func(t *testing.T, b redistest.Binary)) {
+func eachBinary(t *testing.T, test func(t *testing.T, b Binary)) {
 	t.Helper()
-	for _, b := range redistest.Binaries(t) {
+	for _, b := range Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			test(t, b)
@@ -22,11 +20,11 @@ func eachBinary(t *testing.T, test func(t *testing.T, b redistest.Binary)) {
 
 func TestAReplicaThatIsPausedMissesWhatIsWrittenFromThenOn(t *testing.T) {
 	t.Parallel()
-	eachBinary(t, func(t *testing.T, b redistest.Binary) {
-		primary := redistest.Start(t, b)
-		replica := redistest.StartReplica(t, primary)
+	eachBinary(t, func(t *testing.T, b Binary) {
+		primary := Start(t, b)
+		replica := StartReplica(t, primary)
 		before := replicationID(t.Context(), t, replica.Client(t))
-		client := primary.Client(t)
+		client := NewClient(t, primary)
 		client.Set(t.Context(), "before", "yes", 0)
 		client.Wait(t.Context(), 1, 10*time.Second)
 		primary.PauseReplica(replica, "filler")
@@ -46,7 +44,7 @@ func TestAReplicaThatIsPausedMissesWhatIsWrittenFromThenOn(t *testing.T) {
 
 func TestTheReplicationIDCanBeChanged(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	Each(t, func(t *testing.T, s *Server) {
 		client := s.Client(t)
 		before := replicationID(t.Context(), t, client)
 		s.ChangeReplicationID()
@@ -58,12 +56,12 @@ func TestTheReplicationIDCanBeChanged(t *testing.T) {
 
 func TestSentinelsNameAnotherPrimaryWhenTheirsIsGone(t *testing.T) {
 	t.Parallel()
-	eachBinary(t, func(t *testing.T, b redistest.Binary) {
-		primary := redistest.Start(t, b)
-		redistest.StartReplica(t, primary)
-		sentinels := redistest.StartSentinels(t, primary, 3, 1)
+	eachBinary(t, func(t *testing.T, b Binary) {
+		primary := Start(t, b)
+		StartReplica(t, primary)
+		sentinels := StartSentinels(t, primary, 3, 1)
 		client := redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: redistest.MasterName, SentinelAddrs: sentinels.Addrs(), ContextTimeoutEnabled: true,
+			MasterName: MasterName, SentinelAddrs: sentinels.Addrs(), ContextTimeoutEnabled: true,
 		})
 		t.Cleanup(func() { _ = client.Close() })
 		if err := client.Set(t.Context(), "n", "1", 0).Err(); err != nil {
@@ -77,9 +75,9 @@ func TestSentinelsNameAnotherPrimaryWhenTheirsIsGone(t *testing.T) {
 
 func TestAClusterMovesASlotAndReplacesAPrimary(t *testing.T) {
 	t.Parallel()
-	eachBinary(t, func(t *testing.T, b redistest.Binary) {
-		cluster := redistest.StartCluster(t, b, 3, 1)
-		client := cluster.Client(t)
+	eachBinary(t, func(t *testing.T, b Binary) {
+		cluster := StartCluster(t, b, 3, 1)
+		client := NewClusterClient(t, cluster)
 		slot := cluster.Slot("n")
 		owner := int(slot) * 3 / 16384
 		steps := 0
@@ -100,8 +98,8 @@ func TestAClusterMovesASlotAndReplacesAPrimary(t *testing.T) {
 
 func TestAProxyLeadsElsewhereAndTampersWithReplies(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		proxy := redistest.NewProxy(t, s)
+	Each(t, func(t *testing.T, s *Server) {
+		proxy := NewProxy(t, s)
 		client := behind(t, proxy)
 		if err := client.Set(t.Context(), "greeting", "a long one", 0).Err(); err != nil {
 			t.Fatal(err)
@@ -114,7 +112,7 @@ func TestAProxyLeadsElsewhereAndTampersWithReplies(t *testing.T) {
 		if got, err := client.Get(t.Context(), "greeting").Result(); got != "a long one" || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
-		proxy.Redirect(redistest.StartMini(t))
+		proxy.Redirect(StartMini(t))
 		_ = client.Ping(t.Context()) // may meet the connection that was cut
 		if n, err := client.DBSize(t.Context()).Result(); n != 0 || err != nil {
 			t.Errorf("the other server has %d keys, %v", n, err)

@@ -1,7 +1,6 @@
 package ravendb
 
 import (
-	"strconv"
 	"strings"
 	"time"
 )
@@ -14,9 +13,8 @@ const (
 	shrinkPast = 60 * time.Second
 )
 
-// capacity is the size of the next range by RavenDB's rule: that of the one
-// before, doubled when it is asked for again within 30 s and halved after more
-// than 60 s. known says that there is a usable time of the one before.
+// capacity returns the size of the next range by RavenDB's rule: that of the one before, doubled if it is requested within
+// 30 s and halved after more than 60 s. known reports whether the time of the one before is known.
 func capacity(last int64, since time.Duration, known bool) int64 {
 	switch {
 	case known && since < growWithin:
@@ -28,12 +26,11 @@ func capacity(last int64, since time.Duration, known bool) int64 {
 	}
 }
 
-// wireTime is how times are written: clients want seven digits and a Z.
+// wireTime is the layout of times in replies: clients need seven digits and a Z.
 const wireTime = "2006-01-02T15:04:05.0000000Z"
 
-// parseTime reads a time as any of the clients writes it: with or without a
-// fraction, of any length, with or without a zone, which is UTC then. It reports
-// false where there is none.
+// parseTime parses a time as any of the clients writes it: with or without a fraction of any length, with or without a
+// zone. UTC is the default. It returns false if there is no time.
 func parseTime(text string) (time.Time, bool) {
 	const seconds = "2006-01-02T15:04:05"
 	if len(text) < len(seconds) || len(text) > len(seconds)+64 {
@@ -48,7 +45,7 @@ func parseTime(text string) (time.Time, bool) {
 		if digits == 1 {
 			return time.Time{}, false
 		}
-		whole += rest[:min(digits, 10)] // beyond nanoseconds nobody looks
+		whole += rest[:min(digits, 10)] // a Time has nanoseconds
 		rest = rest[digits:]
 	}
 	layout := time.RFC3339Nano
@@ -59,8 +56,7 @@ func parseTime(text string) (time.Time, bool) {
 	return t, err == nil
 }
 
-// parseSize reads lastBatchSize: 0 where it is missing, and what is above the
-// greatest capacity is taken for that.
+// parseSize parses lastBatchSize, which is 0 if absent. A greater number than maxCapacity counts as maxCapacity.
 func parseSize(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -70,17 +66,4 @@ func parseSize(text string) (int64, error) {
 		return maxCapacity, nil
 	}
 	return min(size, maxCapacity), err
-}
-
-// parseNumber reads a whole number from 0 to 2^63-1.
-func parseNumber(name, text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || !allDigits(text) {
-		return 0, argument("%s is %s: must be a whole number from 0 to 9223372036854775807", name, quote(text))
-	}
-	return n, nil
-}
-
-func allDigits(text string) bool {
-	return text != "" && strings.Trim(text, "0123456789") == ""
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestCapacitiesAreAsTheVectorsSay(t *testing.T) {
+func TestCapacityMatchesTheVectors(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../testdata/capacity.json")
 	if err != nil {
@@ -32,7 +32,7 @@ func TestCapacitiesAreAsTheVectorsSay(t *testing.T) {
 	}
 }
 
-func TestTimesAreReadAsAnyClientWritesThem(t *testing.T) {
+func TestParseTimeReadsTheTimesOfAllClients(t *testing.T) {
 	t.Parallel()
 	want := time.Date(2026, 11, 22, 1, 2, 3, 120_000_000, time.UTC)
 	for _, text := range []string{
@@ -55,7 +55,7 @@ func TestTimesAreReadAsAnyClientWritesThem(t *testing.T) {
 	}
 }
 
-func TestSizesBeyondTheGreatestAreTakenForThat(t *testing.T) {
+func TestParseSizeLimitsGreaterSizes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"": 0, "0": 0, "33": 33, "1048576": 1 << 20, "1048577": 1 << 20, "9223372036854775807": 1 << 20, "99999999999999999999": 1 << 20,

@@ -1,18 +1,13 @@
 package ravendb
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -63,7 +58,7 @@ var transcripts = []struct {
 	},
 }
 
-func TestEachClientIsAnsweredAsItAsks(t *testing.T) {
+func TestHandlerServesEachClient(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for i, client := range transcripts {
@@ -98,7 +93,7 @@ func TestEachClientIsAnsweredAsItAsks(t *testing.T) {
 	})
 }
 
-func TestWhatElseClientsAskFor(t *testing.T) {
+func TestHandlerServesTopologyAndHealth(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -118,7 +113,7 @@ func TestWhatElseClientsAskFor(t *testing.T) {
 	})
 }
 
-func TestADatabaseIsAskedForInAnyLetterCase(t *testing.T) {
+func TestHandlerIgnoresTheCaseOfDatabases(t *testing.T) {
 	t.Parallel()
 	w := newWire(t, redistest.StartMini(t), func(o *Options) { o.Databases = nil })
 	w.set("{mall}/ServerPrefixForHilo", "NodeTag", "B")
@@ -130,7 +125,7 @@ func TestADatabaseIsAskedForInAnyLetterCase(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsNotMappedIsMissing(t *testing.T) {
+func TestHandlerRefusesUnmappedDatabases(t *testing.T) {
 	t.Parallel()
 	w := newWire(t, redistest.StartMini(t))
 	for _, target := range []string{"/topology?name=Mall", "/databases/Mall/hilo/next?tag=a", "/databases/Mall/stats"} {
@@ -142,7 +137,7 @@ func TestADatabaseThatIsNotMappedIsMissing(t *testing.T) {
 	}
 }
 
-func TestNothingIsGivenWithoutANodeTag(t *testing.T) {
+func TestNextIsRefusedWithoutANodeTag(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -165,7 +160,7 @@ func TestNothingIsGivenWithoutANodeTag(t *testing.T) {
 	})
 }
 
-func TestErrorsAreAsClientsReadThem(t *testing.T) {
+func TestErrorsHaveTheFormOfRavenDB(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s, func(o *Options) { o.Limit = 1 << 40 })
@@ -183,6 +178,7 @@ func TestErrorsAreAsClientsReadThem(t *testing.T) {
 			{next, 400, "System.ArgumentException", "tag is missing"},
 			{next + "tag=", 400, "System.ArgumentException", "tag is missing"},
 			{next + "tag=a/b", 400, "System.ArgumentException", "holds the separator"},
+			{next + "tag=a+b", 400, "System.ArgumentException", "white space"},
 			{next + "tag=a%20b", 400, "System.ArgumentException", "white space"},
 			{next + "tag=%zz", 400, "System.ArgumentException", "percent sign"},
 			{next + "tag=users&tag=users", 400, "System.ArgumentException", "twice"},
@@ -203,8 +199,8 @@ func TestErrorsAreAsClientsReadThem(t *testing.T) {
 			{"GET /databases/Shop/debug/identities?start=x", 400, "System.ArgumentException", "start"},
 			{"GET /topology", 400, "System.ArgumentException", "name is missing"},
 			{"GET /databases/%7Bx%7D/hilo/next?tag=users", 400, "System.ArgumentException", "namespace"},
-			{next + "tag=full", 500, "System.InvalidOperationException", "ErrExhausted: exhausted"},
-			{next + "tag=broken", 500, "System.InvalidOperationException", "ErrCorrupt: corrupt"},
+			{next + "tag=full", 500, "System.InvalidOperationException", "ErrExhausted: full: exhausted"},
+			{next + "tag=broken", 500, "System.InvalidOperationException", "ErrCorrupt: broken: corrupt"},
 		} {
 			method, target, _ := strings.Cut(tt.request, " ")
 			response := w.send(method, target)
@@ -222,121 +218,6 @@ func TestErrorsAreAsClientsReadThem(t *testing.T) {
 		}
 		if got := w.next("tag=users&lastMax=" + fmt.Sprint(63+1<<31)); got.Low <= 63+1<<31 {
 			t.Errorf("%+v", got)
-		}
-	})
-}
-
-func TestIdentitiesThatAreElsewhereAreRefused(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s)
-		if err := w.client.HDel(t.Context(), "{Raven}/ServerPrefixForHilo", "Identities").Err(); err != nil {
-			t.Fatal(err)
-		}
-		response := w.send("POST", "/databases/Shop/identity/next?name=companies|")
-		if text := body(t, response); response.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "ErrIdentitiesElsewhere: ") {
-			t.Errorf("%d %s", response.StatusCode, text)
-		}
-	})
-}
-
-func TestARequestWithAnIdOfItsOwnActsOnce(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s)
-		next := "/databases/Shop/identity/next?name=companies%7C&raft-request-id="
-		w.answers("POST", next+"one", 200, `{"NewIdentityValue":1}`)
-		w.answers("POST", next+"one", 200, `{"NewIdentityValue":1}`)
-		w.answers("POST", next+"two", 200, `{"NewIdentityValue":2}`)
-		w.answers("POST", strings.Replace(next, "companies", "users", 1)+"one", 200, `{"NewIdentityValue":1}`)
-		seed := "/databases/Shop/identity/seed?name=companies%7C&value=1&force=true&raft-request-id=three"
-		w.answers("POST", seed, 200, `{"NewSeedValue":1}`)
-		w.answers("POST", next+"four", 200, `{"NewIdentityValue":2}`)
-		w.answers("POST", seed, 200, `{"NewSeedValue":1}`)
-		w.answers("POST", next+"five", 200, `{"NewIdentityValue":3}`)
-		w.answers("POST", next+strings.Repeat("x", 129), 400, body(t, w.send("POST", next+strings.Repeat("x", 129))))
-	})
-}
-
-// A seed that a failover takes back would have the values given that it is to be above.
-func TestASeedIsConfirmedAsRangesAre(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s)
-		w.Handler = w.again(func(o *Options) { o.Durability = allocator.Durability{Replicas: 1, Timeout: time.Millisecond} })
-		for _, request := range []string{"seed?name=companies&value=7", "seed?name=companies&value=3&force=true", "next?name=companies"} {
-			if got := w.send("POST", "/databases/Shop/identity/"+request); got.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body(t, got), "ErrNotDurable") {
-				t.Errorf("%s: %s", request, got.Status)
-			}
-		}
-	})
-}
-
-// lossy loses the replies to scripts while lost is set.
-type lossy struct {
-	redis.UniversalClient
-	lost bool
-}
-
-func (l *lossy) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	cmd := l.UniversalClient.EvalSha(ctx, sha, keys, args...)
-	if l.lost && cmd.Err() == nil {
-		cmd.SetErr(io.ErrUnexpectedEOF)
-	}
-	return cmd
-}
-
-// A forced seed that failed may have acted all the same. Sent again it expects what it found the first time, and not what
-// was given since.
-func TestAForcedSeedWhoseReplyIsLostActsOnce(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s)
-		client := &lossy{UniversalClient: w.client}
-		w.Handler = w.again(func(o *Options) { o.Client = client })
-		next := func(want int64) {
-			t.Helper()
-			w.answers("POST", "/databases/Shop/identity/next?name=companies", 200, fmt.Sprintf(`{"NewIdentityValue":%d}`, want))
-		}
-		const seed = "/databases/Shop/identity/seed?name=companies&value="
-		w.answers("POST", seed+"5000", 200, `{"NewSeedValue":5000}`)
-		next(5001)
-		loses := func(request string) {
-			t.Helper()
-			client.lost = true
-			if got := w.send("POST", request); got.StatusCode != http.StatusServiceUnavailable {
-				t.Error(got.Status)
-			}
-			client.lost = false
-		}
-		forced := seed + "1000&force=true&raft-request-id=one" // nobody is given any in between
-		loses(forced)
-		w.answers("POST", forced, 200, `{"NewSeedValue":1000}`)
-		next(1001)
-		w.answers("POST", forced, 200, `{"NewSeedValue":1000}`)
-
-		forced = seed + "500&force=true&raft-request-id=two"
-		loses(forced)
-		next(501)
-		for range 2 {
-			if got := w.send("POST", forced); got.StatusCode != http.StatusInternalServerError || !strings.Contains(body(t, got), "was expected") {
-				t.Error(got.Status)
-			}
-		}
-		next(502)
-	})
-}
-
-func TestRequestsWithOneIdAtOnceShareTheAnswer(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s)
-		seen := together(20, func() []int64 {
-			w.answers("POST", "/databases/Shop/identity/next?name=companies%7C&raft-request-id=one", 200, `{"NewIdentityValue":1}`)
-			return nil
-		})
-		if value := w.get("{Raven}/Identities/companies", "Value"); value != "1" || len(seen) != 0 {
-			t.Errorf("Value is %s", value)
 		}
 	})
 }

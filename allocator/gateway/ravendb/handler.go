@@ -2,207 +2,166 @@ package ravendb
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/internal/batcher"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
+	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
-
-	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 )
 
-// Handler answers RavenDB's clients. New makes one.
+// Handler answers RavenDB's clients. It starts no timer, and no goroutine outlasts the timeouts in Options.
 type Handler struct {
 	opts     Options
 	client   redis.UniversalClient
-	scripter redis.Scripter // client, with what Durability asks for
-	began    time.Time
+	scripter redis.Scripter  // client, with the confirmations of Durability
+	backends []fleet.Backend // of all masters
 	mux      http.ServeMux
-	given    givenRanges
-	answers  answers
-	jumps    atomic.Int64
+	ranges   ranges
 
-	mu        sync.Mutex           // guards what follows
-	databases map[string]*database // by folded name, those that have a tag
-	counters  map[string]*counter  // by key
+	topologyEtag int64
+	// identitiesIssued are the answers to requests for an identity, and forcedSeeds those to forced seeds. They are apart
+	// so that no other request can make a forced seed forgotten: repeated, it would lower the identity again.
+	identitiesIssued, forcedSeeds answers
+
+	mu         sync.Mutex            // guards what follows
+	namespaces map[string]*namespace // those that had a tag
+	counters   map[string]*counter   // by key
 }
 
-// mostCounters and mostDatabases bound what clients can have a handler remember.
+// maxCounters and maxNamespaces bound the memory that clients can make a handler use.
 const (
-	mostCounters  = 100_000
-	mostDatabases = 10_000
+	maxCounters   = 100_000
+	maxNamespaces = 10_000
 )
-
-// New makes a handler. It does no I/O. Errors: allocator.ErrInvalidOptions.
-func New(opts Options) (*Handler, error) {
-	opts, err := opts.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("ravendb: %w", err)
-	}
-	client := opts.Client
-	if single, ok := client.(*redis.Client); ok { // an attempt is to end with its time
-		client = single.WithTimeout(opts.timeout())
-	}
-	h := &Handler{
-		opts: opts, client: client, scripter: client, began: time.Now(),
-		databases: make(map[string]*database), counters: make(map[string]*counter),
-	}
-	if d := opts.Durability; d.Replicas > 0 || d.Fsync {
-		h.scripter = scripts.Durable(client, scripts.Durability{Replicas: d.Replicas, Fsync: d.Fsync, Timeout: d.Timeout})
-	}
-	for pattern, answer := range map[string]func(*http.Request) (reply, error){
-		"GET /topology":                              h.topology,
-		"GET /cluster/node-info":                     h.nodeInfo,
-		"GET /databases/{database}/hilo/next":        h.hiloNext,
-		"PUT /databases/{database}/hilo/return":      h.hiloReturn,
-		"POST /databases/{database}/identity/next":   h.identityNext,
-		"POST /databases/{database}/identity/seed":   h.identitySeed,
-		"GET /databases/{database}/debug/identities": h.identities,
-		"GET /databases/{database}/healthcheck":      h.healthcheck,
-		"GET /databases/{database}/stats":            h.stats,
-	} {
-		h.mux.HandleFunc(pattern, answering(answer))
-	}
-	h.mux.HandleFunc("/", answering(func(*http.Request) (reply, error) { return reply{}, errOther }))
-	return h, nil
-}
-
-// Jumps is how often a counter jumped on evidence of lost writes.
-func (h *Handler) Jumps() int64 { return h.jumps.Load() }
-
-// Theirs reports whether a path is one of RavenDB's, so that this handler is to
-// answer it, if only with 501.
-func Theirs(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	switch first {
-	case "topology", "databases", "cluster", "admin", "build", "certificates", "configuration", "license", "monitoring",
-		"operations", "periodic-backup", "rachis", "server", "setup", "studio", "studio-tasks", "debug", "test", "eula":
-		return true
-	}
-	return false
-}
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// reply is what a request is answered with.
-type reply struct {
-	status int
-	body   any // nil: none
-}
-
-var (
-	errOther   = errors.New("only ids are served here")
-	errMethod  = errors.New("this method is not answered here")
-	errTooMany = errors.New("too many names for one gateway")
-)
-
-// unknownDatabaseError is the name of one that is not mapped.
-type unknownDatabaseError string
-
-func (u unknownDatabaseError) Error() string { return "there is no database " + quote(string(u)) }
-
-// answering is a handler that writes the reply, or what went wrong.
-func answering(answer func(*http.Request) (reply, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead { // it comes with GET, and is not to take anything
-			fail(w, r, errMethod)
-			return
-		}
-		got, err := answer(r)
-		if err != nil {
-			fail(w, r, err)
-			return
-		}
-		write(w, got.status, got.body)
-	}
-}
-
-func write(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Cache-Control", "no-store")
-	if body == nil {
-		w.WriteHeader(status)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // a client that is gone is told nothing
-}
-
-// failure is the body of an error, as RavenDB's clients read it.
-type failure struct {
-	URL     string `json:"Url"`
-	Type    string `json:"Type"`
-	Message string `json:"Message"`
-	Error   string `json:"Error"`
-}
-
-func fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, kind := http.StatusInternalServerError, "System.InvalidOperationException"
-	var unknown unknownDatabaseError
-	switch {
-	case errors.Is(err, errOther):
-		status, kind = http.StatusNotImplemented, "System.NotSupportedException"
-	case errors.Is(err, errMethod):
-		status, kind = http.StatusMethodNotAllowed, "System.NotSupportedException"
-		w.Header().Set("Allow", http.MethodGet)
-	case errors.Is(err, errArgument) || errors.Is(err, prefix.ErrInvalid):
-		status, kind = http.StatusBadRequest, "System.ArgumentException"
-	case errors.As(err, &unknown):
-		status, kind = http.StatusServiceUnavailable, "Error"
-		w.Header().Set("Database-Missing", string(unknown))
-	case errors.Is(err, ErrNoTag) || errors.Is(err, errTooMany) || errors.Is(err, allocator.ErrPrefixConflict) || scripts.Answered(err) && !errors.Is(err, scripts.ErrReply):
-	default: // not durable among them
-		status = http.StatusServiceUnavailable
-		w.Header().Set("Retry-After", "1")
-		if !errors.Is(err, scripts.ErrNotDurable) {
-			err = fmt.Errorf("%w: %w", allocator.ErrUnavailable, err)
+// Jumps returns how often a counter jumped on evidence of lost writes.
+func (h *Handler) Jumps() (jumps int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, n := range h.namespaces {
+		servers, _ := n.fleet.Stats()
+		for _, times := range servers[0].Jumps {
+			jumps += times
 		}
 	}
-	text := err.Error()
-	if name := sentinel.Name(err); name != "" {
-		text = name + ": " + text
-	}
-	write(w, status, failure{URL: r.URL.RequestURI(), Type: kind, Message: text, Error: kind + ": " + text})
+	return jumps
 }
 
-// counter is what is known of the counter of a name.
-func (h *Handler) counter(keys scripts.Keys) (*counter, error) {
+// counter returns the counter for a name.
+func (h *Handler) counter(space *namespace, kind fleet.Kind, name string) (*counter, error) {
+	keys := scripts.Keys{Counter: space.keys.HiLo(name), Server: space.keys.Server(), Other: space.keys.Identity(name)}
+	if kind == fleet.Identity {
+		keys.Counter, keys.Other = keys.Other, keys.Counter
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c, ok := h.counters[keys.Counter]
 	if !ok {
-		if len(h.counters) >= mostCounters {
-			return nil, fmt.Errorf("%w: it remembers %d counters", errTooMany, mostCounters)
+		if len(h.counters) >= maxCounters {
+			return nil, fmt.Errorf("%w: at most %d counters", errTooMany, maxCounters)
 		}
-		c = &counter{keys: keys, turn: make(chan struct{}, 1)}
+		c = &counter{space: space, keys: keys, turn: make(chan struct{}, 1)}
 		h.counters[keys.Counter] = c
 	}
 	return c, nil
 }
 
-// detached is a time for what is to be finished when the client has gone.
-func (h *Handler) detached(r *http.Request) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(r.Context()), 2*h.opts.timeout())
+// newNamespace returns a namespace with a fleet of all masters.
+func (h *Handler) newNamespace(name string) *namespace {
+	servers := []fleet.Config{{Name: h.opts.Name, Backend: h.backends[0], Namespace: name}}
+	for i, other := range h.opts.Others {
+		of, ok := other.Namespaces[name]
+		if !ok {
+			of = name
+		}
+		servers = append(servers, fleet.Config{Name: other.Name, Backend: h.backends[i+1], Namespace: of})
+	}
+	identities := batcher.New(batcher.Options{
+		Limit: h.opts.Limit, MaxCount: maxCapacity,
+		CollectionMarks: func(*fleet.Server, string) *watermark.Marks { return nil }, // ranges have a node tag
+	})
+	return &namespace{name: name, keys: prefix.NewKeys(name), identities: identities, fleet: fleet.New(servers, fleet.Options{
+		AttemptTimeout: h.opts.timeout(),
+		CheckTimeout:   h.opts.Timeout,
+		GuardGap:       h.opts.GuardGap,
+		RequireSeeded:  h.opts.RequireSeeded,
+		RequirePrefix:  true, // a server that lost everything would begin at 1
+		OnRequest:      true,
+		Logger:         h.opts.Logger,
+		Recovered:      func() int { return 0 },
+		NameServer:     func(_ string, err error) error { return err },
+	})}
 }
 
-// Refuse answers a request of RavenDB's clients that is not let through to a
-// Handler, in words that they read.
-func Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
-	kind := "System.InvalidOperationException"
-	switch status {
-	case http.StatusForbidden:
-		kind = "Raven.Client.Exceptions.Security.AuthorizationException"
-	case http.StatusNotImplemented:
-		kind = "System.NotSupportedException"
+// namespace returns the namespace of a database, after a check of its masters if one is due. Before its first use the
+// server is asked for the node tag, so that nothing is written without one.
+func (h *Handler) namespace(ctx context.Context, database string) (*namespace, error) {
+	name, err := h.resolve(database)
+	if err != nil {
+		return nil, err
 	}
-	write(w, status, failure{URL: r.URL.RequestURI(), Type: kind, Message: why, Error: kind + ": " + why})
+	h.mu.Lock()
+	n, ok := h.namespaces[name]
+	h.mu.Unlock()
+	if ok {
+		return n, nil
+	}
+	tag, err := h.describe(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n, ok := h.namespaces[name]; ok {
+		return n, nil
+	}
+	if len(h.namespaces) >= maxNamespaces {
+		return nil, fmt.Errorf("%w: at most %d databases", errTooMany, maxNamespaces)
+	}
+	n = h.newNamespace(name)
+	n.tag.Store(&tag)
+	h.namespaces[name] = n
+	return n, nil
+}
+
+// resolve returns the name of the namespace of a database.
+func (h *Handler) resolve(database string) (string, error) {
+	if err := prefix.ValidateNamespace(database); err != nil {
+		return "", fmt.Errorf("database: %w", err)
+	}
+	folded := prefix.Fold(database)
+	if len(h.opts.Databases) == 0 {
+		return folded, nil
+	}
+	name, ok := h.opts.Databases[folded]
+	if !ok {
+		return "", unknownDatabaseError(database)
+	}
+	return name, nil
+}
+
+// describe asks the server for its node tag in a namespace.
+func (h *Handler) describe(ctx context.Context, name string) (tag string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
+	defer cancel()
+	key := prefix.NewKeys(name).Server()
+	desc, err := scripts.Describe(ctx, h.client, key)
+	if err != nil {
+		return "", err
+	}
+	if desc.Tag == "" {
+		return "", noTag(name)
+	}
+	if err := (prefix.Server{ServerPrefix: desc.Prefix, NodeTag: desc.Tag}).Validate(); err != nil { // the script checks a part of the rule
+		return "", fmt.Errorf("%w: key %s: %v", scripts.ErrCorrupt, key, err) //nolint:errorlint // it is not about the request
+	}
+	return desc.Tag, nil
 }

@@ -1,23 +1,31 @@
 package ravendb
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"net/http"
+	"strconv"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// farAbove is how far the greatest number that a client says it knows may be
-// above what stands: a single request must not exhaust a counter.
-const farAbove = 1 << 31
+const (
+	// farAbove bounds how far lastMax may be above the counter: a single request must not exhaust it.
+	farAbove = 1 << 31
+	// maxEnd is the greatest end of a range: some clients count on past it.
+	maxEnd = math.MaxInt64 - maxCapacity
+)
 
-// nextRequest is what a client asks for.
+// nextRequest is a request for a range.
 type nextRequest struct {
 	tag     string
 	size    int64 // of the range before
 	at      time.Time
-	known   bool // there is a usable at
+	known   bool // at is usable
 	lastMax int64
 }
 
@@ -30,7 +38,7 @@ func (h *Handler) readNext(r *http.Request) (n nextRequest, err error) {
 		return n, err
 	}
 	if err := prefix.ValidateCollection(n.tag, h.opts.Separator); err != nil {
-		return n, argument("tag: %w", err)
+		return n, fmt.Errorf("tag: %w", err)
 	}
 	if separator := q["identityPartsSeparator"]; separator != "" && separator != h.opts.Separator {
 		return n, argument("identityPartsSeparator is %s: here it is %q", quote(separator), h.opts.Separator)
@@ -43,7 +51,7 @@ func (h *Handler) readNext(r *http.Request) (n nextRequest, err error) {
 	return n, err
 }
 
-// hiloRange is a range as clients read it.
+// hiloRange is the JSON of a range.
 type hiloRange struct {
 	Prefix      string
 	Low         int64
@@ -58,33 +66,36 @@ func (h *Handler) hiloNext(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	d, err := h.database(r.Context(), r.PathValue("database"))
+	space, err := h.namespace(r.Context(), r.PathValue("database"))
 	if err != nil {
 		return reply{}, err
 	}
-	c, err := h.counter(scripts.Keys{Counter: d.keys.HiLo(n.tag), Server: d.keys.Server(), Other: d.keys.Identity(n.tag)})
+	c, err := h.counter(space, fleet.Range, n.tag)
 	if err != nil {
 		return reply{}, err
 	}
-	ctx := r.Context()
 	var got scripts.Range
-	if err := c.locked(ctx, func() error {
-		if n.lastMax > c.told.Floor {
-			stands, err := h.stands(ctx, c)
-			if err != nil {
+	if err := c.locked(r.Context(), func() (err error) { //nolint:contextcheck // a range in flight is recorded also if its client is gone
+		ctx := detached(r)
+		space.fleet.Refresh(ctx)
+		stands := c.floor()
+		if n.lastMax > stands || !h.opts.IgnoreReturns && !h.ranges.used(c) {
+			if stands, err = h.standing(ctx, c); err != nil {
 				return err
 			}
 			if n.lastMax-stands >= farAbove || n.lastMax > h.opts.Limit {
-				return argument("lastMax is %d, and the counter stands at %d: that cannot have been given", n.lastMax, stands)
+				return argument("lastMax is %d, and the counter stands at %d: it must be a number that was issued", n.lastMax, stands)
+			}
+			if n.lastMax > c.floor() {
+				space.fleet.SetFloor(&c.marks, n.lastMax)
 			}
 		}
 		since := max(0, time.Since(n.at))
-		if before, ok := h.given.find(c, n.lastMax); ok { // some clients' times have no zone and are local
+		if before, ok := h.ranges.find(c, n.lastMax); ok { // some clients send local time without a zone
 			since, n.known = time.Since(before.at), true
 		}
-		var err error
-		got, err = h.next(ctx, d, c, n.tag, capacity(n.size, since, n.known), n.lastMax)
-		return d.explain(err)
+		got, err = h.next(ctx, c, n.tag, capacity(n.size, since, n.known), max(stands, n.lastMax))
+		return err
 	}); err != nil {
 		return reply{}, err
 	}
@@ -96,7 +107,7 @@ func (h *Handler) hiloNext(r *http.Request) (reply, error) {
 	}}, nil
 }
 
-func (h *Handler) hiloReturn(r *http.Request) (reply, error) { //nolint:contextcheck // what was asked of Redis ends by itself when the client has left
+func (h *Handler) hiloReturn(r *http.Request) (reply, error) { //nolint:contextcheck // a return is finished also if its client is gone
 	q, err := parseQuery(r.URL.RawQuery)
 	if err != nil {
 		return reply{}, err
@@ -106,7 +117,7 @@ func (h *Handler) hiloReturn(r *http.Request) (reply, error) { //nolint:contextc
 		return reply{}, err
 	}
 	if err := prefix.ValidateCollection(tag, h.opts.Separator); err != nil {
-		return reply{}, argument("tag: %w", err)
+		return reply{}, fmt.Errorf("tag: %w", err)
 	}
 	end, err := q.number("end")
 	if err != nil {
@@ -116,7 +127,7 @@ func (h *Handler) hiloReturn(r *http.Request) (reply, error) { //nolint:contextc
 	if err != nil {
 		return reply{}, err
 	}
-	d, err := h.database(r.Context(), r.PathValue("database"))
+	space, err := h.namespace(r.Context(), r.PathValue("database"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -125,12 +136,68 @@ func (h *Handler) hiloReturn(r *http.Request) (reply, error) { //nolint:contextc
 		return done, nil
 	}
 	h.mu.Lock()
-	c, ok := h.counters[d.keys.HiLo(tag)]
+	c, ok := h.counters[space.keys.HiLo(tag)]
 	h.mu.Unlock()
 	if !ok {
 		return done, nil
 	}
-	ctx, cancel := h.detached(r)
+	ctx := detached(r)
+	return done, c.locked(ctx, func() error { return h.takeBack(ctx, c, end, last) }) //nolint:contextcheck // a return is finished also if its client is gone
+}
+
+// next issues a range with a call of locked, if possible one that can be returned. above is a number that the counter is known
+// to have issued.
+func (h *Handler) next(ctx context.Context, c *counter, name string, size, above int64) (scripts.Range, error) {
+	limit := min(h.opts.Limit, maxEnd)
+	if !h.opts.IgnoreReturns && above < limit-size { // the range begins there if no other client uses the counter
+		size += h.ranges.extend(c, above+size, max(size, maxExtension))
+	}
+	got, token, err := c.issue(ctx, name, size, limit)
+	if err != nil {
+		return scripts.Range{}, err
+	}
+	h.ranges.add(c, got, token)
+	return got, nil
+}
+
+// takeBack takes back the end of a range with a call of locked, if it can be returned.
+func (h *Handler) takeBack(ctx context.Context, c *counter, end, last int64) error {
+	r, ok := h.ranges.find(c, end)
+	if !ok || r.final || last < r.low-1 || last > end {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
-	return done, c.locked(ctx, func() error { return h.giveBack(ctx, c, end, last) }) //nolint:contextcheck // what was asked of Redis ends by itself when the client has left
+	done := c.space.server().Return(ctx, []scripts.ReturnRequest{{
+		Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch, Written: r.written,
+	}})
+	err := done[0].Err
+	// The client uses no number above last any more, whether the range was taken back or the reply was lost.
+	if c.floor() == end {
+		c.space.fleet.SetFloor(&c.marks, last)
+	}
+	if err == nil || scripts.Answered(err) {
+		h.ranges.finish(c, end)
+	}
+	return err
+}
+
+// standing returns the greatest number that a counter is known to have issued, and reads its Top, with a call of locked. A value
+// that is no number is left to the script to refuse.
+func (h *Handler) standing(ctx context.Context, c *counter) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
+	defer cancel()
+	read, err := h.client.HMGet(ctx, c.keys.Counter, scripts.FieldMax, "Top").Result()
+	if err != nil {
+		return 0, err
+	}
+	var stored [2]int64
+	for i := range stored {
+		text, _ := read[i].(string)
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			stored[i] = n
+		}
+	}
+	h.ranges.raiseTop(c, stored[1])
+	return max(stored[0], c.floor()), nil
 }

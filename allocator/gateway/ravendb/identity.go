@@ -1,27 +1,33 @@
 package ravendb
 
 import (
+	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/internal/batcher"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// longestRequestID is that of the id which a client may give a request.
-const longestRequestID = 128
+// maxRequestID is the greatest length of the id of a request, in bytes.
+const maxRequestID = 128
 
 // identityRequest is a request about one identity.
 type identityRequest struct {
 	query
-	db   *database
-	c    *counter
-	name string
-	id   string // of the request, with all that it is about; "": none
+	space *namespace
+	c     *counter
+	name  string
+	id    string // of the request and its parameters, or ""
 }
 
 func (h *Handler) readIdentity(r *http.Request, verb string) (i identityRequest, err error) {
@@ -33,20 +39,21 @@ func (h *Handler) readIdentity(r *http.Request, verb string) (i identityRequest,
 	}
 	i.name = strings.TrimSuffix(i.name, "|")
 	if err := prefix.ValidateCollection(i.name, h.opts.Separator); err != nil {
-		return i, argument("name: %w", err)
+		return i, fmt.Errorf("name: %w", err)
 	}
-	if i.id = i.query["raft-request-id"]; len(i.id) > longestRequestID {
-		return i, argument("raft-request-id is %d bytes long: at most %d", len(i.id), longestRequestID)
+	if i.id = i.query["raft-request-id"]; len(i.id) > maxRequestID {
+		return i, argument("raft-request-id is %d bytes long: at most %d", len(i.id), maxRequestID)
 	}
-	if i.db, err = h.database(r.Context(), r.PathValue("database")); err != nil {
+	if i.space, err = h.namespace(r.Context(), r.PathValue("database")); err != nil {
 		return i, err
 	}
-	keys := scripts.Keys{Counter: i.db.keys.Identity(i.name), Server: i.db.keys.Server(), Other: i.db.keys.HiLo(i.name)}
-	if i.id != "" {
-		i.id = strings.Join([]string{verb, keys.Counter, i.query["value"], i.query["force"], i.id}, "\x00")
+	if i.c, err = h.counter(i.space, fleet.Identity, i.name); err != nil {
+		return i, err
 	}
-	i.c, err = h.counter(keys)
-	return i, err
+	if i.id != "" {
+		i.id = strings.Join([]string{verb, i.c.keys.Counter, i.query["value"], i.query["force"], i.id}, "\x00")
+	}
+	return i, nil
 }
 
 func (h *Handler) identityNext(r *http.Request) (reply, error) {
@@ -54,14 +61,16 @@ func (h *Handler) identityNext(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	value, err := h.answers.do(r.Context(), i.id, func(*answer) (value int64, err error) { //nolint:contextcheck // what was asked of Redis ends by itself when the client has left
-		ctx, cancel := h.detached(r)
-		defer cancel()
-		err = i.c.locked(ctx, func() error {
-			value, err = h.identity(ctx, i.c, i.name)
-			return i.db.explain(err)
+	value, err := h.identitiesIssued.do(r.Context(), i.id, func(*answer) (int64, error) { //nolint:contextcheck // a request is finished also if its client is gone
+		ctx := detached(r)
+		i.c.seeding.RLock()
+		defer i.c.seeding.RUnlock()
+		var got batcher.Result
+		err := i.space.atHome(ctx, i.name, func() error {
+			got = i.space.identities.Identity(ctx, i.space.server(), batcher.Request{Name: i.name, Count: 1})
+			return got.Err
 		})
-		return value, err
+		return got.Low, err
 	})
 	return reply{http.StatusOK, struct{ NewIdentityValue int64 }{value}}, err
 }
@@ -81,22 +90,18 @@ func (h *Handler) identitySeed(r *http.Request) (reply, error) {
 			return reply{}, argument("force is %s: must be true or false", quote(text))
 		}
 	}
-	stands, err := h.answers.do(r.Context(), i.id, func(a *answer) (stands int64, err error) { //nolint:contextcheck // what was asked of Redis ends by itself when the client has left
-		ctx, cancel := h.detached(r)
-		defer cancel()
-		err = i.c.locked(ctx, func() error {
-			request := scripts.SeedRequest{Field: scripts.FieldValue, Name: i.name, Value: value, Force: force}
-			if force {
-				if a.expected == nil {
-					found, err := scripts.Stands(ctx, h.client, i.c.keys.Counter, scripts.FieldValue)
-					if err != nil {
-						return err
-					}
-					a.expected = &found
-				}
-				request.Expected = *a.expected
-			}
-			stands, err = scripts.Seed(ctx, h.scripter, i.c.keys, request) // one that is lost would give what it is to be above
+	request := scripts.SeedRequest{Field: scripts.FieldValue, Name: i.name, Value: value, Force: force}
+	if !force {
+		i.id = "" // it acts as often as it is sent without harm
+	}
+	stands, err := h.forcedSeeds.do(r.Context(), i.id, func(a *answer) (stands int64, err error) { //nolint:contextcheck // a request is finished also if its client is gone
+		ctx := detached(r)
+		i.c.seeding.Lock()
+		defer i.c.seeding.Unlock()
+		err = i.space.atHome(ctx, i.name, func() error {
+			ctx, cancel := context.WithTimeout(ctx, 2*h.opts.timeout())
+			defer cancel()
+			stands, err = h.seed(ctx, i, a, request)
 			return err
 		})
 		return stands, err
@@ -104,7 +109,51 @@ func (h *Handler) identitySeed(r *http.Request) (reply, error) {
 	return reply{http.StatusOK, struct{ NewSeedValue int64 }{stands}}, err
 }
 
-// identities is all identities, by name, as far as they are asked for.
+// seed sends a seed and returns the value that stands then. A forced one takes effect only in the state that its first
+// attempt found. It is confirmed as a range is: a seed that is lost would issue the values that it was to skip.
+func (h *Handler) seed(ctx context.Context, i identityRequest, a *answer, request scripts.SeedRequest) (int64, error) {
+	if request.Force {
+		if a.expected == nil {
+			found, err := h.expect(ctx, i.c.keys.Counter, i.id)
+			if err != nil {
+				return 0, err
+			}
+			a.expected = &found
+		}
+		request.Expected = *a.expected
+	}
+	return scripts.Seed(ctx, h.scripter, i.c.keys, request)
+}
+
+// fieldForced of an identity has the id of the newest forced seed and the state that its first attempt found.
+const fieldForced = "Forced"
+
+// expect returns the state that a forced seed is to find. The identity's hash keeps it, written before the seed acts: the same
+// request may come to another gateway, when this one is down, or to this one after a restart. If it read the state anew there, it
+// would lower numbers that were issued since. The state and the field are read at once, so a request that finds no field found
+// the state before the other one acted.
+func (h *Handler) expect(ctx context.Context, counter, id string) (scripts.Standing, error) {
+	if id == "" {
+		return scripts.Stands(ctx, h.client, counter, scripts.FieldValue)
+	}
+	read, err := h.client.HMGet(ctx, counter, scripts.FieldValue, "Written", fieldForced).Result()
+	if err != nil {
+		return scripts.Standing{}, err
+	}
+	var texts [3]string
+	for i := range texts {
+		texts[i], _ = read[i].(string)
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(id)))
+	if state, ok := strings.CutPrefix(texts[2], sum+" "); ok {
+		value, written, _ := strings.Cut(state, " ")
+		return scripts.Standing{Value: value, Written: written}, nil
+	}
+	found := scripts.Standing{Value: texts[0], Written: texts[1]}
+	return found, h.client.HSet(ctx, counter, fieldForced, sum+" "+found.Value+" "+found.Written).Err()
+}
+
+// identities returns a page of all identities, in the order of their names.
 func (h *Handler) identities(r *http.Request) (reply, error) {
 	q, err := parseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -118,16 +167,16 @@ func (h *Handler) identities(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	d, err := h.database(r.Context(), r.PathValue("database"))
+	space, err := h.namespace(r.Context(), r.PathValue("database"))
 	if err != nil {
 		return reply{}, err
 	}
-	admin, err := allocator.NewAdmin(h.client, d.namespace)
+	operator, err := admin.New(h.client, admin.Options{Namespace: space.name})
 	if err != nil {
 		return reply{}, err
 	}
 	values := make(map[string]int64)
-	for counter, err := range admin.Identities(r.Context()) {
+	for counter, err := range operator.Identities(r.Context()) {
 		if err != nil {
 			if errors.Is(err, allocator.ErrCorrupt) {
 				continue

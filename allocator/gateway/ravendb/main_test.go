@@ -28,7 +28,7 @@ type wire struct {
 // is the home of identities.
 func newWire(t testing.TB, s *redistest.Server, change ...func(*Options)) *wire {
 	t.Helper()
-	w := &wire{t: t, client: s.Client(t)}
+	w := &wire{t: t, client: redistest.NewClient(t, s)}
 	w.set("{Raven}/ServerPrefixForHilo", "NodeTag", "A", "Identities", "here")
 	w.Handler = w.again(change...)
 	return w

@@ -2,35 +2,46 @@ package ravendb
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/scripts"
 )
 
 const (
-	// mostAnswers and answersLast bound what is remembered of requests that
-	// carry an id of their own.
-	mostAnswers = 100_000
-	answersLast = 10 * time.Minute
+	// maxAnswers bounds the requests with an id of their own that are remembered, of each kind.
+	maxAnswers = 100_000
+	// identityMemory is how long the answer to a request for an identity is kept, and seedMemory that to a forced seed.
+	identityMemory = 10 * time.Minute
+	seedMemory     = 11 * time.Minute // ten, and one for the request itself
 )
 
-// answers gives a request that is sent again the answer that it got before, or
-// the one that is on its way. The zero value is ready for use.
+// errTooManySeeds is the error of a forced seed that could not be remembered.
+var errTooManySeeds = fmt.Errorf("%w: too many forced seeds: each is remembered for ten minutes so that it acts once; repeat the request later", allocator.ErrUnavailable)
+
+// answers returns to a request that is repeated the answer that it got before, or the one in flight.
 type answers struct {
+	max    int
+	memory time.Duration
+	// full is the error of a new request while max requests are remembered. If it is nil, the oldest one is dropped.
+	full error
+
 	mu    sync.Mutex // guards what follows
 	byID  map[string]*answer
-	order []string // as they came
+	order []*answer // by time; one that was replaced in byID counts too
 }
 
-// answer is what one request gets.
+// answer is the answer to one request.
 type answer struct {
-	done  chan struct{} // closed when value and err are there
+	id    string
+	done  chan struct{} // closed when value and err are set
 	at    time.Time
 	value int64
 	err   error
-	// expected is what a forced seed found when it was asked first. One that failed may have acted all the same: who reads
-	// again what stands would take what was given since for what is to be lowered.
+	// expected is the state that a forced seed found at its first attempt. An attempt that failed may have acted all the
+	// same. If a later attempt read the state again, it would lower numbers that were issued in between.
 	expected *scripts.Standing
 }
 
@@ -43,47 +54,68 @@ func (a *answer) failed() bool {
 	}
 }
 
-// do gives what ask gives, once for each id; "" is asked each time. What failed
-// is asked again. The one who waits for another's answer leaves with ctx.
+// do calls ask once for each id, and again if it failed. It always calls it for "". If ctx ends, a caller that waits for
+// another one's answer gives up.
 func (a *answers) do(ctx context.Context, id string, ask func(*answer) (int64, error)) (int64, error) {
 	if id == "" {
 		return ask(new(answer))
 	}
-	a.mu.Lock()
-	a.forget(time.Now())
-	known, ok := a.byID[id]
-	if !ok {
-		known = &answer{done: make(chan struct{}), at: time.Now()}
-		if a.byID == nil {
-			a.byID = make(map[string]*answer)
-		}
-		a.order = append(a.order, id)
-	} else if known.failed() {
-		known, ok = &answer{done: make(chan struct{}), at: known.at, expected: known.expected}, false
+	known, first, err := a.remember(id, time.Now())
+	if err != nil {
+		return 0, err
 	}
-	a.byID[id] = known
-	a.mu.Unlock()
-	if ok {
-		select {
-		case <-known.done:
-			return known.value, known.err
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
+	if first {
+		known.value, known.err = ask(known)
+		close(known.done)
+		return known.value, known.err
 	}
-	known.value, known.err = ask(known)
-	close(known.done)
-	return known.value, known.err
+	select {
+	case <-known.done:
+		return known.value, known.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
 }
 
-// forget drops what is too old or too much, with mu held.
-func (a *answers) forget(now time.Time) {
-	for len(a.order) > 0 {
-		oldest, ok := a.byID[a.order[0]]
-		if ok && len(a.order) < mostAnswers && now.Sub(oldest.at) < answersLast {
-			return
+// remember returns the answer for id. first reports that the caller has to ask for it.
+func (a *answers) remember(id string, now time.Time) (known *answer, first bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.forget(now)
+	before, ok := a.byID[id]
+	if ok && !before.failed() {
+		return before, false, nil
+	}
+	if len(a.order) >= a.max {
+		if a.full != nil {
+			return nil, false, a.full
 		}
-		delete(a.byID, a.order[0])
-		a.order = a.order[1:]
+		a.dropOldest()
+	}
+	known = &answer{id: id, done: make(chan struct{}), at: now}
+	if ok {
+		known.expected = before.expected
+	}
+	if a.byID == nil {
+		a.byID = make(map[string]*answer)
+	}
+	a.byID[id] = known
+	a.order = append(a.order, known)
+	return known, true, nil
+}
+
+// forget drops what is too old, with mu held.
+func (a *answers) forget(now time.Time) {
+	for len(a.order) > 0 && now.Sub(a.order[0].at) >= a.memory {
+		a.dropOldest()
+	}
+}
+
+// dropOldest drops the oldest answer, with mu held.
+func (a *answers) dropOldest() {
+	oldest := a.order[0]
+	a.order = a.order[1:]
+	if a.byID[oldest.id] == oldest {
+		delete(a.byID, oldest.id)
 	}
 }

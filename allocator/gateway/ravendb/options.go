@@ -1,60 +1,73 @@
 package ravendb
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// Options are the settings of a handler. Client is required; each other zero
-// means the default beside it.
+// Options are the settings of a handler. Client is required. Each other zero means the default beside it.
 type Options struct {
-	// Client is the one master that serves, which needs a node tag. It is not
-	// closed by the handler.
+	// Client is the one master that serves, which needs a node tag. The handler does not close it.
 	Client redis.UniversalClient
-	// Databases maps names of databases to namespaces. Names are compared
-	// without letter case. Default: none are mapped, and the namespace of each
-	// database is its own name in lower case.
+	// Name is the name of that master, for errors and logs. It is required if there are Others. A gateway sets it.
+	Name string
+	// Others are the other masters that issue identifiers. They do not serve. Before the first identifier of a namespace
+	// and at each change of a prefix all masters are compared, and again about every 10 s while there are requests: no two
+	// may have the same prefix and tag, or be homes of identities. Default: Client is the only master. A gateway sets it.
+	Others []Master
+	// Databases maps names of databases to namespaces. Names are compared without letter case. Default: none are mapped,
+	// and the namespace of each database is its own name in lower case.
 	Databases map[string]string
-	// PublicURL is where clients find this server, such as
-	// https://ids.example.org. Default: what each request came to.
+	// PublicURL is the URL at which clients reach this server, such as https://ids.example.org. Default: that of each
+	// request.
 	PublicURL string
-	// IgnoreReturns has no range taken back. It is for several gateways behind
-	// one balancer, which do not know what the others gave.
+	// Nodes are other gateways of the same master, which the topology names after this one: clients use them when this
+	// one is down. They imply IgnoreReturns. Default: this is the only gateway.
+	Nodes []Node
+	// IgnoreReturns discards ranges that are returned. It is for several gateways of one master, none of which has the
+	// ranges of the others.
 	IgnoreReturns bool
 	// Separator stands between collection and number. Default "/".
 	Separator string
-	// Limit is the greatest number ever issued. Default math.MaxInt64.
+	// Limit is the greatest number ever issued. Default math.MaxInt64. Ranges end at least 1,048,576 below math.MaxInt64.
 	Limit int64
-	// GuardGap is how far a counter jumps on evidence of lost writes. Default 0:
-	// computed from what was issued lately.
+	// GuardGap is the least jump on evidence of lost writes. Default 0: computed from what was issued recently.
 	GuardGap int64
 	// RequireSeeded makes a missing counter an error instead of a start at 1.
 	RequireSeeded bool
-	// Durability is what a range or a value needs before it is given, and a seed
-	// before it is answered. Default: nothing.
+	// Durability is required of ranges, identities and seeds before they are sent to a client. Default: nothing.
 	Durability allocator.Durability
-	// Timeout bounds one attempt against the server, without what Durability
-	// adds. Default 2 s.
+	// Timeout bounds one attempt against a server, without the time for Durability. Default 2 s.
 	Timeout time.Duration
 	// Logger gets a warning for each jump. Default nil: silent.
 	Logger *zap.Logger
-	// Clash reports why no identifier is to be made with what the server adds in
-	// a namespace, such as that another master adds the same. It is asked when
-	// that changes. Default nil: there is no other. A gateway sets it.
-	Clash func(namespace string, adds prefix.Server) error
+}
+
+// Master is a master that does not serve RavenDB's clients.
+type Master struct {
+	Name   string
+	Client redis.UniversalClient // not closed by the handler
+	// Namespaces maps namespaces of the master that serves to those of this one, where they differ.
+	Namespaces map[string]string
+}
+
+// Node is another gateway.
+type Node struct {
+	// Tag names it in the topology, in the form of a node tag. It appears in no identifier.
+	Tag string
+	// URL is where clients reach it.
+	URL string
 }
 
 const defaultTimeout = 2 * time.Second
@@ -73,14 +86,14 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	if o.Clash == nil {
-		o.Clash = func(string, prefix.Server) error { return nil }
-	}
 	if err := prefix.ValidateSeparator(o.Separator); err != nil {
 		return o, fmt.Errorf("%w: Separator: %w", allocator.ErrInvalidOptions, err)
 	}
-	if _, ring := o.Client.(*redis.Ring); o.Client == nil || ring {
-		return o, fmt.Errorf("%w: Client is nil or a ring: one master is wanted", allocator.ErrInvalidOptions)
+	if err := fleet.Validate(o.Client, scripts.Durability(o.Durability)); err != nil {
+		return o, fmt.Errorf("option Client: %w", err)
+	}
+	if err := o.validateOthers(); err != nil {
+		return o, err
 	}
 	switch {
 	case o.Limit < 1:
@@ -90,31 +103,62 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Timeout < 0:
 		return o, fmt.Errorf("%w: Timeout is %v: must not be negative", allocator.ErrInvalidOptions, o.Timeout)
 	}
-	var err error
-	if o.Durability, err = o.Durability.WithDefaults(); err != nil {
+	durability, err := fleet.WithDefaults(scripts.Durability(o.Durability))
+	if err != nil {
 		return o, err
 	}
-	if (o.Durability.Replicas > 0 || o.Durability.Fsync) && !scripts.Confirmable(o.Client) {
-		return o, fmt.Errorf("%w: Durability takes a *redis.Client or a *redis.ClusterClient itself, and Client is a %T", allocator.ErrInvalidOptions, o.Client)
-	}
-	if err := o.validateURL(); err != nil {
+	o.Durability = allocator.Durability(durability)
+	if err := o.validateURLs(); err != nil {
 		return o, err
 	}
+	o.IgnoreReturns = o.IgnoreReturns || len(o.Nodes) > 0
 	return o.withFoldedDatabases()
 }
 
-func (o Options) validateURL() error {
-	if o.PublicURL == "" {
-		return nil
-	}
-	u, err := url.Parse(o.PublicURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("%w: PublicURL is %q: must be such as https://ids.example.org", allocator.ErrInvalidOptions, o.PublicURL)
+// validateOthers checks that each of several masters has a client and a name of its own.
+func (o Options) validateOthers() error {
+	names := map[string]bool{o.Name: true}
+	for _, other := range o.Others {
+		if err := fleet.Validate(other.Client, scripts.Durability{}); err != nil {
+			return fmt.Errorf("option Others: %w", err)
+		}
+		if names[other.Name] || other.Name == "" || o.Name == "" {
+			return fmt.Errorf("%w: Others: the name %q is empty or used twice: each of several masters needs its own", allocator.ErrInvalidOptions, other.Name)
+		}
+		names[other.Name] = true
 	}
 	return nil
 }
 
-// withFoldedDatabases is o with Databases by folded name.
+// validateURLs checks PublicURL and Nodes.
+func (o Options) validateURLs() error {
+	if o.PublicURL != "" && !IsBase(o.PublicURL) {
+		return fmt.Errorf("%w: PublicURL is %q: %s", allocator.ErrInvalidOptions, o.PublicURL, baseRule)
+	}
+	seen := make(map[string]bool)
+	for _, n := range o.Nodes {
+		switch err := (prefix.Server{NodeTag: n.Tag}).Validate(); {
+		case n.Tag == "" || err != nil:
+			return fmt.Errorf("%w: Nodes: the tag is %q: must be 1 to 8 of A-Z a-z 0-9 and begin with a letter", allocator.ErrInvalidOptions, n.Tag)
+		case !IsBase(n.URL):
+			return fmt.Errorf("%w: Nodes: the URL of %s is %q: %s", allocator.ErrInvalidOptions, n.Tag, n.URL, baseRule)
+		case seen[n.URL]:
+			return fmt.Errorf("%w: Nodes: %s is named twice", allocator.ErrInvalidOptions, n.URL)
+		}
+		seen[n.URL] = true
+	}
+	return nil
+}
+
+const baseRule = "must be such as https://ids.example.org"
+
+// IsBase reports whether a URL is absolute and clients can append their paths to it, as Options require.
+func IsBase(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil
+}
+
+// withFoldedDatabases returns o with Databases by folded name.
 func (o Options) withFoldedDatabases() (Options, error) {
 	if len(o.Databases) == 0 {
 		return o, nil
@@ -126,7 +170,7 @@ func (o Options) withFoldedDatabases() (Options, error) {
 		}
 		key := prefix.Fold(name)
 		if _, twice := folded[key]; twice {
-			return o, fmt.Errorf("%w: Databases: %q is there twice: letter case does not tell two apart", allocator.ErrInvalidOptions, name)
+			return o, fmt.Errorf("%w: Databases: %q is mapped twice: names are compared without letter case", allocator.ErrInvalidOptions, name)
 		}
 		folded[key] = namespace
 	}
@@ -134,38 +178,14 @@ func (o Options) withFoldedDatabases() (Options, error) {
 	return o, nil
 }
 
-// timeout is how long an attempt may take, with its confirmations.
-func (o Options) timeout() time.Duration { return o.Durability.Bound(o.Timeout) }
-
-// Check asks the server whether the namespaces of all mapped databases have a
-// node tag, without which clients' identifiers would end in "-". It writes
-// nothing, and tells of the first that has none. New does no I/O, so whoever
-// wants to know at once calls this. Errors: ErrNoTag, allocator.ErrUnavailable,
-// allocator.ErrInvalidOptions.
-func Check(ctx context.Context, opts Options) error {
-	opts, err := opts.withDefaults()
-	if err != nil {
-		return fmt.Errorf("ravendb: %w", err)
-	}
-	for _, namespace := range slices.Sorted(maps.Values(opts.Databases)) {
-		ctx, cancel := context.WithTimeout(ctx, opts.timeout())
-		said, err := scripts.Describe(ctx, opts.Client, prefix.NewKeys(namespace).Server())
-		cancel()
-		switch {
-		case err != nil && scripts.Answered(err):
-			return fmt.Errorf("ravendb: %w", err)
-		case err != nil:
-			return fmt.Errorf("ravendb: %w: %w", allocator.ErrUnavailable, err)
-		case said.Tag == "":
-			return fmt.Errorf("ravendb: %w", noTag(namespace))
-		}
-	}
-	return nil
+// timeout returns the bound of one attempt with its confirmations.
+func (o Options) timeout() time.Duration {
+	return fleet.AttemptTimeout(scripts.Durability(o.Durability), o.Timeout)
 }
 
-// ErrNoTag is a namespace without a node tag, which RavenDB's clients need.
-var ErrNoTag = errors.New("the server has no node tag, and RavenDB's clients make their ids with one")
+// ErrNoTag is a namespace without a node tag. It matches allocator.ErrPrefixMissing.
+var ErrNoTag = fmt.Errorf("%w: the server has no node tag, which the ids of RavenDB's clients end in", scripts.ErrPrefixMissing)
 
 func noTag(namespace string) error {
-	return fmt.Errorf("%w: set one with hilo prefix set --tag A --namespace %s", ErrNoTag, namespace)
+	return fmt.Errorf("%w; set one with hilo prefix set --tag A --namespace %s", ErrNoTag, namespace)
 }

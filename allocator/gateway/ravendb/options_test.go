@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-func TestTimeForTheDiskIsAsInTheAllocator(t *testing.T) {
+func TestTimeoutIncludesDurability(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{})
 	t.Cleanup(func() { _ = client.Close() })

@@ -1,21 +1,20 @@
 package ravendb
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/hilo-id/hilo/allocator"
 )
 
-// errArgument is a request that is at fault.
-var errArgument = errors.New("bad argument")
-
+// argument returns an error about a parameter, which is named as one of the plain API.
 func argument(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{errArgument}, args...)...)
+	return fmt.Errorf("%w: "+format, append([]any{allocator.ErrInvalidOptions}, args...)...)
 }
 
-// quote quotes what a client sent, the first of it at most.
+// quote returns the first 64 bytes of what a client sent, quoted.
 func quote(text string) string {
 	const most = 64
 	if len(text) > most {
@@ -24,11 +23,11 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// query is the parameters of a request.
+// query holds the parameters of a request.
 type query map[string]string
 
-// parseQuery takes a query apart. Some clients send names as they are, so "+"
-// means itself: the white space that forms mean by it cannot be in a name.
+// parseQuery parses a query as a form: "+" is a space. Java's client sends spaces so, and %2B for a plus. No parameter may
+// be repeated.
 func parseQuery(raw string) (query, error) {
 	q := make(query)
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -36,23 +35,23 @@ func parseQuery(raw string) (query, error) {
 			continue
 		}
 		escaped, escapedValue, _ := strings.Cut(pair, "=")
-		name, err := url.PathUnescape(escaped)
+		name, err := url.QueryUnescape(escaped)
 		if err != nil {
-			return nil, argument("the query holds a percent sign that begins no escape: %s", quote(pair))
+			return nil, argument("the query has a percent sign that begins no escape: %s", quote(pair))
 		}
-		value, err := url.PathUnescape(escapedValue)
+		value, err := url.QueryUnescape(escapedValue)
 		if err != nil {
-			return nil, argument("%s holds a percent sign that begins no escape: %s", quote(name), quote(escapedValue))
+			return nil, argument("%s has a percent sign that begins no escape: %s", quote(name), quote(escapedValue))
 		}
 		if _, twice := q[name]; twice {
-			return nil, argument("%s is there twice", quote(name))
+			return nil, argument("%s is given twice", quote(name))
 		}
 		q[name] = value
 	}
 	return q, nil
 }
 
-// required is a parameter that has to be there.
+// required returns a parameter that must be present.
 func (q query) required(name string) (string, error) {
 	value := q[name]
 	if value == "" {
@@ -61,7 +60,7 @@ func (q query) required(name string) (string, error) {
 	return value, nil
 }
 
-// number is a parameter that has to be a whole number from 0 to 2^63-1.
+// number returns a parameter that must be a whole number from 0 to 2^63-1.
 func (q query) number(name string) (int64, error) {
 	text, err := q.required(name)
 	if err != nil {
@@ -70,10 +69,23 @@ func (q query) number(name string) (int64, error) {
 	return parseNumber(name, text)
 }
 
-// numberOr is number with a default.
+// numberOr returns number, or standard if the parameter is absent.
 func (q query) numberOr(name string, standard int64) (int64, error) {
 	if q[name] == "" {
 		return standard, nil
 	}
 	return parseNumber(name, q[name])
+}
+
+// parseNumber parses a whole number from 0 to 2^63-1.
+func parseNumber(name, text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || !allDigits(text) {
+		return 0, argument("%s is %s: must be a whole number from 0 to 9223372036854775807", name, quote(text))
+	}
+	return n, nil
+}
+
+func allDigits(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
 }

@@ -12,7 +12,7 @@ import (
 
 // These are the cases of RavenDB's own tests.
 
-func TestCountersThatStandSomewhereGoOnThere(t *testing.T) {
+func TestNextContinuesAboveMax(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -27,7 +27,7 @@ func TestCountersThatStandSomewhereGoOnThere(t *testing.T) {
 	})
 }
 
-func TestWhatIsReturnedIsGivenAgain(t *testing.T) {
+func TestReturnedNumbersAreIssuedAgain(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -44,7 +44,7 @@ func TestWhatIsReturnedIsGivenAgain(t *testing.T) {
 	})
 }
 
-func TestRangesGrowFrom64To96To160(t *testing.T) {
+func TestNextDoublesTheCapacity(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -66,7 +66,7 @@ func TestRangesGrowFrom64To96To160(t *testing.T) {
 	})
 }
 
-func TestACounterThatIsLoweredByHandGivesNothingTwice(t *testing.T) {
+func TestNextJumpsAboveItsFloorIfMaxIsLowered(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -83,7 +83,7 @@ func TestACounterThatIsLoweredByHandGivesNothingTwice(t *testing.T) {
 	})
 }
 
-func TestADeletedCounterGoesOnAboveWhatWasGiven(t *testing.T) {
+func TestNextJumpsIfTheCounterIsDeleted(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -100,7 +100,7 @@ func TestADeletedCounterGoesOnAboveWhatWasGiven(t *testing.T) {
 	})
 }
 
-func TestClientsAtOnceGetDifferentIds(t *testing.T) {
+func TestNextIssuesDifferentIDsToConcurrentClients(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -119,7 +119,7 @@ func TestClientsAtOnceGetDifferentIds(t *testing.T) {
 	})
 }
 
-func TestCallersOfOneClientGet1To2000(t *testing.T) {
+func TestNextIssues1To2000ToCallersOfOneClient(t *testing.T) {
 	t.Parallel()
 	for _, callers := range []int{1, 100} {
 		t.Run(fmt.Sprint(callers), func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestCallersOfOneClientGet1To2000(t *testing.T) {
 	}
 }
 
-func TestIdentitiesAsRavenDBsTestsHaveThem(t *testing.T) {
+func TestIdentitiesMatchTheTestsOfRavenDB(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -170,7 +170,7 @@ func TestIdentitiesAsRavenDBsTestsHaveThem(t *testing.T) {
 }
 
 // Scripts check the half of the rule that bytes can tell.
-func TestAPrefixThatCannotBeIsNotGiven(t *testing.T) {
+func TestNextRefusesAnInvalidPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -187,7 +187,7 @@ func TestAPrefixThatCannotBeIsNotGiven(t *testing.T) {
 }
 
 // A server that comes back empty has no tag either: nothing of it is given, least of all from 1 on.
-func TestAServerThatLostItsTagGivesNothing(t *testing.T) {
+func TestHandlerRefusesAServerThatLostItsTag(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -215,7 +215,7 @@ func TestAServerThatLostItsTagGivesNothing(t *testing.T) {
 	})
 }
 
-func TestAServerPrefixStandsBeforeTheNumber(t *testing.T) {
+func TestNextPutsTheServerPrefixBeforeTheNumber(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)

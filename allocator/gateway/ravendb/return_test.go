@@ -4,16 +4,15 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strings"
+	"strconv"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func (w *wire) giveBack(end, last int64) {
+// sendReturn returns a range of users, which is answered alike whether it is accepted or not.
+func (w *wire) sendReturn(end, last int64) {
 	w.t.Helper()
 	w.answers("PUT", fmt.Sprintf("/databases/Shop/hilo/return?tag=users&end=%d&last=%d", end, last), 204, "")
 }
@@ -25,7 +24,7 @@ func (w *wire) wantMax(want string) {
 	}
 }
 
-func TestReturnsThatTakeNothingBack(t *testing.T) {
+func TestReturnIgnoresWhatIsNoNewestRangeOfThisGateway(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -40,87 +39,76 @@ func TestReturnsThatTakeNothingBack(t *testing.T) {
 			}
 		}
 		for name, then := range map[string]func(){
-			"one that was sent twice": func() {
-				w.giveBack(32, 10)
+			"sent twice": func() {
+				w.sendReturn(32, 10)
 				w.next("tag=users")
-				w.giveBack(32, 10)
+				w.sendReturn(32, 10)
 				w.wantMax("42")
 			},
-			"one that comes after somebody else was given a range": func() {
+			"after another range was issued": func() {
 				w.next("tag=users")
-				w.giveBack(32, 10)
+				w.sendReturn(32, 10)
 				w.wantMax("64")
 			},
-			"two in another order": func() {
+			"of two ranges in another order": func() {
 				w.next("tag=users")
-				w.giveBack(32, 10)
-				w.giveBack(64, 40)
-				w.giveBack(32, 10)
+				w.sendReturn(32, 10)
+				w.sendReturn(64, 40)
+				w.sendReturn(32, 10)
 				w.wantMax("40")
 			},
-			"one of a range that ends alike": func() {
-				w.giveBack(32, 0)
+			"of a range with the same end": func() {
+				w.sendReturn(32, 0)
 				if got := w.next("tag=users"); got.Low != 1 || got.High != 33 || got.LastSize != 33 {
 					t.Errorf("%+v", got)
 				}
-				w.giveBack(32, 0)
+				w.sendReturn(32, 0)
 				w.wantMax("33")
-				w.giveBack(33, 5)
+				w.sendReturn(33, 5)
 				w.wantMax("5")
 			},
-			"one below the range": func() {
+			"below the range": func() {
 				w.next("tag=users")
-				w.giveBack(64, 31)
+				w.sendReturn(64, 31)
 				w.wantMax("64")
-				w.giveBack(64, 0)
+				w.sendReturn(64, 0)
 				w.wantMax("64")
 			},
-			"one of more than was given": func() {
-				w.giveBack(32, 33)
-				w.giveBack(32, math.MaxInt64)
-				w.giveBack(31, 5)
-				w.giveBack(0, 0)
+			"above the range": func() {
+				w.sendReturn(32, 33)
+				w.sendReturn(32, math.MaxInt64)
+				w.sendReturn(31, 5)
+				w.sendReturn(0, 0)
 				w.wantMax("32")
 			},
-			"one of a range that another gateway gave": func() {
+			"of a range of another gateway": func() {
 				w.Handler = w.again()
-				w.giveBack(32, 10)
+				w.sendReturn(32, 10)
 				w.wantMax("32")
 			},
-			"one that came before a restart, and again after it": func() {
-				w.giveBack(32, 0)
+			"sent before a restart and again after it": func() {
+				w.sendReturn(32, 0)
 				w.Handler = w.again()
-				if got := w.next("tag=users"); got.Low != 1 {
+				if got := w.next("tag=users"); got.Low != 1 || got.High != 33 {
 					t.Errorf("%+v", got)
 				}
-				w.giveBack(32, 0)
-				w.wantMax("32")
+				w.sendReturn(32, 0)
+				w.wantMax("33")
+				w.sendReturn(33, 7)
+				w.wantMax("7")
 			},
-			"one that came before a restart, of a counter that is gone and seeded since, and again after it": func() {
-				w.next("tag=users")
-				if err := w.client.Del(t.Context(), "{Raven}/HiLo/users").Err(); err != nil {
-					t.Fatal(err)
-				}
-				w.set("{Raven}/HiLo/users", "Max", 32)
-				w.Handler = w.again()
-				if got := w.next("tag=users"); got.Low != 33 || got.High != 64 {
-					t.Errorf("%+v", got)
-				}
-				w.giveBack(64, 32)
-				w.wantMax("64")
-			},
-			"one after a seed": func() {
+			"after a seed": func() {
 				w.set("{Raven}/HiLo/users", "Max", 32)
 				if err := w.client.HDel(t.Context(), "{Raven}/HiLo/users", "Lease").Err(); err != nil {
 					t.Fatal(err)
 				}
-				w.giveBack(32, 10)
+				w.sendReturn(32, 10)
 				w.wantMax("32")
 			},
-			"one where none are taken": func() {
+			"with IgnoreReturns": func() {
 				w.Handler = w.again(func(o *Options) { o.IgnoreReturns = true })
 				w.next("tag=users")
-				w.giveBack(64, 40)
+				w.sendReturn(64, 40)
 				w.wantMax("64")
 			},
 		} {
@@ -132,7 +120,7 @@ func TestReturnsThatTakeNothingBack(t *testing.T) {
 	})
 }
 
-func TestAReturnWhoseReplyWasLostIsSentAgain(t *testing.T) {
+func TestReturnMayBeRepeatedAfterALostReply(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
@@ -144,144 +132,126 @@ func TestAReturnWhoseReplyWasLostIsSentAgain(t *testing.T) {
 		}
 		s.Restart()
 		w.set("{Raven}/ServerPrefixForHilo", "NodeTag", "A")
-		w.giveBack(32, 2)
+		w.sendReturn(32, 2)
 		if got := w.next("tag=users"); got.Low <= 2 {
 			t.Errorf("%+v", got)
 		}
 	})
 }
 
-func TestARangeThatCannotEndElsewhereIsNotTakenBack(t *testing.T) {
+func TestReturnIgnoresARangeAtTheLimitThatEndsLikeAnother(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s, func(o *Options) { o.Limit = 20 })
 		w.next("tag=users")
-		w.giveBack(20, 5)
+		w.sendReturn(20, 5)
 		w.wantMax("5")
 		if got := w.next("tag=users"); got.Low != 6 || got.High != 20 {
 			t.Errorf("%+v", got)
 		}
-		w.giveBack(20, 5)
+		w.sendReturn(20, 5)
 		w.wantMax("20")
 	})
 }
 
-func TestOldRangesAreForgotten(t *testing.T) {
+func TestRangesDropTheOldestAndRaiseAmbiguous(t *testing.T) {
 	t.Parallel()
-	var g givenRanges
+	r := ranges{max: 3}
 	c := new(counter)
-	for i := range int64(mostGiven + 10) {
-		g.add(c, i, given{})
+	for i := range int64(5) {
+		r.add(c, scripts.Range{Low: 10*i + 1, High: 10*i + 10, Top: 10 * i, Ranges: i + 1}, "token")
 	}
-	if len(g.byEnd) != mostGiven || len(g.order) != mostGiven {
-		t.Errorf("%d are remembered", len(g.byEnd))
+	if len(r.byEnd) != 3 || len(r.order) != 3 {
+		t.Errorf("got %d entries and %d in order, want 3", len(r.byEnd), len(r.order))
 	}
-	if _, ok := g.find(c, 9); ok {
-		t.Error("the tenth is remembered")
-	}
-	if _, ok := g.find(c, 10); !ok {
-		t.Error("the eleventh is forgotten")
-	}
-	if more := g.beyond(c, 10); more != mostGiven {
-		t.Errorf("%d", more)
-	}
-}
-
-// lent is a range as its client knows it.
-type lent struct {
-	low, high, last int64
-	returned        bool
-}
-
-// history is what a random sequence of events does to a counter.
-type history struct {
-	*wire
-	server *redistest.Server
-	owned  map[int64]bool // by some client, for good or until it returns it
-	ranges []*lent
-	saved  map[string]string // a state that the server may fall back to
-}
-
-func (h *history) took(t *rapid.T, low, high int64) {
-	h.t.Helper()
-	for n := low; n <= high; n++ {
-		if h.owned[n] {
-			t.Fatalf("%d was given twice, in %d..%d", n, low, high)
+	for end, want := range map[int64]bool{10: false, 20: false, 30: true, 50: true} {
+		if _, got := r.find(c, end); got != want {
+			t.Errorf("find(%d): got %t, want %t", end, got, want)
 		}
-		h.owned[n] = true
+	}
+	for end, want := range map[int64]int64{15: 6, 20: 1, 21: 0, 50: 1, 51: 0, 1: 0} {
+		if got := r.extend(c, end, 10); got != want {
+			t.Errorf("extend(%d): got %d, want %d", end, got, want)
+		}
 	}
 }
 
-func (h *history) release(low, high int64) {
-	for n := low; n <= high; n++ {
-		delete(h.owned, n)
-	}
-}
-
-func TestNoHistoryGivesANumberTwice(t *testing.T) {
+// A quiet counter's range is returned, dropped from memory by the ranges of busy counters, and its return arrives again
+// when another client holds the same numbers.
+func TestReturnIgnoresALateOneAfterManyOtherRanges(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartMini(t)
-	w := newWire(t, server)
-	const key = "{Raven}/HiLo/users"
-	life := strings.Repeat("0", 40) // of the server
-	server.SetReplicationID(life)
-	rapid.Check(t, func(t *rapid.T) {
-		if err := w.client.Del(w.t.Context(), key).Err(); err != nil {
-			t.Fatal(err)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		w.ranges.max = 4
+		w.next("tag=users")
+		w.sendReturn(32, 0)
+		w.wantMax("0")
+		for range 5 {
+			w.next("tag=busy")
 		}
-		h := history{wire: w, server: server, owned: make(map[int64]bool)}
-		h.Handler = h.again()
-		t.Repeat(map[string]func(*rapid.T){
-			"next": func(t *rapid.T) {
-				got := h.next(fmt.Sprintf("tag=users&lastBatchSize=%d", rapid.SampledFrom([]int{0, 0, 33, 64, 128}).Draw(t, "size")))
-				h.took(t, got.Low, got.High)
-				h.ranges = append(h.ranges, &lent{low: got.Low, high: got.High})
-			},
-			"return": func(t *rapid.T) {
-				if len(h.ranges) == 0 {
-					return
-				}
-				// The newest are returned most, and often as a whole.
-				r := h.ranges[len(h.ranges)-1-rapid.IntRange(0, min(3, len(h.ranges)-1)).Draw(t, "range")]
-				if !r.returned {
-					r.returned = true
-					r.last = max(r.low-1, r.high-rapid.SampledFrom([]int64{0, 1, 5, 32, 96, 128}).Draw(t, "unused"))
-					h.release(r.last+1, r.high)
-				}
-				h.giveBack(r.high, r.last)
-			},
-			"late return": func(*rapid.T) {
-				for _, r := range h.ranges {
-					if r.returned {
-						h.giveBack(r.high, r.last)
-					}
-				}
-			},
-			"somebody else": func(t *rapid.T) {
-				got, err := scripts.Next(h.t.Context(), h.client, scripts.Keys{Counter: key, Server: "{Raven}/ServerPrefixForHilo", Other: "{Raven}/Identities/users"},
-					scripts.NextRequest{Token: fmt.Sprint("else", len(h.owned), rapid.Uint64().Draw(t, "token")), Name: "users", Capacity: rapid.Int64Range(1, 40).Draw(t, "capacity"), Limit: math.MaxInt64})
-				if err != nil {
-					t.Fatal(err)
-				}
-				h.took(t, got.Low, got.High)
-			},
-			"restart": func(*rapid.T) { h.Handler = h.again() },
-			"save": func(*rapid.T) {
-				// A loss past a jump, back to where it began, may give what came after it again.
-				if state := h.client.HGetAll(h.t.Context(), key).Val(); state["Origin"] == life {
-					h.saved = state
-				}
-			},
-			"loss": func(t *rapid.T) {
-				if len(h.saved) == 0 {
-					return
-				}
-				h.client.Del(h.t.Context(), key)
-				h.client.HSet(h.t.Context(), key, h.saved)
-				life = fmt.Sprintf("%032x%08x", rapid.Uint64().Draw(t, "life"), len(h.owned))
-				h.server.SetReplicationID(life)
-				h.saved = nil
-			},
-		})
+		got := w.next("tag=users&lastBatchSize=32")
+		w.sendReturn(32, 0)
+		w.wantMax(strconv.FormatInt(got.High, 10))
+		w.sendReturn(got.High, 3) // its own, of an end that none had before
+		w.wantMax("3")
 	})
+}
+
+func TestReturnIsAcceptedRightAfterARestart(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*wire){
+		"of a counter of this gateway": func(w *wire) { w.next("tag=users") },
+		"of a counter that was partly returned": func(w *wire) {
+			w.next("tag=users")
+			w.sendReturn(32, 20)
+		},
+		"of a counter of others": func(w *wire) {
+			keys := scripts.Keys{Counter: "{Raven}/HiLo/users", Server: "{Raven}/ServerPrefixForHilo", Other: "{Raven}/Identities/users"}
+			for i := range 3 {
+				if _, err := scripts.Next(w.t.Context(), w.client, keys, scripts.NextRequest{Token: fmt.Sprint(i), Name: "users", Capacity: 32, Limit: 1000}); err != nil {
+					w.t.Fatal(err)
+				}
+			}
+		},
+		"of a counter that was seeded": func(w *wire) { w.set("{Raven}/HiLo/users", "Max", 4000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				w := newWire(t, s)
+				before(w)
+				w.Handler = w.again()
+				got := w.next("tag=users")
+				w.sendReturn(got.High, got.Low+4)
+				w.wantMax(strconv.FormatInt(got.Low+4, 10))
+			})
+		})
+	}
+}
+
+// An earlier process of the gateway issues ranges beside its successor until it ends. Their returns may arrive at the
+// successor.
+func TestRangesAreFinalBelowWhatAnotherProcessIssued(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		second scripts.Range
+		final  bool
+	}{
+		"alone":                       {scripts.Range{Low: 1, High: 40, Top: 100, Ranges: 2}, false},
+		"another range was issued":    {scripts.Range{Low: 1, High: 40, Top: 100, Ranges: 3}, true},
+		"Top was raised":              {scripts.Range{Low: 1, High: 140, Top: 150, Ranges: 2}, true},
+		"both, and it ends above Top": {scripts.Range{Low: 1, High: 160, Top: 150, Ranges: 3}, false},
+		"the end of the first":        {scripts.Range{Low: 1, High: 100, Top: 100, Ranges: 2}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var r ranges
+			c := new(counter)
+			r.add(c, scripts.Range{Low: 1, High: 100, Ranges: 1}, "first")
+			r.add(c, tt.second, "second")
+			if got, ok := r.find(c, tt.second.High); !ok || got.final != tt.final {
+				t.Errorf("got %+v, %t, want final %t", got, ok, tt.final)
+			}
+		})
+	}
 }

@@ -1,4 +1,4 @@
-// Package decimal writes the numbers of identifiers, and counts them up in place. It imports nothing of hilo.
+// Package decimal formats the numbers of identifiers, and increments them in place. It imports nothing of hilo.
 package decimal
 
 import (
@@ -20,8 +20,8 @@ const pairs = "0001020304050607080910111213141516171819" +
 var powersOfTen = [Longest]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
 	1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
 
-// Append is strconv.AppendInt for a number above 0, in two thirds of the time: it writes to dst at once, and not
-// to a buffer from which it is copied.
+// Append is strconv.AppendInt for a number above 0, in two thirds of the time, since it writes to dst and not to a buffer
+// from which it is copied.
 func Append(dst []byte, number int64) []byte {
 	rest := uint64(number)
 	digits := bits.Len64(rest) * 1233 >> 12 // times the decimal logarithm of 2

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestAppendWritesWhatStrconvWrites(t *testing.T) {
+func TestAppendEqualsStrconv(t *testing.T) {
 	t.Parallel()
 	numbers := []int64{math.MaxInt64 - 1, math.MaxInt64}
 	for power := int64(1); ; power *= 10 {

@@ -1,6 +1,5 @@
-// Package entity is what reflection tells of a user's entity: which member holds
-// its identifier, what that asks for, and which collection the type's name makes.
-// It knows nothing of Redis or of identifiers, and imports the standard library
-// and a pluraliser only. All of it is safe for concurrent use on different
-// entities.
+// Package entity finds by reflection which member of a struct holds its
+// identifier, and which collection the name of its type makes. It imports the
+// standard library and a pluraliser only. All of it is safe for concurrent use
+// on different entities.
 package entity

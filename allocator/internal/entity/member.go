@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Member is the field of a struct type that holds the identifier: a string or
-// *string, or a type with one of them underneath.
+// Member is the field of a struct type that holds the identifier. Its type or
+// underlying type is string or *string.
 type Member struct {
 	of      reflect.Type
 	field   reflect.StructField
 	pointer bool // it is a *string
 }
 
-// In is the member of v, a struct of this type.
+// In returns the member of v, a struct of this type.
 func (m Member) In(v reflect.Value) (reflect.Value, error) {
 	if index := m.field.Index; len(index) == 1 {
 		return v.Field(index[0]), nil
@@ -26,8 +26,8 @@ func (m Member) In(v reflect.Value) (reflect.Value, error) {
 	return member, nil
 }
 
-// Asks tells what the member holds, and whether that asks for HiLo.
-func (m Member) Asks(member reflect.Value) (text string, hilo bool) {
+// Text returns the text of the member, and reports whether it requests HiLo.
+func (m Member) Text(member reflect.Value) (text string, hilo bool) {
 	if !m.pointer {
 		text = member.String()
 		return text, text == ""
@@ -38,7 +38,7 @@ func (m Member) Asks(member reflect.Value) (text string, hilo bool) {
 	return member.Elem().String(), false
 }
 
-// Set has the member hold an identifier: a *string is pointed to a new one.
+// Set stores an identifier in the member. A *string is set to a new string.
 func (m Member) Set(member reflect.Value, id string) {
 	if !m.pointer {
 		member.SetString(id)
@@ -49,8 +49,8 @@ func (m Member) Set(member reflect.Value, id string) {
 	member.Set(fresh)
 }
 
-// FindMember finds the field of struct type t that holds the identifier: the one
-// tagged hilo:"id", else ID, else Id. The error says why there is none.
+// FindMember finds the field of struct type t that holds the identifier, which is
+// the one tagged hilo:"id", else ID, else Id. The error names the rule.
 func FindMember(t reflect.Type) (Member, error) {
 	refuse := func(member, why string) (Member, error) {
 		return Member{}, fmt.Errorf("type %s, member %s: %s", t, member, why)
@@ -64,10 +64,10 @@ func FindMember(t reflect.Type) (Member, error) {
 			continue
 		}
 		if tag != "id" {
-			return refuse(f.Name, fmt.Sprintf("hilo:%q is no tag, there is only hilo:\"id\"", tag))
+			return refuse(f.Name, fmt.Sprintf("unknown tag hilo:%q: only hilo:\"id\" is allowed", tag))
 		}
 		if !f.IsExported() {
-			return refuse(f.Name, "it is tagged and not exported")
+			return refuse(f.Name, "it is tagged hilo:\"id\" and not exported: export it")
 		}
 		visible, ok := t.FieldByName(f.Name)
 		if !ok {
@@ -89,22 +89,22 @@ func FindMember(t reflect.Type) (Member, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return refuse("ID", "it has none, no Id and none tagged hilo:\"id\"")
+		return Member{}, fmt.Errorf("type %s has no field ID or Id and none tagged hilo:\"id\": add one", t)
 	case len(found) > 1:
-		return refuse(found[0].Name+" and "+found[1].Name, "both are tagged hilo:\"id\"")
+		return refuse(found[0].Name+" and "+found[1].Name, "both are tagged hilo:\"id\": only one may be")
 	}
 	kind := found[0].Type.Kind()
 	if kind == reflect.Pointer {
 		kind = found[0].Type.Elem().Kind()
 	}
 	if kind != reflect.String {
-		return refuse(found[0].Name, fmt.Sprintf("it is a %s, it must be a string or *string", found[0].Type))
+		return refuse(found[0].Name, fmt.Sprintf("it is a %s: must be a string or *string", found[0].Type))
 	}
 	return Member{of: t, field: found[0], pointer: found[0].Type.Kind() == reflect.Pointer}, nil
 }
 
-// allFields is every field of t and of the structs embedded in it, hidden and
-// ambiguous ones too. Around are the types that t is embedded in.
+// allFields returns every field of t and of the structs embedded in it, hidden
+// and ambiguous ones too. around has the types that t is embedded in.
 func allFields(t reflect.Type, index []int, around []reflect.Type) []reflect.StructField {
 	if slices.Contains(around, t) { // by an embedded pointer to itself
 		return nil

@@ -12,11 +12,11 @@ import (
 )
 
 // plurals compiles some hundred expressions, when it is first needed. A client
-// is safe for concurrent use as long as nobody adds rules to it.
+// is safe for concurrent use as long as no rules are added to it.
 var plurals = sync.OnceValue(pluralize.NewClient)
 
-// Collection names the collection of a named type by convention: the plural of
-// its name. It reports false where a type argument has no name of its own.
+// Collection names the collection of a named type by convention, which is the
+// plural of its name. It reports false if a type argument has no name of its own.
 func Collection(t reflect.Type) (string, bool) {
 	name, ok := parseTypeName(t.Name())
 	if !ok {
@@ -25,14 +25,14 @@ func Collection(t reflect.Type) (string, bool) {
 	return name.collection(), true
 }
 
-// typeName is the name of a named type without its package: Foo[Bar] is Foo
-// with the argument Bar.
+// typeName is the name of a named type without its package. Foo[Bar] is Foo with
+// the argument Bar.
 type typeName struct {
 	base string
 	args []typeName
 }
 
-// collection is the plural, in lower case if it has at most one upper-case
+// collection returns the plural, in lower case if it has at most one upper-case
 // letter, else as it is.
 func (n typeName) collection() string {
 	plural, capitals := n.plural(), 0
@@ -47,7 +47,7 @@ func (n typeName) collection() string {
 	return plural
 }
 
-// plural is FoosOfBars for Foo[Bar], FoosOfBarsOfBazs for Foo[Bar[Baz]] and
+// plural returns FoosOfBars for Foo[Bar], FoosOfBarsOfBazs for Foo[Bar[Baz]] and
 // PairsOfKeysAndUsers for Pair[Key,User].
 func (n typeName) plural() string {
 	text := plurals().Plural(n.base)
@@ -63,16 +63,16 @@ func (n typeName) plural() string {
 	return text + "Of" + strings.Join(args, "And")
 }
 
-// parseTypeName takes a type's name as reflect gives it apart, for example
+// parseTypeName parses a type's name as reflect spells it, for example
 // `Pair[int,example.com/shop.Box[example.com/shop.Order·1]]`. It reports false
-// where an argument is not a named type: `Foo[[]int]`, `Foo[*x.Bar]`.
+// if an argument is not a named type, as in `Foo[[]int]` or `Foo[*x.Bar]`.
 func parseTypeName(text string) (typeName, bool) {
 	name, rest, ok := cutTypeName(text)
 	return name, ok && rest == ""
 }
 
-// cutTypeName takes the type name that text begins with apart, and gives what
-// follows it.
+// cutTypeName parses the type name that text begins with, and returns what follows
+// it.
 func cutTypeName(text string) (name typeName, rest string, ok bool) {
 	end := strings.IndexAny(text, "[],")
 	if end < 0 {

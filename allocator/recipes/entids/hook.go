@@ -1,4 +1,4 @@
-// Package entids gives the rows that ent creates their keys from hilo, by a hook.
+// Package entids sets the keys of rows that ent creates, with a hook.
 package entids
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// keyed is what ent generates for a type whose schema has field.Int64("id").
+// keyed has the methods that ent generates for a type whose schema has field.Int64("id").
 type keyed interface {
 	ID() (id int64, exists bool)
 	SetID(id int64)
 }
 
-// Numbers gives each new row of a type the next number of a collection, unless
-// it has one: client.Order.Use(entids.Numbers(orders)).
+// Numbers returns a hook that sets the key of each new row to the next number of
+// a collection, unless a key is set: client.Order.Use(entids.Numbers(orders)).
 func Numbers(collection *allocator.Collection) ent.Hook {
 	return func(next ent.Mutator) ent.Mutator {
 		return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {

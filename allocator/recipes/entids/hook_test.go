@@ -17,12 +17,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
+	logging.Disable() // the tests cause the errors that go-redis reports
 	goleak.VerifyTestMain(m)
 }
 
 func Example() {
-	ids, stop := stand.ExampleIDs() // allocator.New, once in the program
+	ids, stop := stand.ExampleIDs() // allocator.New in a program, called once
 	defer stop()
 	db, closeDB := stand.ExampleDB()
 	defer closeDB()
@@ -86,7 +86,7 @@ func TestCreatedRowsHaveTheNextNumberUnlessTheyHaveOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, row := range made {
-			if want := int64(i + 2); row.ID != want || row.Item != fmt.Sprint("item ", i) { // 1 was burnt by the rollback
+			if want := int64(i + 2); row.ID != want || row.Item != fmt.Sprint("item ", i) { // the rollback discarded 1
 				t.Fatalf("row %d is %v, want the key %d", i, row, want)
 			}
 		}
@@ -112,7 +112,7 @@ func TestASchemaWithoutTheKeyIsAnError(t *testing.T) {
 	}
 }
 
-// unkeyed is a mutation of a type whose key is ent's own.
+// unkeyed is a mutation of a type whose key ent sets.
 type unkeyed struct{ ent.Mutation }
 
 func (unkeyed) Op() ent.Op   { return ent.OpCreate }

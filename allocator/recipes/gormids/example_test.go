@@ -12,12 +12,12 @@ import (
 )
 
 type Order struct {
-	ID   int64 `gorm:"primaryKey;autoIncrement:false"` // no sequence beside hilo
+	ID   int64 `gorm:"primaryKey;autoIncrement:false"` // no sequence: hilo sets the key
 	Item string
 }
 
 func Example() {
-	ids, stop := stand.ExampleIDs() // allocator.New, once in the program
+	ids, stop := stand.ExampleIDs() // allocator.New in a program, called once
 	defer stop()
 	conn, closeDB := stand.ExampleDB()
 	defer closeDB()
@@ -43,13 +43,13 @@ func Example() {
 	// 2 5001 <nil>
 }
 
-// Invoice has no plugin and asks for itself.
+// Invoice takes its ids without the plugin.
 type Invoice struct {
 	ID    string
 	Total int
 }
 
-var ids *allocator.Allocator // the one of the program
+var ids *allocator.Allocator // the allocator of the program
 
 // BeforeCreate is called by GORM.
 func (i *Invoice) BeforeCreate(tx *gorm.DB) error {
@@ -57,7 +57,7 @@ func (i *Invoice) BeforeCreate(tx *gorm.DB) error {
 	return err
 }
 
-// A model can do without the plugin and call Assign by itself, one row at a time.
+// Without the plugin a model calls Assign in BeforeCreate, one row at a time.
 func Example_hook() {
 	var stop func()
 	ids, stop = stand.ExampleIDs()

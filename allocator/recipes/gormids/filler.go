@@ -13,14 +13,14 @@ import (
 
 // filler fills the keys of one statement's rows.
 type filler struct {
-	ctx        context.Context //nolint:containedctx // it lives as long as the statement, which has the same one
+	ctx        context.Context //nolint:containedctx // a filler lives as long as its statement, which has the same ctx
 	ids        *allocator.Allocator
 	collection *allocator.Collection
 	key        *schema.Field
 	text       bool
 }
 
-// statement fills all rows, whatever they were passed as.
+// statement fills all rows of a struct, a slice or maps.
 func (f *filler) statement(s *gorm.Statement) error {
 	switch rows := s.Dest.(type) {
 	case map[string]any:
@@ -39,7 +39,7 @@ func (f *filler) statement(s *gorm.Statement) error {
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Array {
 		for i := range v.Len() {
 			row := reflect.Indirect(v.Index(i))
-			if !row.IsValid() { // GORM refuses it
+			if !row.IsValid() { // GORM reports the error
 				continue
 			}
 			if err := f.row(row); err != nil {
@@ -50,8 +50,8 @@ func (f *filler) statement(s *gorm.Statement) error {
 	return nil
 }
 
-// row fills a struct. What most keys are goes past GORM's own setter, which
-// takes as long as everything else here.
+// row fills a struct. The common types of keys bypass GORM's setter, which takes
+// as long as everything else here.
 func (f *filler) row(v reflect.Value) error {
 	field := f.key.ReflectValueOf(f.ctx, v)
 	if f.text || !field.CanInt() {
@@ -76,8 +76,7 @@ func (f *filler) row(v reflect.Value) error {
 	return nil
 }
 
-// maps fills rows whose columns are a map's, under the names of the fields or
-// those of the columns.
+// maps fills rows that are maps, keyed by the names of fields or of columns.
 func (f *filler) maps(rows ...map[string]any) error {
 	for _, row := range rows {
 		if row == nil {
@@ -99,7 +98,7 @@ func (f *filler) maps(rows ...map[string]any) error {
 	return nil
 }
 
-// fresh is what goes into a key in place of old, nil where that is kept.
+// fresh returns the value that replaces old, or nil to keep it.
 func (f *filler) fresh(old any, zero bool) (any, error) {
 	switch v := reflect.Indirect(reflect.ValueOf(old)); {
 	case zero && f.text:

@@ -18,10 +18,10 @@ const (
 	batchSize    = 1_000
 )
 
-// BenchmarkInsert inserts 100,000 rows in batches of 1,000, once with keys made
-// up in a loop and once with keys of hilo, in turns, on the same database. It
-// fails where taking the keys, as the callback's own clock has it, is more than
-// 1 % of the insert with keys made up.
+// BenchmarkInsert inserts 100,000 rows in batches of 1,000, alternately with keys
+// from a loop and with keys of hilo, on the same database. It fails where taking
+// the keys, measured inside the callback, exceeds 1 % of the insert with keys
+// from a loop.
 func BenchmarkInsert(b *testing.B) {
 	b.Run("PostgreSQL", func(b *testing.B) {
 		benchmarkInsert(b, stand.PostgreSQL, stand.Open(b, "pgx", pgtest.Start(b).URL()))
@@ -39,7 +39,7 @@ func benchmarkInsert(b *testing.B, dialect stand.Dialect, db *sql.DB) {
 	} else {
 		server = redistest.StartMini(b)
 	}
-	plugin := Plugin{IDs: stand.IDsOf(b, server.Client(b))}
+	plugin := Plugin{IDs: stand.IDsOf(b, redistest.NewClient(b, server))}
 	keyed := with(b, dialect, db, plugin)
 	var taking time.Duration
 	if err := keyed.Callback().Create().Before("*").Replace("hilo:take", func(tx *gorm.DB) {
@@ -56,8 +56,8 @@ func benchmarkInsert(b *testing.B, dialect stand.Dialect, db *sql.DB) {
 		}
 	}
 	fillNone := func([]order) {}
-	insert(b, without, madeUp) // so that the files have their size
-	insert(b, keyed, fillNone) // and the ranges theirs
+	insert(b, without, madeUp) // grows the files to their size
+	insert(b, keyed, fillNone) // and the ranges to theirs
 	taking = 0
 
 	var loop, hilo time.Duration
@@ -77,8 +77,8 @@ func benchmarkInsert(b *testing.B, dialect stand.Dialect, db *sql.DB) {
 	}
 }
 
-// insert is how long it takes until all rows have keys and are in the table,
-// which is empty before.
+// insert empties the table and returns how long inserting all rows takes, keys
+// included.
 func insert(b *testing.B, g *gorm.DB, fill func([]order)) time.Duration {
 	b.Helper()
 	if err := g.Exec("delete from orders").Error; err != nil {

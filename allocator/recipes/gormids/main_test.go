@@ -15,11 +15,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
+	logging.Disable() // the tests cause the errors that go-redis reports
 	goleak.VerifyTestMain(m)
 }
 
-// open is GORM on a database.
+// open opens a database with GORM.
 func open(t testing.TB, dialect stand.Dialect, db *sql.DB) *gorm.DB {
 	t.Helper()
 	var dialector gorm.Dialector = sqlite.Dialector{Conn: db}

@@ -1,5 +1,5 @@
-// Package gormids gives the rows that GORM creates their keys from hilo, without
-// a line in the models.
+// Package gormids sets the keys of rows that GORM creates, without any code in
+// the models.
 package gormids
 
 import (
@@ -11,25 +11,25 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// Plugin gives each row that is created without a primary key the next one of
-// its table: a number where the key is an integer, a text such as "orders/1"
-// where it is a string. All rows of a statement have theirs before it is sent,
-// out of the ranges in hand. A string that ends in "/" or "|" asks for a
-// server-side id or an identity; any other key that is not zero is kept. Keys of
-// other types, composite ones and those of GORM's join tables are left alone.
+// Plugin sets the primary key of each row that is created without one: to a
+// number where the key is an integer, to a text such as "orders/1" where it is a
+// string. The keys of all rows are set before the statement is sent, from the
+// ranges in hand. A string that ends in "/" or "|" is replaced by a server-side
+// id or an identity; any other key that is not zero is kept. Keys of other
+// types, composite keys and GORM's join tables are left alone.
 type Plugin struct {
 	IDs *allocator.Allocator
-	// Collection names the collection of a table; "" leaves its keys to the
-	// database. Default nil: the name of the table.
+	// Collection returns the collection of a table; "" leaves its keys to the
+	// database. Nil means the name of the table.
 	Collection func(table string) string
 }
 
-// Name is what GORM knows the plugin by.
+// Name returns the name under which GORM registers the plugin.
 func (Plugin) Name() string { return "hilo" }
 
-// Initialize is called by db.Use. Ids are taken before everything else that a
-// create does, so that no transaction waits for Redis but the user's own, and
-// the model's BeforeCreate finds the key filled.
+// Initialize is called by db.Use. Ids are taken before all other steps of a
+// create, so that only a transaction of the caller ever waits for Redis, and
+// BeforeCreate of the model finds the key set.
 func (p Plugin) Initialize(db *gorm.DB) error {
 	return db.Callback().Create().Before("*").Register("hilo:take", p.take)
 }

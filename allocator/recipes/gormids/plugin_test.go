@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
@@ -24,19 +24,19 @@ type (
 		Item  string
 		Lines []line
 	}
-	// line has the key that GORM has by itself.
+	// line has the default key of GORM.
 	line struct {
 		ID      uint
 		OrderID int64
 		Text    string
 	}
 	orderID string
-	// text is a model with a text for a key.
+	// text has a string as its key.
 	text struct {
 		ID   orderID `gorm:"primaryKey;type:varchar(221)"`
 		Item string
 	}
-	// pair has a composite key, which is left alone.
+	// pair has a composite key, which the plugin leaves alone.
 	pair struct {
 		A int64 `gorm:"primaryKey;autoIncrement:false"`
 		B int64 `gorm:"primaryKey;autoIncrement:false"`
@@ -47,7 +47,7 @@ type (
 	}
 )
 
-// with is GORM with the plugin and all tables.
+// with opens a database with the plugin and creates all tables.
 func with(t testing.TB, dialect stand.Dialect, db *sql.DB, plugin Plugin) *gorm.DB {
 	t.Helper()
 	g := open(t, dialect, db)
@@ -66,7 +66,7 @@ func TestEveryWayToCreateTakesItsKeysFromHilo(t *testing.T) {
 		name   string
 		create func(g *gorm.DB) error
 		table  string
-		want   string // the keys that stand then
+		want   string // the keys that are stored then
 	}{
 		{"a struct", func(g *gorm.DB) error { return g.Create(&order{Item: "tea"}).Error }, "orders", "1"},
 		{"structs", func(g *gorm.DB) error { return g.Create(&[]order{{}, {}, {}}).Error }, "orders", "1 2 3"},
@@ -115,7 +115,7 @@ func TestEveryWayToCreateTakesItsKeysFromHilo(t *testing.T) {
 
 var errRollback = errors.New("rolled back")
 
-// keys is those that stand in a table, in their order.
+// keys returns the keys of a table in order.
 func keys(t *testing.T, g *gorm.DB, table string) []string {
 	t.Helper()
 	var found []string
@@ -160,7 +160,7 @@ func TestBatchesCostARequestForEachRangeOnly(t *testing.T) {
 				t.Fatalf("row %d has the key %d", i+1, r.ID)
 			}
 		}
-		// 32 + 64 + … + 16,384 are more than 20,000, in ten ranges, and some are held ahead.
+		// Ten ranges, 32 + 64 + … + 16,384, hold more than 20,000 numbers; some more are prefetched.
 		if s := ids.Stats().Collections[0]; s.Ranges > 16 {
 			t.Errorf("%d ranges for 20 batches", s.Ranges)
 		}
@@ -187,7 +187,7 @@ func TestWhatRedisRefusesIsTheErrorOfTheCreate(t *testing.T) {
 	t.Parallel()
 	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
 		server := redistest.StartMini(t)
-		g := with(t, dialect, db, Plugin{IDs: stand.IDsOf(t, server.Client(t))})
+		g := with(t, dialect, db, Plugin{IDs: stand.IDsOf(t, redistest.NewClient(t, server))})
 		server.Mini().HSet("{Raven}/HiLo/orders", "Max", "many")
 		if err := g.Create(&order{}).Error; !errors.Is(err, allocator.ErrCorrupt) {
 			t.Errorf("the error is %v", err)
@@ -204,12 +204,12 @@ func TestNumbersOfSeveralServersAreRefusedAndTextsAreNot(t *testing.T) {
 	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
 		var servers []allocator.Server
 		for _, name := range []string{"North", "South"} {
-			client := redistest.StartMini(t).Client(t)
-			admin, err := allocator.NewAdmin(redis.UniversalClient(client), "")
+			client := redistest.NewClient(t, redistest.StartMini(t))
+			operator, err := admin.New(client, admin.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := admin.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: name + "/"}); err != nil {
+			if err := operator.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: name + "/"}); err != nil {
 				t.Fatal(err)
 			}
 			servers = append(servers, allocator.Server{Name: name, Client: client})

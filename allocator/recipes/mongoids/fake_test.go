@@ -12,11 +12,11 @@ import (
 
 const (
 	opMsg      = 2013
-	headerSize = 16 // length, request, the request that is answered, kind
+	headerSize = 16 // length, request, the request that it replies to, kind
 )
 
-// fakeMongo answers the driver as a MongoDB does that takes whatever it is sent,
-// over pipes in memory. It is the driver's dialer.
+// fakeMongo replies to the driver, over pipes in memory, as a MongoDB that accepts
+// every command. It is the driver's dialer.
 type fakeMongo struct{}
 
 func (fakeMongo) DialContext(context.Context, string, string) (net.Conn, error) {
@@ -29,7 +29,7 @@ func (fakeMongo) DialContext(context.Context, string, string) (net.Conn, error) 
 	return theirs, nil
 }
 
-// serve answers one request.
+// serve replies to one request.
 func serve(conn net.Conn) error {
 	header := make([]byte, headerSize)
 	if _, err := io.ReadFull(conn, header); err != nil {

@@ -1,5 +1,4 @@
-// Package mongoids stores documents in MongoDB under identifiers of hilo as
-// their _id.
+// Package mongoids stores documents in MongoDB with ids of hilo as their _id.
 package mongoids
 
 import (
@@ -15,8 +14,8 @@ import (
 )
 
 // Insert stores documents, pointers to structs whose member ID is a string with
-// the tag `bson:"_id"`. Those that have none yet get the next identifiers of
-// their type's collection.
+// the tag `bson:"_id"`. It first sets each empty id to the next one of the type's
+// collection.
 func Insert[T any](ctx context.Context, to *mongo.Collection, ids *allocator.Allocator, documents ...*T) error {
 	for _, document := range documents {
 		if _, err := ids.Assign(ctx, document); err != nil {
@@ -27,8 +26,8 @@ func Insert[T any](ctx context.Context, to *mongo.Collection, ids *allocator.All
 	return err
 }
 
-// Registry is the driver's own and one codec more: a prefix.ID, which is what
-// NextID gives, is stored as its text, and read back in its parts. It is for
+// Registry returns the driver's registry with one more codec, which stores a
+// prefix.ID, the result of NextID, as its text and parses it again. Pass it to
 // options.Client().SetRegistry.
 func Registry() *bson.Registry {
 	registry := bson.NewRegistry()

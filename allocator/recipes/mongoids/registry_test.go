@@ -27,7 +27,7 @@ type Order struct {
 }
 
 func Example() {
-	ids, stop := stand.ExampleIDs() // allocator.New, once in the program
+	ids, stop := stand.ExampleIDs() // allocator.New in a program, called once
 	defer stop()
 	sent := new(recorder)
 	client, err := mongo.Connect(sent.options()) // mongo.Connect(options.Client().ApplyURI(…)) in a program
@@ -115,7 +115,7 @@ func TestWhatIsStoredIsReadBackInItsParts(t *testing.T) {
 	tests := []struct {
 		name string
 		text any
-		want prefix.ID // zero: an error
+		want prefix.ID // zero means an error
 	}{
 		{"a number alone", "invoices/1", prefix.ID{Collection: "invoices", Number: 1}},
 		{"with everything", "invoices/North/1-A", prefix.ID{Collection: "invoices", ServerPrefix: "North/", Number: 1, NodeTag: "A"}},

@@ -1,4 +1,4 @@
-// Package owntests shows how code that uses hilo is tested: on a Redis in memory
+// Package owntests shows how to test code that uses hilo: on a Redis in memory
 // that starts empty, so that the ids are the same in each run.
 package owntests
 
@@ -8,14 +8,13 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// Order is what is tested.
+// Order is a model of the program under test.
 type Order struct {
 	ID   string
 	Item string
 }
 
-// Place makes an order. It is the code of a user, which is handed the process's
-// allocator.
+// Place creates an order with the allocator of the program.
 func Place(ctx context.Context, ids *allocator.Allocator, item string) (Order, error) {
 	order := Order{Item: item}
 	_, err := ids.Assign(ctx, &order)

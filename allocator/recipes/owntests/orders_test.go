@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newIDs is an allocator that starts at 1, and the Redis behind it. Both end
-// with the test, in the order that is the reverse of this one.
+// newIDs returns an allocator that starts at 1, and its Redis. The cleanups close
+// them in the reverse order when the test ends.
 func newIDs(t *testing.T) (*allocator.Allocator, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
@@ -27,7 +27,7 @@ func newIDs(t *testing.T) (*allocator.Allocator, *miniredis.Miniredis) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = ids.Close(context.Background()) }) // t.Context() is over by then
+	t.Cleanup(func() { _ = ids.Close(context.Background()) }) // t.Context() is canceled by then
 	return ids, server
 }
 

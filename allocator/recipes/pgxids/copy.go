@@ -1,5 +1,5 @@
-// Package pgxids stores rows in PostgreSQL under numbers of hilo, with pgx: one
-// at a time, and many by COPY.
+// Package pgxids stores rows in PostgreSQL with numbers of hilo as keys, with pgx:
+// one at a time, or many by COPY.
 package pgxids
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// DB is a *pgx.Conn, a *pgxpool.Pool or a pgx.Tx.
+// DB is implemented by *pgx.Conn, *pgxpool.Pool and pgx.Tx.
 type DB interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error)
 }
 
-// Insert stores an order under the next number. With more than one server a
-// number alone is no key, and NextNumber refuses.
+// Insert stores an order under the next number. NextNumber fails with ErrPrefixed
+// where there are several servers, since a number alone is not unique then.
 func Insert(ctx context.Context, db DB, orders *allocator.Collection, item string) (id int64, err error) {
 	id, err = orders.NextNumber(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func Insert(ctx context.Context, db DB, orders *allocator.Collection, item strin
 	return id, err
 }
 
-// CopyAll stores orders under consecutive numbers, all or none, and tells which.
+// CopyAll stores orders under consecutive numbers, all or none, and returns the numbers.
 func CopyAll(ctx context.Context, db DB, orders *allocator.Collection, items []string) (allocator.Range, error) {
 	batch, err := orders.Take(ctx, int64(len(items))) // one request
 	if err != nil {
@@ -39,7 +39,7 @@ func CopyAll(ctx context.Context, db DB, orders *allocator.Collection, items []s
 	return batch.Range(), err
 }
 
-// Rows is what COPY reads: the items, numbered.
+// Rows returns the source for COPY: the items with their numbers.
 func Rows(batch allocator.Batch, items []string) pgx.CopyFromSource {
 	return pgx.CopyFromSlice(len(items), func(i int) ([]any, error) {
 		if int64(i) >= batch.Len() {

@@ -17,16 +17,16 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
+	logging.Disable() // the tests cause the errors that go-redis reports
 	goleak.VerifyTestMain(m)
 }
 
-// What COPY is sent. The tests below send it to a PostgreSQL.
+// The rows that COPY sends. The tests below send them to a PostgreSQL.
 func Example() {
-	ids, stop := stand.ExampleIDs() // allocator.New, once in the program
+	ids, stop := stand.ExampleIDs() // allocator.New in a program, called once
 	defer stop()
 
-	orders, err := ids.Collection("orders") // once, and kept
+	orders, err := ids.Collection("orders") // kept for the whole program
 	if err != nil {
 		panic(err)
 	}
@@ -68,7 +68,7 @@ func TestRowsAreCopiedUnderConsecutiveNumbers(t *testing.T) {
 	if err != nil || copied.High-copied.Low != 9_999 {
 		t.Fatalf("copied as %v, %v", copied, err)
 	}
-	items[5_000] = "" // refused, and all others with it
+	items[5_000] = "" // refused, and all others as well
 	burnt, err := pgxids.CopyAll(t.Context(), pool, orders, items)
 	if err == nil || burnt.Low <= copied.High {
 		t.Fatalf("copied as %v, %v, want an error", burnt, err)
@@ -81,7 +81,7 @@ func TestRowsAreCopiedUnderConsecutiveNumbers(t *testing.T) {
 	if got := (allocator.Range{Low: low, High: high}); n != 10_000 || got != copied || inOrder != n {
 		t.Errorf("%d rows, %v, %d under their own number", n, got, inOrder)
 	}
-	// In a transaction of the caller's it is the same.
+	// The same holds in a transaction of the caller.
 	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		_, err := pgxids.CopyAll(t.Context(), tx, orders, items[:10])
 		return err

@@ -1,5 +1,4 @@
-// Package sqlids stores rows under identifiers of hilo with database/sql, on any
-// database that it has a driver for.
+// Package sqlids stores rows with ids of hilo as keys, with database/sql.
 package sqlids
 
 import (
@@ -10,9 +9,9 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// Insert stores an order under the next identifier, which is known before the
-// row is stored. It is taken before a connection is, so that none waits for
-// Redis.
+// Insert stores an order under the next id, which is known before the row is
+// stored. It takes the id before a connection, so that no connection is held
+// while Redis is asked.
 func Insert(ctx context.Context, db *sql.DB, orders *allocator.Collection, item string) (id string, err error) {
 	id, err = orders.Next(ctx)
 	if err != nil {
@@ -22,7 +21,7 @@ func Insert(ctx context.Context, db *sql.DB, orders *allocator.Collection, item 
 	return id, err
 }
 
-// InsertAll stores orders under consecutive identifiers, all or none.
+// InsertAll stores orders under consecutive ids, all or none.
 func InsertAll(ctx context.Context, db *sql.DB, orders *allocator.Collection, items []string) (err error) {
 	batch, err := orders.Take(ctx, int64(len(items))) // one request, before the transaction
 	if err != nil {
@@ -33,7 +32,7 @@ func InsertAll(ctx context.Context, db *sql.DB, orders *allocator.Collection, it
 		return err
 	}
 	defer func() {
-		if err != nil { // the identifiers are burnt: nobody is given them again
+		if err != nil { // the ids are a gap: they are never issued again
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()

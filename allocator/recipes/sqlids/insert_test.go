@@ -16,20 +16,20 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
+	logging.Disable() // the tests cause the errors that go-redis reports
 	goleak.VerifyTestMain(m)
 }
 
 const table = `create table orders (id varchar(221) primary key, item text not null check (item <> ''))`
 
 func Example() {
-	ids, stop := stand.ExampleIDs() // allocator.New, once in the program
+	ids, stop := stand.ExampleIDs() // allocator.New in a program, called once
 	defer stop()
 	db, closeDB := stand.ExampleDB(table)
 	defer closeDB()
 	ctx := context.Background()
 
-	orders, err := ids.Collection("orders") // once, and kept
+	orders, err := ids.Collection("orders") // kept for the whole program
 	if err != nil {
 		panic(err)
 	}
@@ -63,7 +63,7 @@ func TestRowsAreStoredUnderConsecutiveIdentifiers(t *testing.T) {
 		if err := sqlids.InsertAll(t.Context(), db, orders, []string{"mate", "coffee"}); err != nil {
 			t.Fatal(err)
 		}
-		// An item without a name is refused, with all that goes with it. Their identifiers are given to nobody else.
+		// An item without a name is refused with its whole batch, whose ids are never issued again.
 		if err := sqlids.InsertAll(t.Context(), db, orders, []string{"water", ""}); err == nil {
 			t.Fatal("no error for an item without a name")
 		}

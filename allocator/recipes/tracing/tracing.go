@@ -1,5 +1,5 @@
-// Package tracing shows refills as spans of OpenTelemetry, by go-redis's own
-// instrumentation. The allocator knows nothing of it.
+// Package tracing records refills as spans of OpenTelemetry, with go-redis's own
+// instrumentation. The allocator is not involved.
 package tracing
 
 import (
@@ -10,13 +10,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Instrument has each command of a client become a span, before the client is
-// given to allocator.New. What is in a command is left out: it is the text of a
-// script, and the lease of a range.
+// Instrument records each command of a client as a span. Call it before
+// allocator.New. The arguments of commands are omitted: they are script texts and
+// leases.
 //
-// A *redis.Client needs ContextTimeoutEnabled. Where that is missing, and with
-// Options.Durability, the allocator uses Client.WithTimeout, and go-redis leaves
-// the hooks out of what that returns.
+// A *redis.Client needs ContextTimeoutEnabled: without it, and with
+// Options.Durability, the allocator uses Client.WithTimeout, whose result has no
+// hooks.
 func Instrument(client redis.UniversalClient, provider trace.TracerProvider) error {
 	if single, ok := client.(*redis.Client); ok && !single.Options().ContextTimeoutEnabled {
 		return errors.New("tracing: a client without ContextTimeoutEnabled would show no span")
@@ -26,7 +26,7 @@ func Instrument(client redis.UniversalClient, provider trace.TracerProvider) err
 		redisotel.WithCommandsFilter(func(pipeline []redis.Cmder) bool { return greeting(pipeline[0]) }))
 }
 
-// greeting is what go-redis sends first on each connection, which is no refill.
+// greeting reports whether a command is one that go-redis sends first on each connection, which is no refill.
 func greeting(cmd redis.Cmder) bool {
 	switch cmd.Name() {
 	case "hello", "auth", "select", "client":

@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
+	logging.Disable() // the tests cause the errors that go-redis reports
 	goleak.VerifyTestMain(m)
 }
 
@@ -33,7 +33,7 @@ func Example() {
 	defer server.Close()
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
 	defer client.Close()
-	exporter := tracetest.NewInMemoryExporter() // or that of your collector
+	exporter := tracetest.NewInMemoryExporter() // or the exporter of your collector
 	provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
 
 	if err := tracing.Instrument(client, provider); err != nil {
@@ -60,12 +60,12 @@ func Example() {
 	// eval client
 }
 
-// spansOf instruments a server's client and gives what the exporter has of the
-// scripts, when all of them have ended.
+// spansOf instruments a server's client and returns the spans of scripts after all
+// of them ended.
 func spansOf(t *testing.T, server *redistest.Server, use func(ids *allocator.Allocator)) tracetest.SpanStubs {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()
-	client := redis.NewClient(server.Options())
+	client := redis.NewClient(redistest.Options(server))
 	t.Cleanup(func() { _ = client.Close() })
 	if err := tracing.Instrument(client, trace.NewTracerProvider(trace.WithSyncer(exporter))); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func spansOf(t *testing.T, server *redistest.Server, use func(ids *allocator.All
 		t.Fatal(err)
 	}
 	use(ids)
-	_ = ids.Close(context.WithoutCancel(t.Context())) // an error where the server is gone
+	_ = ids.Close(context.WithoutCancel(t.Context())) // fails where the server is down
 	return slices.DeleteFunc(exporter.GetSpans(), func(s tracetest.SpanStub) bool { return !strings.HasPrefix(s.Name, "eval") })
 }
 
@@ -91,7 +91,7 @@ func TestARefillIsASpanAndAnIdentifierIsNone(t *testing.T) {
 			}
 			ranges = ids.Stats().Collections[0].Ranges
 		})
-		// One for each range, at most two more that were under way, what went back, and twice a script that was not known.
+		// One for each range, at most two more in flight, one for the return, and two for scripts that were not loaded.
 		if n := int64(len(spans)); n < ranges || n > ranges+5 {
 			t.Errorf("%d spans for %d ranges", n, ranges)
 		}
@@ -130,7 +130,7 @@ func TestARefillThatFailsIsASpanWithAnError(t *testing.T) {
 func TestAClientWhoseHooksTheAllocatorWouldNotCallIsRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
-	options := server.Options()
+	options := redistest.Options(server)
 	options.ContextTimeoutEnabled = false
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })

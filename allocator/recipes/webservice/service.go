@@ -1,5 +1,5 @@
 // Package webservice is an HTTP service with one allocator for the whole
-// process, and the order in which such a process ends.
+// process, a readiness probe, and an orderly shutdown.
 package webservice
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// drain is how long requests under way, and then what goes back to Redis, may
-// take at the end.
+// drain bounds the shutdown: first the requests in flight, then the return of
+// unused ranges.
 const drain = 10 * time.Second
 
-// Run serves on a listener until ctx ends, which is to be the context of
+// Run serves on a listener until ctx ends, usually the context of
 // signal.NotifyContext.
 func Run(ctx context.Context, listener net.Listener, client redis.UniversalClient) (err error) {
-	ids, err := allocator.New(client, allocator.Options{}) // one, which all requests share
+	ids, err := allocator.New(client, allocator.Options{}) // one allocator for all requests
 	if err != nil {
 		return err
 	}
 	if err := ids.Warm(ctx, "orders"); err != nil {
-		log.Printf("no ids yet, and requests try again: %v", err)
+		log.Printf("starting without ids; they are fetched when Redis answers: %v", err)
 	}
 	server := &http.Server{Handler: Handler(ids), ReadHeaderTimeout: drain}
 	served := make(chan error, 1)
@@ -38,28 +38,45 @@ func Run(ctx context.Context, listener net.Listener, client redis.UniversalClien
 	case err = <-served:
 	}
 
-	// First no more requests, then no more ids, then no more Redis.
+	// The order matters: end the requests, then close the allocator, then the Redis client.
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
-	return errors.Join(err, server.Shutdown(over), ids.Close(over))
+	err = errors.Join(err, server.Shutdown(over))
+	if err := ids.Close(over); err != nil {
+		log.Printf("unused numbers could not be returned and are a gap: %v", err) // no failure of the service
+	}
+	return err
 }
 
-// Handler answers POST /orders with the id of a new order. A request that
-// finds no id in hand waits as long as its client does, and no longer than 2 s.
+// Handler answers POST /orders with the id of a new order, and GET /readyz with
+// 200 while ids can be issued and 503 otherwise. A request that finds no id in
+// hand waits until its client gives up, at most 2 s.
 func Handler(ids *allocator.Allocator) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 		defer cancel()
 		id, err := ids.Next(ctx, "orders")
-		if err != nil {
+		if allocator.Retryable(err) {
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, "no identifier can be had now", http.StatusServiceUnavailable)
+			http.Error(w, "no id available", http.StatusServiceUnavailable)
+			return
+		}
+		if err != nil { // an operator has to act: not seeded, exhausted, corrupt
+			log.Printf("no id for an order: %v", err)
+			http.Error(w, "no id available", http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Location", "/"+id)
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintln(w, id)
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ids.Stats().Ready() {
+			http.Error(w, "no id in hand and no server is up", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprintln(w, "ready")
 	})
 	return mux
 }

@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
+	logging.Disable() // the tests cause the errors that go-redis reports
 	goleak.VerifyTestMain(m)
 }
 
@@ -52,7 +52,7 @@ func Example() {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	terminate()
-	fmt.Println(<-ended, redisServer.HGet("{Raven}/HiLo/orders", "Max")) // what was not used went back
+	fmt.Println(<-ended, redisServer.HGet("{Raven}/HiLo/orders", "Max")) // the unused numbers were returned
 	// Output:
 	// 201 Created /orders/1
 	// 201 Created /orders/2
@@ -60,7 +60,7 @@ func Example() {
 	// <nil> 3
 }
 
-func TestRequestsBesideEachOtherGetDifferentIDsAndTheRestGoesBack(t *testing.T) {
+func TestRunIssuesDistinctIDsAndReturnsTheRest(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,7 +69,7 @@ func TestRequestsBesideEachOtherGetDifferentIDsAndTheRestGoesBack(t *testing.T) 
 		}
 		ctx, terminate := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- webservice.Run(ctx, listener, server.Client(t)) }()
+		go func() { ended <- webservice.Run(ctx, listener, redistest.NewClient(t, server)) }()
 
 		client := &http.Client{Transport: new(http.Transport)}
 		var mu sync.Mutex
@@ -103,18 +103,71 @@ func TestRequestsBesideEachOtherGetDifferentIDsAndTheRestGoesBack(t *testing.T) 
 	})
 }
 
-func TestWithoutRedisARequestIsRefusedInTime(t *testing.T) {
+func TestRunLogsACloseThatCouldNotReturnRanges(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
-	ids := stand.IDsOf(t, server.Client(t))
-	server.Kill()
-	service := httptest.NewServer(webservice.Handler(ids))
-	t.Cleanup(service.Close)
-	client := &http.Client{Transport: new(http.Transport), Timeout: 10 * time.Second}
-	t.Cleanup(client.CloseIdleConnections)
-	if _, status := post(t, client, service.URL+"/orders"); status != http.StatusServiceUnavailable {
-		t.Errorf("status %d", status)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
+	ctx, terminate := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- webservice.Run(ctx, listener, redistest.NewClient(t, server)) }()
+	client := &http.Client{Transport: new(http.Transport)}
+	if _, status := post(t, client, "http://"+listener.Addr().String()+"/orders"); status != http.StatusCreated {
+		t.Errorf("POST /orders: got status %d, want 201", status)
+	}
+	client.CloseIdleConnections()
+	server.Kill()
+	terminate()
+	if err := <-ended; err != nil {
+		t.Errorf("Run with Redis down at the end: got %v, want nil", err)
+	}
+}
+
+func TestHandlerIsNotReadyWithoutRedisAndRecoversWithoutTraffic(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartMini(t)
+	ids := stand.IDsOf(t, redistest.NewClient(t, server))
+	handler := webservice.Handler(ids)
+	if err := ids.Warm(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	if got := status(handler, http.MethodGet, "/readyz"); got != http.StatusOK {
+		t.Errorf("GET /readyz with ids in hand: got status %d, want 200", got)
+	}
+	server.Kill()
+	orders, err := ids.Collection("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ok := true; ok; {
+		_, ok = orders.TryNext()
+	}
+	if got := status(handler, http.MethodPost, "/orders"); got != http.StatusServiceUnavailable {
+		t.Errorf("POST /orders without Redis: got status %d, want 503", got)
+	}
+	if got := status(handler, http.MethodGet, "/readyz"); got != http.StatusServiceUnavailable {
+		t.Errorf("GET /readyz without Redis and ids: got status %d, want 503", got)
+	}
+
+	server.Restart()
+	deadline, tick := time.After(15*time.Second), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for status(handler, http.MethodGet, "/readyz") != http.StatusOK {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("GET /readyz: got 503 for 15 s after Redis was back, want 200 without other requests")
+		}
+	}
+}
+
+// status returns the status of a handler's answer.
+func status(handler http.Handler, method, path string) int {
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
+	return answer.Code
 }
 
 func post(t *testing.T, client *http.Client, url string) (id string, status int) {

@@ -8,12 +8,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
+	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// The global flags that say how a server lets hilo in, beyond what its URL says.
+// The global flags for TLS and passwords, beside the URL.
 const (
 	flagTLSCA        = "tls-ca"
 	flagTLSCert      = "tls-cert"
@@ -21,7 +22,7 @@ const (
 	flagPasswordFile = "password-file"
 )
 
-// reason is what an error about a file says, without the file.
+// reason returns the text of an error about a file, without the file.
 func reason(err error) string {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
@@ -44,34 +45,61 @@ func (r *Reader) Authorities(flag string) *x509.CertPool {
 	if file == "" {
 		return nil
 	}
+	pool, err := ReadAuthorities(file, source)
+	r.Fail(err)
+	return pool
+}
+
+// ReadAuthorities reads a file of certificates to trust; source is the flag or variable that names it.
+func ReadAuthorities(file, source string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	pool := x509.NewCertPool()
 	switch {
 	case err != nil:
-		r.Failf("%s is %q: cannot be read (%s)", source, file, reason(err))
+		return nil, exit.Usagef("%s is %q: cannot be read (%s)", source, file, reason(err))
 	case !pool.AppendCertsFromPEM(text):
-		r.Failf("%s is %q: holds no certificate; must be PEM, -----BEGIN CERTIFICATE-----", source, file)
+		return nil, exit.Usagef("%s is %q: holds no certificate; must be PEM, -----BEGIN CERTIFICATE-----", source, file)
 	}
-	return pool
+	return pool, nil
 }
 
 // KeyPair reads the files that two flags name, of a certificate and its key. It is nil where there are none.
 func (r *Reader) KeyPair(flagCert, flagKey string) []tls.Certificate {
-	cert, certSource := r.Text(flagCert)
-	key, keySource := r.Text(flagKey)
-	switch {
-	case cert == "" && key == "":
+	files := r.KeyPairFiles(flagCert, flagKey)
+	if files == nil {
 		return nil
-	case key == "":
-		r.Failf("%s is %q without the key that belongs to it: add %s FILE", certSource, cert, Dashed(flagKey))
-	case cert == "":
-		r.Failf("%s is %q without the certificate that it belongs to: add %s FILE", keySource, key, Dashed(flagCert))
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		r.Failf("%s %q and %s %q are no certificate and its key (%s)", certSource, cert, keySource, key, reason(err))
-	}
+	pair, err := files.Read()
+	r.Fail(err)
 	return []tls.Certificate{pair}
+}
+
+// KeyPairFiles are the files of a certificate and its key, and the flags or variables that name them.
+type KeyPairFiles struct{ Cert, Key, certSource, keySource string }
+
+// KeyPairFiles returns the files that two flags name. It is nil where there are none.
+func (r *Reader) KeyPairFiles(flagCert, flagKey string) *KeyPairFiles {
+	var f KeyPairFiles
+	f.Cert, f.certSource = r.Text(flagCert)
+	f.Key, f.keySource = r.Text(flagKey)
+	switch {
+	case f.Cert == "" && f.Key == "":
+		return nil
+	case f.Key == "":
+		r.Failf("%s is %q without the key that belongs to it: add %s FILE", f.certSource, f.Cert, Dashed(flagKey))
+	case f.Cert == "":
+		r.Failf("%s is %q without the certificate that it belongs to: add %s FILE", f.keySource, f.Key, Dashed(flagCert))
+	}
+	return &f
+}
+
+// Read reads the certificate and its key.
+func (f *KeyPairFiles) Read() (tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		err = exit.Usagef("%s %q and %s %q are no certificate and its key (%s)", f.certSource, f.Cert, f.keySource, f.Key, reason(err))
+	}
+	return pair, err
 }
 
 // Password reads a file with a password in it; source is the flag or variable that names the file.
@@ -87,8 +115,8 @@ func (r *Reader) Password(file, source string) string {
 	return password
 }
 
-// Settings are the shared flags, given or from the environment, as environment variables: with them another process of
-// hilo reads the same. Servers are not among them.
+// Settings returns the shared flags, from the command line or the environment, as environment variables, for another process
+// of hilo. Servers are not among them.
 func (r *Reader) Settings() map[string]string {
 	all := make(map[string]string)
 	for _, flag := range sharedFlags() {
@@ -99,5 +127,5 @@ func (r *Reader) Settings() map[string]string {
 	return all
 }
 
-// sharedFlags are those whose environment variables bear no command's name.
+// sharedFlags returns those whose environment variables bear no command's name.
 func sharedFlags() []cli.Flag { return append(GlobalFlags(), ServerFlags()...) }

@@ -1,45 +1,47 @@
 package base
 
 import (
-	"cmp"
 	"context"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 	"github.com/xrash/smetrics"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// Line tells the arguments of a command line from its commands and flags, and says what is wrong with them without quoting
-// a password. urfave/cli would take an argument such as " -x" for a flag.
+// Line separates the arguments of a command line from its commands and flags. Its errors never quote a password. urfave/cli would take an argument such as " -x" for a flag.
 type Line struct {
 	Command    *cli.Command // that is named so far: at first hilo itself
 	Due        Flag         // whose value is the next word; nil: none
 	FlagsEnded bool         // by "--"
 
-	root      *cli.Command
-	name      string   // of the command, as the user would type it
-	help      bool     // is asked for
-	words     []string // commands, flags and their values
+	app       *cli.App
+	root      *cli.Command // hilo itself
+	name      string       // of the command, as the user would type it
+	help      bool         // requested
+	global    []string     // flags of hilo itself and their values: urfave/cli finds them before the command only
+	words     []string     // commands, their flags and the values of those
+	dueTo     *[]string    // where the value of Due goes
 	arguments []string
 }
 
-// Flag is any flag of urfave/cli: all of them tell what they take.
-type Flag interface {
-	cli.Flag
-	cli.DocGenerationFlag
-}
+// Flag is any flag of urfave/cli: all of them document what they take.
+type Flag = cli.DocGenerationFlag
 
-// NewLine is the command line of root, before its first word.
-func NewLine(root *cli.Command) *Line { return &Line{Command: root, root: root, name: root.Name} }
+// NewLine returns the command line of app, before its first word.
+func NewLine(app *cli.App) *Line {
+	root := &cli.Command{Name: app.Name, Usage: app.Usage, UsageText: app.UsageText, Flags: app.Flags, Subcommands: app.Commands}
+	return &Line{Command: root, app: app, root: root, name: app.Name}
+}
 
 // Read takes all words of a command line but the first, which is the program. The mistakes that would make the order a
 // guess (an unknown command or flag, a missing value) are found here.
-func Read(root *cli.Command, args []string) (*Line, error) {
-	l := NewLine(root)
+func Read(app *cli.App, args []string) (*Line, error) {
+	l := NewLine(app)
 	for _, word := range args[min(1, len(args)):] {
 		if err := l.Take(word); err != nil {
 			return nil, err
@@ -56,13 +58,13 @@ func (l *Line) Run(ctx context.Context) error {
 	if l.help {
 		return l.showHelp()
 	}
-	return l.root.Run(ctx, l.Sorted())
+	return l.app.RunContext(ctx, l.Sorted())
 }
 
-// Sorted has the words in the order that urfave/cli understands: the program, commands and flags as they stand, "--",
+// Sorted returns the words in the order that urfave/cli expects: the program, commands and flags as they stand, "--",
 // arguments. What stands after a "--" of the user's own is never a flag.
 func (l *Line) Sorted() []string {
-	sorted := append([]string{l.root.Name}, l.words...)
+	sorted := slices.Concat([]string{l.app.Name}, l.global, l.words)
 	if len(l.arguments) > 0 {
 		sorted = append(append(sorted, "--"), l.arguments...)
 	}
@@ -78,7 +80,7 @@ func (l *Line) Take(word string) error {
 		if hasLogin(word) && !takesURL(name) {
 			return errMisplacedURL
 		}
-		l.words = append(l.words, word)
+		*l.dueTo = append(*l.dueTo, word)
 		return nil
 	case l.FlagsEnded || len(word) < 2 || word[0] != '-':
 		return l.word(word)
@@ -94,7 +96,7 @@ func (l *Line) word(word string) error {
 	if hasLogin(word) {
 		return errMisplacedURL
 	}
-	commands := l.Command.Commands
+	commands := l.Command.Subcommands
 	if len(commands) == 0 {
 		l.arguments = append(l.arguments, word)
 		return nil
@@ -116,7 +118,10 @@ func (l *Line) flag(word string) error {
 	if hasLogin(word) && !takesURL(name) {
 		return errMisplacedURL
 	}
-	flag := cmp.Or(flagNamed(l.Command.Flags, name), flagNamed(l.root.Flags, name))
+	flag, to := flagNamed(l.Command.Flags, name), &l.words
+	if flag == nil || l.Command == l.root {
+		flag, to = flagNamed(l.root.Flags, name), &l.global
+	}
 	if flag == nil {
 		return l.unknownFlag(name)
 	}
@@ -127,29 +132,32 @@ func (l *Line) flag(word string) error {
 	if slices.Contains(flag.Names(), HelpName) {
 		l.help = on || !hasValue
 	}
-	l.words = append(l.words, word)
+	*to = append(*to, word)
 	if flag.TakesValue() && !hasValue {
-		l.Due = flag
+		l.Due, l.dueTo = flag, to
 	}
 	return nil
 }
 
 func (l *Line) unknownFlag(name string) error {
 	hasFlag := func(c *cli.Command) bool { return flagNamed(c.Flags, name) != nil }
-	if l.Command == l.root && slices.ContainsFunc(l.root.Commands, hasFlag) {
+	if l.Command == l.root && slices.ContainsFunc(l.root.Subcommands, hasFlag) {
 		return exit.Usagef("%s is a flag of a command: it stands after the command's name", Dashed(name))
 	}
 	return unknown(l.name, "flag", name, slices.Concat(l.root.Flags, l.Command.Flags), Dashed)
 }
 
+// loginAtAddress matches USER:PASSWORD@HOST:PORT.
+var loginAtAddress = regexp.MustCompile(`:[^@]*@[^@/]+:[0-9]+(/[0-9]*)?$`)
+
 // hasLogin reports whether a word looks like a URL with a password in it: where it does not stand behind
 // a flag that takes one, it would be quoted as a bad name, number or whatever belongs there.
 func hasLogin(word string) bool {
 	_, behind, ok := strings.Cut(word, "://")
-	return ok && (strings.Contains(behind, "@") || strings.Contains(behind, "password="))
+	return ok && (strings.Contains(behind, "@") || strings.Contains(behind, "password=")) || loginAtAddress.MatchString(word)
 }
 
-var errMisplacedURL = exit.Usagef("a URL stands where none belongs: the server is named with --redis URL")
+var errMisplacedURL = exit.Usagef("a URL is not allowed here: name the server with --redis URL")
 
 // named is a flag or a command.
 type named interface{ Names() []string }
@@ -161,7 +169,7 @@ func unknown[T named](parent, kind, word string, known []T, quote func(string) s
 	return exit.Usagef("%s has no %s %s; see %s --help", parent, kind, quote(word), parent)
 }
 
-// flagNamed is the flag of a name, or nil.
+// flagNamed returns the flag of a name, or nil.
 func flagNamed(flags []cli.Flag, name string) Flag {
 	for _, flag := range flags {
 		if slices.Contains(flag.Names(), name) {
@@ -171,7 +179,7 @@ func flagNamed(flags []cli.Flag, name string) Flag {
 	return nil
 }
 
-// Dashed is a flag as it stands on a command line.
+// Dashed returns a flag as it stands on a command line.
 func Dashed(flag string) string {
 	if len(flag) == 1 {
 		return "-" + flag
@@ -182,26 +190,19 @@ func Dashed(flag string) string {
 // FlagDocuments is a flag of hilo worker. It is named here since its value is a URL, which may hold a password.
 const FlagDocuments = "documents"
 
-// takesURL tells whether a flag knows what of its value to keep to itself.
+// takesURL reports whether errors about a flag leave out the password of its value.
 func takesURL(flag string) bool { return flag == FlagRedis || flag == FlagDocuments }
 
-// nearest is the known name that word was most likely meant to be, or "" when none is near: one slip (a letter
-// missing, extra, wrong, or swapped with another) in three letters. A word cut short is near as well.
+// nearest returns the known name that is most like word, or "" when none is like it.
 func nearest[T named](word string, known []T) string {
-	best, distance := "", 1+len(word)/3
+	const boostThreshold, prefixSize = 0.7, 4 // as urfave/cli has them
+	best, similarity := "", 0.8
 	for _, one := range known {
 		for _, name := range one.Names() {
-			d := smetrics.WagnerFischer(word, name, 1, 1, 1)
-			if swapped := d == 2 && letters(word) == letters(name); swapped || len(word) > 1 && strings.HasPrefix(name, word) {
-				d = 1
-			}
-			if len(name) > 1 && (d < distance || d == distance && best == "" && d < len(word)) {
-				best, distance = name, d
+			if s := smetrics.JaroWinkler(word, name, boostThreshold, prefixSize); s > similarity && len(name) > 1 {
+				best, similarity = name, s
 			}
 		}
 	}
 	return best
 }
-
-// letters are those of a word, in the order of the alphabet.
-func letters(word string) string { return string(slices.Sorted(slices.Values([]byte(word)))) }

@@ -13,8 +13,8 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// Slurp reads a file, or stdin for "-", and gives the name that errors have for it.
-func Slurp(ctx context.Context, g *Session, file string) (content []byte, name string, err error) {
+// ReadFileOrStdin reads a file, or stdin for "-". name is what errors call it.
+func ReadFileOrStdin(ctx context.Context, g *Session, file string) (content []byte, name string, err error) {
 	read := func() ([]byte, error) { return os.ReadFile(file) }
 	if name = file; file == "-" {
 		name = "stdin"
@@ -27,11 +27,11 @@ func Slurp(ctx context.Context, g *Session, file string) (content []byte, name s
 	return bytes.TrimPrefix(content, []byte("\ufeff")), name, err // as spreadsheets and editors write it
 }
 
-// Confirm asks a question whose answer is no unless it is yes. Its error is that ctx ended first.
+// Confirm prints a question and reports whether the answer is yes. It fails if ctx ends first.
 func Confirm(ctx context.Context, g *Session, question string) (bool, error) {
 	fmt.Fprintf(g.Stderr, "%s [y/N] ", question)
 	answer, err := await(ctx, func() (string, error) { return bufio.NewReader(g.Stdin).ReadString('\n') })
-	if err != nil && err != io.EOF { //nolint:errorlint // as bufio gives it
+	if err != nil && err != io.EOF { //nolint:errorlint // bufio returns it unwrapped
 		fmt.Fprintln(g.Stderr)
 		return false, err
 	}

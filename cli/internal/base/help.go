@@ -1,15 +1,13 @@
 package base
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/term"
@@ -18,11 +16,24 @@ import (
 // HelpName is the word for help, as a flag and as a command.
 const HelpName = "help"
 
-// aboutAll stands at the end of the help of hilo, and aboutOne of that of a command.
+// The ends of help texts, and the topic urls.
 const (
 	aboutAll = `
-Servers, as --redis URL, or several as --redis NAME=URL each (in $HILO_REDIS_URL
-with white space between them):
+Exit codes:
+   0 done
+   1 failed or interrupted
+   2 a mistake in the command line
+   3 Redis unavailable
+   4 refused by a rule, or exhausted
+   5 a check found a fault
+
+hilo COMMAND --help has examples. hilo help urls has the URLs of --redis.
+`
+	aboutOne  = "\nThe global flags (hilo --help) may stand here too.\n"
+	topicURLs = "urls"
+	aboutURLs = `Servers, as --redis URL, or several as --redis NAME=URL each (in $HILO_REDIS_URL
+separated by white space):
+   HOST:PORT                                    redis://HOST:PORT/0
    redis://[USER:PASSWORD@]HOST:PORT/DATABASE   one server; rediss:// with TLS
    unix://[USER:PASSWORD@]/PATH?db=DATABASE     one server, by its socket
    redis+sentinel://[…@]HOST:PORT,HOST:PORT/MASTER/DATABASE
@@ -30,22 +41,14 @@ with white space between them):
                                                 rediss+sentinel:// with TLS
    redis+cluster://[…@]HOST:PORT,HOST:PORT      a cluster; rediss+cluster://
                                                 with TLS
-   embedded:                                    in this process, gone with it
+   embedded:                                    in this process, lost at its end
 
-   In USER and PASSWORD, characters such as @ : / ? # are written with a percent
-   sign (%40 for @). With sentinels they are the server's; the sentinels' own
-   are ?sentinel_username=…&sentinel_password=…. Options such as
-   ?dial_timeout=3s are those of go-redis. Passwords are never shown;
-   --password-file keeps them out of the command line, for each URL without a
-   password, with or without a user.
-
-Exit codes: 0 done, 1 failed or interrupted, 2 a mistake in the command line,
-   3 Redis unavailable, 4 refused by a rule or exhausted,
-   5 a check found a fault.
-
-hilo demo needs nothing. hilo COMMAND --help tells more, with examples.
+In USER and PASSWORD, characters such as @ : / ? # are written with a percent
+sign (%40 for @). With sentinels they are the server's; the sentinels' own
+are ?sentinel_username=…&sentinel_password=…. Options such as ?dial_timeout=3s
+are those of go-redis. Passwords are never shown; --password-file keeps them out
+of the command line, for each URL without a password, with or without a user.
 `
-	aboutOne = "\nThe global flags (hilo --help) may stand here too.\n"
 )
 
 // Describe makes the description of a command: what it does, examples, and the exit codes other than 0 and 2.
@@ -58,35 +61,80 @@ func Describe(text string, examples []string, exits ...string) string {
 		"\n\nExit codes:" + line + strings.Join(exits, line)
 }
 
-// Complete adds what all commands have in common. The default of a flag is shown as it is: urfave/cli would quote it.
-func Complete(c *cli.Command) error {
-	for _, flag := range c.Flags {
-		if text, ok := flag.(*cli.StringFlag); ok {
-			text.DefaultText = cmp.Or(text.DefaultText, text.Value)
+// Complete adds what hilo and all its commands have in common.
+func Complete(app *cli.App) {
+	app.Flags, app.OnUsageError, app.HideHelp = completed(app.Flags), misused, true
+	for _, flag := range app.Flags {
+		if f, ok := flag.(*cli.GenericFlag); ok {
+			f.Usage += "; $" + Variable(f.Name)
 		}
 	}
-	c.Flags = append(c.Flags, &cli.BoolFlag{Name: HelpName, Aliases: []string{"h"}, Usage: "show this help"})
-	// A URL of a cluster has commas in it.
-	c.DisableSliceFlagSeparator = true
-	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { // in words that no Line has read
-		return exit.Usagef("%s; see %s --help", err, c.FullName())
+	app.DisableSliceFlagSeparator = true // a URL of a cluster has commas in it
+	completeAll(app.Commands)
+}
+
+func completeAll(commands []*cli.Command) {
+	for _, c := range commands {
+		c.Flags, c.OnUsageError, c.HideHelp = completed(c.Flags), misused, true
+		completeAll(c.Subcommands)
 	}
-	return nil
+}
+
+// completed returns the flags with the choices of each, and the flag for help.
+func completed(flags []cli.Flag) []cli.Flag {
+	for _, flag := range flags {
+		switch f := flag.(type) {
+		case *cli.GenericFlag:
+			if choices := f.Value.(*Value).Choices; len(choices) > 0 {
+				f.Usage += ": " + anyOf(choices)
+			}
+		case *cli.BoolFlag:
+			f.DisableDefaultText = f.DefaultText == ""
+		}
+	}
+	return append(flags, &cli.BoolFlag{Name: HelpName, Aliases: []string{"h"}, Usage: "show this help", DisableDefaultText: true})
+}
+
+// misused words what urfave/cli found wrong with the flags of a command: a value that was refused, or a flag that no Line has
+// read.
+func misused(c *cli.Context, err error, _ bool) error {
+	for _, flag := range slices.Concat(c.App.Flags, c.Command.Flags) {
+		if f, ok := flag.(*cli.GenericFlag); ok && f.Value.(*Value).wrong != nil {
+			spelt := func(name string) bool { return strings.Contains(err.Error(), " for flag -"+name+": ") }
+			name := f.Names()[max(0, slices.IndexFunc(f.Names(), spelt))]
+			return exit.Usagef("%s is %s", Dashed(name), f.Value.(*Value).wrong)
+		}
+	}
+	if names, found := strings.CutPrefix(err.Error(), "Cannot use two forms of the same flag: "); found {
+		one, other, _ := strings.Cut(names, " ")
+		return exit.Usagef("%s and %s are the same flag; leave one of them out", Dashed(one), Dashed(other))
+	}
+	return exit.Usagef("%s; see %s --help", err, c.Command.HelpName)
 }
 
 // HelpCommand is "hilo help next" for "hilo next --help"; path leads to the command that it stands in, and that runs it by
 // default.
 func HelpCommand(path ...string) *cli.Command {
+	topic := "[COMMAND]"
+	if len(path) == 0 {
+		topic = "[COMMAND | urls]"
+	}
 	return &cli.Command{
 		Name:        HelpName,
 		Usage:       "show the help of a command",
-		UsageText:   strings.Join(append(append([]string{"hilo"}, path...), "help [COMMAND]"), " "),
-		Description: Describe("Shows what a command does, its flags, examples and exit codes.", []string{"hilo help next"}),
-		Action: func(_ context.Context, c *cli.Command) error {
-			about := NewLine(c.Root())
+		UsageText:   strings.Join(append(append([]string{"hilo"}, path...), "help", topic), " "),
+		Description: Describe("Shows what a command does, its flags, examples and exit codes.", []string{"hilo help next", "hilo help urls"}),
+		Action: func(c *cli.Context) error {
+			about := NewLine(c.App)
+			if len(path) == 0 && c.Args().First() == topicURLs {
+				if c.Args().Len() > 1 {
+					return exit.Usagef("hilo help urls takes no arguments: %q is one too many", c.Args().Get(1))
+				}
+				return about.show(aboutURLs)
+			}
 			for _, word := range append(path, c.Args().Slice()...) {
-				if strings.HasPrefix(word, "-") || len(about.Command.Commands) == 0 {
-					return exit.Usagef("there is no help about %q: name a command", word)
+				if strings.HasPrefix(word, "-") || len(about.Command.Subcommands) == 0 {
+					return exit.Usagef("there is no help about %q; name a command", word)
 				}
 				if err := about.Take(word); err != nil {
 					return err
@@ -97,30 +145,64 @@ func HelpCommand(path ...string) *cli.Command {
 	}
 }
 
-// showHelp shows the help of the command. The library would do so by text/template, which calls methods by their names: as
-// long as it is in a binary, so are all methods of all packages. A build tag leaves it out.
-func (l *Line) showHelp() error {
-	var text strings.Builder // written at once: a reader such as head, which is gone after the first lines, is no error
+// Overview shows the commands of hilo, by category, on one screen.
+func Overview(c *cli.Context) error {
+	line := NewLine(c.App)
+	if c.Args().Present() { // no Line has read them
+		return line.Take(c.Args().First())
+	}
+	return line.show(overview(c.App))
+}
+
+func overview(app *cli.App) string {
+	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 1, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "%s - %s\n\nUsage:\n   %s\n", l.name, l.Command.Usage, l.Command.UsageText)
+	fmt.Fprintf(&text, "%s - %s\nUsage: %s  (more: hilo --help, hilo help urls)\n\n", app.Name, app.Usage, app.UsageText)
+	category := ""
+	for _, c := range app.Commands {
+		if c.Category == "" {
+			continue
+		}
+		shown := c.Category
+		if shown == category {
+			shown = ""
+		}
+		category = c.Category
+		fmt.Fprintf(t, "%s\t%s\t%s\n", shown, c.Name, c.Usage)
+	}
+	_ = t.Flush()
+	return text.String()
+}
+
+// showHelp shows the help of the command.
+func (l *Line) showHelp() error {
+	var text strings.Builder
 	flags, about := "Flags", aboutOne
 	if l.Command == l.root {
-		flags, about = "Global flags, which stand anywhere", aboutAll
+		flags, about = "Global flags, before or after the command", aboutAll
+		text.WriteString(overview(l.app))
 	} else {
-		fmt.Fprintf(t, "\n%s\n", l.Command.Description)
+		fmt.Fprintf(&text, "%s - %s\n\nUsage:\n   %s\n\n%s\n", l.name, l.Command.Usage, l.Command.UsageText, l.Command.Description)
 	}
-	for i, c := range l.Command.Commands {
-		if i == 0 {
-			fmt.Fprintf(t, "\nCommands:\n")
+	t := tabwriter.NewWriter(&text, 1, 8, 2, ' ', 0)
+	if l.Command != l.root && len(l.Command.Subcommands) > 0 {
+		fmt.Fprintf(t, "\nCommands:\n")
+		for _, c := range l.Command.Subcommands {
+			fmt.Fprintf(t, "   %s\t%s\n", strings.Join(c.Names(), ", "), c.Usage)
 		}
-		fmt.Fprintf(t, "   %s\t%s\n", c.Name, c.Usage)
 	}
 	fmt.Fprintf(t, "\n%s:\n", flags)
 	for _, flag := range l.Command.VisibleFlags() {
-		fmt.Fprintf(t, "   %s\n", flag)
+		names, usage, _ := strings.Cut(flag.String(), "\t")
+		names, _, _ = strings.Cut(names, " [ ") // urfave/cli names a flag that may be repeated twice
+		fmt.Fprintf(t, "   %s\t%s\n", names, usage)
 	}
-	fmt.Fprint(t, about)
 	_ = t.Flush()
-	_, err := io.WriteString(l.root.Writer, text.String())
+	return l.show(text.String() + about)
+}
+
+// show writes a help text at once: a reader that is gone after the first lines, such as head, is no error.
+func (l *Line) show(text string) error {
+	_, err := io.WriteString(l.app.Writer, text)
 	return exit.Written(err)
 }

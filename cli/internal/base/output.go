@@ -1,9 +1,7 @@
 package base
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 
@@ -11,6 +9,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
@@ -30,16 +29,43 @@ func (g *Session) Show(value any, text func() error) error {
 	return text()
 }
 
-// Printf writes a result as text: whole lines, broken between words on a terminal that is too narrow.
+// Style returns the style of stdout or stderr: plain, and without progress, beside JSON.
+func (g *Session) Style(w io.Writer) term.Style {
+	if g.JSON {
+		return term.Style{}
+	}
+	return g.Env.Style(w)
+}
+
+// NewBar returns a progress bar on stderr.
+func (g *Session) NewBar(what, unit string, total int64) *term.Bar {
+	return g.Style(g.Stderr).NewLive(g.Stderr).NewBar(term.Progress{What: what, Unit: unit, Total: total})
+}
+
+// GoLive returns a line on stderr that is redrawn. From now on stderr and the log are written above it.
+func (g *Session) GoLive() *term.Live {
+	live := g.Style(g.Stderr).NewLive(g.Stderr)
+	g.Stderr = live
+	g.LogTo(NewLogger(live, g.Log.Level()))
+	return live
+}
+
+// Printf writes a result as text, in the style of stdout: whole lines, broken between words on a terminal that is too narrow.
 func (g *Session) Printf(format string, values ...any) error {
-	_, err := fmt.Fprintf(term.Fold(g.Stdout, term.Indent), format, values...)
+	return g.write(term.Indent, format, values)
+}
+
+// Prosef prints sentences as Printf does, without an indent where a line is broken.
+func (g *Session) Prosef(format string, values ...any) error { return g.write(0, format, values) }
+
+func (g *Session) write(indent int, format string, values []any) error {
+	_, err := io.WriteString(term.Fold(g.Stdout, indent), g.Style(g.Stdout).Sprintf(format, values...))
 	return exit.Written(err)
 }
 
-// Prosef is Printf for sentences: what continues one is not indented.
-func (g *Session) Prosef(format string, values ...any) error {
-	_, err := fmt.Fprintf(term.Fold(g.Stdout, 0), format, values...)
-	return exit.Written(err)
+// Table returns a table in the style of stdout, for WriteTable.
+func (g *Session) Table(head ...string) term.Table {
+	return term.Table{Head: head, Style: g.Style(g.Stdout)}
 }
 
 // WriteTable writes a table, as a result.
@@ -57,18 +83,11 @@ func NewLogger(w io.Writer, level zapcore.Level) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(config), zapcore.Lock(zapcore.AddSync(term.Fold(w, term.Indent))), level))
 }
 
-// redisLogger makes debug messages of what go-redis says: the errors among them come back to the caller anyway.
-type redisLogger struct{ log *zap.Logger }
-
-func (l redisLogger) Printf(_ context.Context, format string, v ...any) {
-	l.log.Debug("go-redis: " + fmt.Sprintf(format, v...))
-}
-
 // WithoutReturned drops the warnings that carry an error: the allocator logs an outage as such for a program that
 // goes on, but a command that ends with this error says it itself. All else, a jump of a counter above all, stays.
 func WithoutReturned(log *zap.Logger) *zap.Logger {
 	if log.Core().Enabled(zapcore.InfoLevel) {
-		return log // who asks for more gets everything
+		return log // a lower level shows everything
 	}
 	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return returnedCore{core} }))
 }
@@ -94,10 +113,10 @@ func (c returnedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(entry, fields)
 }
 
-// LogTo has all that is logged from now on go to log, also by go-redis.
+// LogTo sets the log, also that of go-redis.
 func (g *Session) LogTo(log *zap.Logger) {
 	g.Log = log
 	if g.SetRedisLog != nil {
-		g.SetRedisLog(redisLogger{log})
+		g.SetRedisLog(target.RedisLog{Logger: log})
 	}
 }

@@ -1,12 +1,14 @@
 package base
 
 import (
+	"math"
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
@@ -18,6 +20,7 @@ const (
 	flagDurableTimeout = "durable-timeout"
 	flagRequireSeeded  = "require-seeded"
 	flagRequirePrefix  = "require-prefix"
+	flagGuardGap       = "guard-gap"
 )
 
 // AboutServers is for the description of a command that has ServerFlags.
@@ -27,32 +30,39 @@ With several --redis NAME=URL, masters in order of preference and each with a pr
 or tag of its own, it goes on at the next where one fails. $HILO_PREFER, $HILO_REPLICAS
 and so on stand in for the flags.`
 
-// ServerFlags are for Reader.Servers; own are the command's.
+// ServerFlags returns the flags of Reader.Servers after those of the command.
 func ServerFlags(own ...cli.Flag) []cli.Flag {
+	const maxReplicas = 1000
 	return append(own,
-		&cli.StringFlag{Name: flagPrefer, Usage: "of several servers try `NAME` first"},
-		&cli.StringFlag{Name: flagReplicas, Usage: "use only what `N` replicas have", Value: "0"},
+		&cli.GenericFlag{Name: flagPrefer, Usage: "of several servers try `NAME` first", Value: Text("")},
+		&cli.GenericFlag{Name: flagReplicas, Usage: "use only what `N` replicas have", Value: Number("0", 0, maxReplicas)},
 		&cli.BoolFlag{Name: flagFsync, Usage: "use only what is on the server's disk (AOF)"},
-		&cli.StringFlag{Name: flagDurableTimeout, Usage: "wait `D` for either at most", DefaultText: "1s, with --fsync 3s"},
+		&cli.GenericFlag{
+			Name: flagDurableTimeout, Usage: "wait `D` for either at most", DefaultText: "1s, with --fsync 3s",
+			Value: Duration("", time.Millisecond),
+		},
 		&cli.BoolFlag{Name: flagRequireSeeded, Usage: "refuse to start a missing counter at 1"},
 		&cli.BoolFlag{Name: flagRequirePrefix, Usage: "refuse a server without prefix and tag"},
+		&cli.GenericFlag{
+			Name: flagGuardGap, Usage: "where writes may be lost jump over `N` numbers at least; the same for all workers",
+			DefaultText: "computed", Value: Number("0", 0, math.MaxInt64),
+		},
 	)
 }
 
-// Servers are those of a command that allocates, which has ServerFlags.
+// Servers returns those of a command that allocates, which has ServerFlags.
 func (r *Reader) Servers() target.Servers {
-	const mostReplicas = 1000
 	targets := r.Targets()
 	if name, source := r.Text(flagPrefer); name != "" && r.Err == nil {
 		r.prefer(targets, name, source)
 	}
-	durability, err := allocator.Durability{
-		Replicas: int(r.Number(flagReplicas, 0, mostReplicas)), Fsync: r.Switch(flagFsync), Timeout: r.Period(flagDurableTimeout, time.Millisecond),
+	durability, err := admin.Durability{
+		Replicas: int(r.Number(flagReplicas)), Fsync: r.Switch(flagFsync), Timeout: r.Period(flagDurableTimeout),
 	}.WithDefaults()
 	r.Fail(err)
 	return target.Servers{
-		Targets: targets, Durability: durability,
-		RequireSeeded: r.Switch(flagRequireSeeded), RequirePrefix: r.Switch(flagRequirePrefix),
+		Targets: targets, Durability: allocator.Durability(durability),
+		RequireSeeded: r.Switch(flagRequireSeeded), RequirePrefix: r.Switch(flagRequirePrefix), GuardGap: r.Number(flagGuardGap),
 	}
 }
 

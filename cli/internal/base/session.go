@@ -1,20 +1,20 @@
-// Package base is what all commands stand on: the environment that they are given, the session that the global flags make of
+// Package base has what all commands share: their environment, the session that the global flags make of
 // it, the order of arguments, help, and how a session reaches servers and writes results. It may import target, exit and
 // term beside it, and the library; never a command.
 package base
 
 import (
-	"context"
 	"io"
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/urfave/cli/v2"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -29,38 +29,38 @@ const (
 	flagTimeout   = "timeout"
 )
 
-// What the global flags are where nobody says otherwise.
+// The defaults of the global flags.
 const (
 	DefaultRedis     = "redis://127.0.0.1:6379/0"
 	defaultNamespace = "Raven"
 	defaultTimeout   = "5s"
 )
 
-// GlobalFlags are new ones, which stand anywhere on a command line.
+// GlobalFlags returns new ones, which stand anywhere on a command line.
 func GlobalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{
 			Name:        FlagRedis,
-			Usage:       "`URL` of the server, see below; $HILO_REDIS_URL",
+			Usage:       "`URL` of the server, or NAME=URL of each of several; see hilo help urls; $HILO_REDIS_URL",
 			DefaultText: DefaultRedis,
 		},
-		newGlobal(FlagNamespace, "`NAME` that all keys stand under, as {NAME}/…", defaultNamespace),
-		newGlobal(flagSeparator, "the `CHARACTER` between collection and number", prefix.DefaultSeparator),
-		newGlobal(FlagOutput, "`FORMAT` of results: text or json", "text"),
-		newGlobal(FlagLogLevel, "`LEVEL` of messages on stderr: debug, info, warn or error", "warn"),
-		newGlobal(flagTimeout, "`DURATION` that the server may take for one operation", defaultTimeout),
-		newGlobal(flagTLSCA, "PEM `FILE` of the authorities that rediss:// trusts", ""),
-		newGlobal(flagTLSCert, "PEM `FILE` of the certificate to show to rediss://", ""),
-		newGlobal(flagTLSKey, "PEM `FILE` of that certificate's key", ""),
-		newGlobal(flagPasswordFile, "`FILE` of the password for URLs without one", ""),
+		newGlobal(FlagNamespace, "`NAME` that all keys stand under, as {NAME}/…", Text(defaultNamespace)),
+		newGlobal(flagSeparator, "the `CHARACTER` between collection and number", Text(prefix.DefaultSeparator)),
+		newGlobal(FlagOutput, "`FORMAT` of results", Choice("text", "text", "json"), "o"),
+		newGlobal(FlagLogLevel, "`LEVEL` of messages on stderr", Choice("warn", "debug", "info", "warn", "error")),
+		newGlobal(flagTimeout, "`DURATION` that the server may take for one operation", Duration(defaultTimeout, 0)),
+		newGlobal(flagTLSCA, "PEM `FILE` of the authorities that rediss:// trusts", Text("")),
+		newGlobal(flagTLSCert, "PEM `FILE` of the certificate to show to rediss://", Text("")),
+		newGlobal(flagTLSKey, "PEM `FILE` of that certificate's key", Text("")),
+		newGlobal(flagPasswordFile, "`FILE` of the password for URLs without one", Text("")),
 	}
 }
 
-func newGlobal(name, usage, standard string) cli.Flag {
-	return &cli.StringFlag{Name: name, Usage: usage + "; $" + Variable(name), Value: standard}
+func newGlobal(name, usage string, value *Value, aliases ...string) cli.Flag {
+	return &cli.GenericFlag{Name: name, Aliases: aliases, Usage: usage, Value: value, TakesFile: strings.Contains(usage, "FILE")}
 }
 
-// Variable is the environment variable of a global flag, or one of ServerFlags.
+// Variable returns the environment variable of a global flag, or one of ServerFlags.
 func Variable(flag string) string {
 	if flag == FlagRedis {
 		return "HILO_REDIS_URL"
@@ -68,7 +68,7 @@ func Variable(flag string) string {
 	return "HILO_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Session are the global flags, valid. Who changes it for a part of a command copies it first. Commands embed it, and each
+// Session holds the global flags, valid. A command that changes it for one step copies it first. Commands embed it, and each
 // method of it is compiled once more for each of them: what reaches servers, and is long, are functions.
 type Session struct {
 	Env
@@ -87,29 +87,29 @@ func (r *Reader) Session() *Session {
 	r.Fail(exit.Invalid(prefix.ValidateNamespace(g.Namespace), "choose another with "+source))
 	g.Separator, source = r.Text(flagSeparator)
 	r.Fail(exit.Invalid(prefix.ValidateSeparator(g.Separator), "choose another with "+source+", such as / or :"))
-	g.JSON = r.Choice(FlagOutput, "text or json", "text", "json") == "json"
-	g.Timeout = r.Period(flagTimeout, 0)
-	level, _ := zapcore.ParseLevel(r.Choice(FlagLogLevel, "debug, info, warn or error", "debug", "info", "warn", "error"))
+	output, _ := r.Text(FlagOutput)
+	g.JSON, g.Timeout = output == "json", r.Period(flagTimeout)
+	text, _ := r.Text(FlagLogLevel)
+	level, _ := zapcore.ParseLevel(text)
 	if r.Err == nil {
 		g.LogTo(NewLogger(g.Stderr, level))
 	}
 	return g
 }
 
-// Serverless is the session of a command that works on no server, and refuses one: to name a server and see nothing
-// happen there would be worse.
-func (r *Reader) Serverless() *Session {
+// SessionWithoutRedis returns the session of a command that uses no server. It refuses --redis, which would have no effect.
+func (r *Reader) SessionWithoutRedis() *Session {
 	if r.IsSet(FlagRedis) {
-		r.Failf("%s works on no server of yours: leave out --redis", r.FullName())
+		r.Failf("%s uses no server; remove --redis", r.FullName())
 	}
 	return r.Session()
 }
 
-// Target is the server of a command that works on one.
+// Target returns the server of a command that works on one.
 func (r *Reader) Target() target.Target {
 	targets := r.Targets()
 	if len(targets) > 1 {
-		r.Failf("%s works on one server and %d are named: name one with --redis URL", r.FullName(), len(targets))
+		r.Failf("%s uses one server, and %d are named; name one with --redis URL", r.FullName(), len(targets))
 	}
 	if r.Err != nil {
 		return target.Target{}
@@ -117,7 +117,7 @@ func (r *Reader) Target() target.Target {
 	return targets[0]
 }
 
-// Targets are all servers that --redis names, or $HILO_REDIS_URL, where white space separates several.
+// Targets returns all servers that --redis names, or $HILO_REDIS_URL, where white space separates several.
 func (r *Reader) Targets() []target.Target {
 	urls, source := r.StringSlice(FlagRedis), Dashed(FlagRedis)
 	if len(urls) == 0 {
@@ -149,24 +149,19 @@ func (r *Reader) Targets() []target.Target {
 		secure = access.Give(&targets[i]) || secure
 	}
 	if !secure && r.IsSet(flagTLSCA) {
-		r.Failf("%s is for TLS, and no server of %s is asked for it: write rediss://, with two s", Dashed(flagTLSCA), source)
+		r.Failf("%s is for TLS, and no server of %s uses it; write rediss://, with two s", Dashed(flagTLSCA), source)
 	}
 	return targets
 }
 
-// Env is what the commands know of the process they run in.
+// Env holds the streams and the environment of the process, for commands.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// LookupEnv reads an environment variable; nil: there are none.
 	LookupEnv func(name string) (string, bool)
 	// SetRedisLog hands go-redis its logger, which it keeps for the whole process; nil: it is left alone.
-	SetRedisLog func(RedisLog)
-}
-
-// RedisLog is what go-redis writes its own messages to.
-type RedisLog interface {
-	Printf(ctx context.Context, format string, v ...any)
+	SetRedisLog func(target.RedisLog)
 }
 
 // Lookup reads an environment variable.
@@ -176,3 +171,6 @@ func (e Env) Lookup(name string) (string, bool) {
 	}
 	return e.LookupEnv(name)
 }
+
+// Style returns the style of stdout or stderr.
+func (e Env) Style(w io.Writer) term.Style { return term.StyleOf(w, e.Lookup) }

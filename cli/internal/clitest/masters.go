@@ -8,7 +8,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Words are those of a text, which may be quoted.
+// Words returns those of a text, which may be quoted.
 func Words(text string) []string {
 	list := strings.Fields(text)
 	for i, word := range list {
@@ -19,7 +19,7 @@ func Words(text string) []string {
 	return list
 }
 
-// Lines are the identifiers orders/low to orders/high.
+// Lines returns the identifiers orders/low to orders/high.
 func Lines(low, high int) string {
 	var b strings.Builder
 	for n := low; n <= high; n++ {
@@ -28,7 +28,7 @@ func Lines(low, high int) string {
 	return b.String()
 }
 
-// Masters starts two servers with prefixes, north being the home of identities, and gives the flags that name them.
+// Masters starts two servers with prefixes, north being the home of identities, and returns the flags that name them.
 func Masters(t *testing.T, start func() *redistest.Server) (north, south *redistest.Server, flags []string) {
 	t.Helper()
 	north, south = start(), start()
@@ -37,7 +37,7 @@ func Masters(t *testing.T, start func() *redistest.Server) (north, south *redist
 	return north, south, []string{"--redis", "north=" + north.URL(), "--redis", "south=" + south.URL(), "--timeout", "2s"}
 }
 
-// EachStart is redistest.Each for tests that want more than one server.
+// EachStart runs a test as redistest.Each does, with more than one server.
 func EachStart(t *testing.T, test func(t *testing.T, start func(args ...string) *redistest.Server)) {
 	t.Helper()
 	t.Run("miniredis", func(t *testing.T) {

@@ -31,7 +31,7 @@ func (w *Watched) String() string {
 	return text
 }
 
-// Now is what was written so far, and a channel that is closed when there is more.
+// Now returns what was written so far, and a channel that is closed when there is more.
 func (w *Watched) Now() (text string, more <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,11 +41,20 @@ func (w *Watched) Now() (text string, more <-chan struct{}) {
 	return w.text.String(), w.more
 }
 
+// Terminal is a terminal whose text can be waited for.
+type Terminal struct {
+	Watched
+	Width int
+}
+
+// Columns makes it a terminal to package term.
+func (t *Terminal) Columns() int { return t.Width }
+
 // awaitFor is far longer than anything here takes.
 const awaitFor = time.Minute
 
 // Await returns when what is written.
-func (w *Watched) Await(t *testing.T, what string) {
+func (w *Watched) Await(t testing.TB, what string) {
 	t.Helper()
 	deadline := time.After(awaitFor)
 	for {

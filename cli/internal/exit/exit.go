@@ -1,5 +1,19 @@
-// Package exit knows the exit codes, which error ends in which, and how an error is said in one sentence. It may import term
-// and the library.
+// Package exit has the exit codes, the error that ends in each, and the sentence that an error is printed as. It may import
+// term and the library.
+//
+// Errors are worded here and in package target, by these functions:
+//
+//	exit.Report       prints Sentence, and returns Code
+//	exit.Sentence     Plain, and what to do about an error of the library
+//	exit.Plain        the text of an error without the names that its exit code implies
+//	exit.Usagef, Refusedf, Invalid, Written, After, OfRedis
+//	                  make errors with a code; After adds what was printed before
+//	target.Explain    an error of an allocator: Sentence of the one server, or Blame of several
+//	target.Sentence   Diagnose, in one sentence
+//	target.Blame      Diagnose of each server that failed
+//	target.Diagnose   what is wrong with a server, and what to do; Cause where it did not answer
+//	target.Cause      the innermost reason
+//	target.Brief      Cause in few words, for tables and lines of progress
 package exit
 
 import (
@@ -10,6 +24,7 @@ import (
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -24,7 +39,7 @@ const (
 	Fault       = 5 // a check found a fault
 )
 
-// Error is an error whose text is the whole sentence for the user and whose exit code is known.
+// Error is an error with an exit code. Its text is the whole sentence for the user.
 type Error struct {
 	Code  int
 	Text  string
@@ -34,17 +49,17 @@ type Error struct {
 func (f *Error) Error() string { return f.Text }
 func (f *Error) Unwrap() error { return f.Cause }
 
-// Usagef is an error of the command line.
+// Usagef returns an error about the command line.
 func Usagef(format string, values ...any) error {
 	return &Error{Code: Usage, Text: fmt.Sprintf(format, values...)}
 }
 
-// Refusedf is an error of what a rule forbids.
+// Refusedf returns an error about what a rule forbids.
 func Refusedf(format string, values ...any) error {
 	return &Error{Code: Refused, Text: fmt.Sprintf(format, values...)}
 }
 
-// Invalid is a usage error made of a refusal by package prefix, if it is one, which says what is wrong, and of what to do.
+// Invalid returns a usage error made of an error of package prefix and what to do about it, or nil.
 func Invalid(err error, remedy string) error {
 	if err == nil {
 		return nil
@@ -52,47 +67,51 @@ func Invalid(err error, remedy string) error {
 	return &Error{Code: Usage, Text: Plain(err) + "; " + remedy, Cause: err}
 }
 
-// rules are the errors of the library: the code that each ends in, and what to do about it where it does not say so. Of
-// several that an error is, the first counts: what is corrupt may be a name that is invalid.
+// rules are the errors of the library: the exit code of each, and what to do about it where its text does not state it. The
+// first that an error matches counts: what is corrupt may be an invalid name.
 var rules = []struct {
 	err    error
 	code   int
 	remedy string
-	// said: Plain leaves the name of the error in the text, since the exit code does not say as much.
-	said bool
+	// named keeps the name of the error in Plain, because the exit code does not imply it.
+	named bool
 }{
-	{err: allocator.ErrCorrupt, code: Failed, remedy: "put it right with redis-cli, nothing was changed"},
+	{err: admin.ErrNotConfirmed, code: Failed, remedy: "check the replicas with hilo doctor, and run the command again, which does no harm", named: true},
+	{err: admin.ErrNotDurableServer, code: Refused, named: true},
+	{err: admin.ErrSettingsUnknown, code: Refused, remedy: "permit +config|get and +info, or check them yourself and add --yes", named: true},
+	{err: admin.ErrReplica, code: Refused, named: true},
+	{err: allocator.ErrCorrupt, code: Failed, remedy: "correct it with redis-cli; nothing was changed"},
 	{err: allocator.ErrInvalidOptions, code: Usage},
 	{err: prefix.ErrInvalid, code: Usage},
-	{err: allocator.ErrExhausted, code: Refused, remedy: "go on with another name"},
-	{err: allocator.ErrMixed, code: Refused, remedy: "name it otherwise, or give the server a prefix with hilo prefix set"},
+	{err: allocator.ErrExhausted, code: Refused, remedy: "continue with another name"},
+	{err: allocator.ErrMixed, code: Refused, remedy: "choose another name, or set a prefix with hilo prefix set"},
 	{err: allocator.ErrNotSeeded, code: Refused, remedy: "seed it with hilo seed, or hilo identity seed"},
 	{err: allocator.ErrNotDurable, code: Refused, remedy: "what was not confirmed is a gap: " +
-		"see to the server with hilo doctor, or ask for less with --replicas and --fsync"},
-	{err: allocator.ErrPrefixMissing, code: Refused, remedy: "give each server one of its own with hilo prefix set", said: true},
-	{err: allocator.ErrPrefixConflict, code: Refused, remedy: "compare the servers with hilo prefix check, and hilo doctor", said: true},
-	{err: allocator.ErrIdentitiesElsewhere, code: Refused, remedy: "ask the one that is their home, or make one so with hilo prefix set --identities"},
-	{err: allocator.ErrUnguarded, code: Refused}, // it says what to do
-	{err: allocator.ErrChanged, code: Refused, remedy: "look what stands with hilo inspect or hilo identity list, and seed again if need be"},
+		"check the server with hilo doctor, or require less with --replicas and --fsync"},
+	{err: allocator.ErrPrefixMissing, code: Refused, remedy: "set a different one at each server with hilo prefix set", named: true},
+	{err: allocator.ErrPrefixConflict, code: Refused, remedy: "compare the servers with hilo prefix check, and hilo doctor", named: true},
+	{err: allocator.ErrIdentitiesElsewhere, code: Refused, remedy: "use the one that is their home, or make one the home with hilo prefix set --identities"},
+	{err: allocator.ErrUnguarded, code: Refused}, // its text has the remedy
+	{err: allocator.ErrChanged, code: Refused, remedy: "see the present value with hilo inspect or hilo identity list, and seed again if need be"},
 	{err: allocator.ErrUnavailable, code: Unavailable},
 }
 
-// Plain is the text of err without the package and the sentinel that it may begin with: the exit code says as much. What a
-// signal ended was interrupted, unless an Error says more.
+// Plain returns the text of err without the package and the sentinel that it may begin with, because the exit code implies
+// them. An error of a canceled context is "interrupted", unless it is an Error.
 func Plain(err error) string {
 	if _, known := errors.AsType[*Error](err); errors.Is(err, context.Canceled) && !known {
 		return "interrupted"
 	}
-	text := strings.TrimPrefix(err.Error(), "allocator: ")
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "allocator: "), "admin: ")
 	for _, rule := range rules {
-		if !rule.said && errors.Is(err, rule.err) {
+		if !rule.named && errors.Is(err, rule.err) {
 			text = strings.TrimPrefix(text, rule.err.Error()+": ")
 		}
 	}
 	return text
 }
 
-// Code is the one place that knows which error ends in which code.
+// Code returns the exit code of an error. Nothing else maps errors to codes.
 func Code(err error) int {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known.Code
@@ -100,7 +119,7 @@ func Code(err error) int {
 	switch {
 	case err == nil:
 		return Done
-	case errors.Is(err, context.Canceled): // by a signal; the server that had not answered yet is not to blame
+	case errors.Is(err, context.Canceled): // by a signal, and not by a server that was slow to answer
 		return Failed
 	}
 	for _, rule := range rules {
@@ -111,40 +130,40 @@ func Code(err error) int {
 	return Failed
 }
 
-// Report says in one sentence what went wrong, if anything, and returns the exit code.
-func Report(stderr io.Writer, err error) int {
+// Report prints an error as one sentence, if there is one, and returns the exit code.
+func Report(stderr io.Writer, style term.Style, err error) int {
 	code := Code(err)
 	if err != nil && stderr != nil {
-		text := Plain(err) + Remedy(err)
+		text := Sentence(err)
 		// Joined errors come in lines; values of the user's were quoted where they were put in.
-		text = "hilo: " + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+		text = style.Red("hilo:") + " " + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 		fmt.Fprintln(stderr, term.Wrap(text, term.Columns(stderr), len("hilo: ")))
 	}
 	return code
 }
 
-// Remedy is what to do about an error of the library, as the end of a sentence.
-func Remedy(err error) string {
+// Sentence returns the text of err and, for an error of the library, what to do about it.
+func Sentence(err error) string {
 	for _, rule := range rules {
 		if rule.remedy != "" && errors.Is(err, rule.err) {
-			return "; " + rule.remedy
+			return Plain(err) + "; " + rule.remedy
 		}
 	}
-	return ""
+	return Plain(err)
 }
 
-// After is err with what had been given before it.
-func After(err error, given int64) error {
+// After returns err with the number of ids that were issued before it.
+func After(err error, issued int64) error {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &Error{Code: Failed, Text: "interrupted after " + term.Plural(given, "id"), Cause: err}
-	case err == nil || given == 0:
+		return &Error{Code: Failed, Text: "interrupted after " + term.Plural(issued, "id"), Cause: err}
+	case err == nil || issued == 0:
 		return err
 	}
-	return &Error{Code: Code(err), Text: fmt.Sprintf("after %s: %s", term.Plural(given, "id"), Plain(err)), Cause: err}
+	return &Error{Code: Code(err), Text: fmt.Sprintf("after %s: %s", term.Plural(issued, "id"), Plain(err)), Cause: err}
 }
 
-// Written says which write failed: the operating system's word alone ("broken pipe") could be anything.
+// Written states that a write of the result failed: the error of the operating system alone ("broken pipe") could mean anything.
 func Written(err error) error {
 	if err != nil {
 		return &Error{Code: Failed, Text: "the result could not be written: " + err.Error(), Cause: err}
@@ -152,5 +171,5 @@ func Written(err error) error {
 	return nil
 }
 
-// OfRedis is the error of a command that package allocator has not seen.
+// OfRedis returns an error of go-redis as an error of package allocator.
 func OfRedis(err error) error { return fmt.Errorf("%w: %w", allocator.ErrUnavailable, err) }

@@ -17,17 +17,17 @@ type Level string
 
 // The levels, the worst first.
 const (
-	Fault   Level = "fault"   // a number can be given twice, or none at all is given
+	Fault   Level = "fault"   // a number can be issued twice, or none at all is issued
 	Warning Level = "warning" // it may come to that
 	Unknown Level = "unknown" // it could not be found out
-	Note    Level = "note"    // nothing is wrong, but good to know
+	Note    Level = "note"    // information
 	OK      Level = "ok"
 )
 
 // levels are in the order in which a person reads them: what is worst stands last, next to the prompt.
 var levels = [...]Level{OK, Note, Unknown, Warning, Fault}
 
-// Finding is what one check says about one server, or about all.
+// Finding is a result of one check, about one server or about all.
 type Finding struct {
 	Check  string `json:"check"`            // a word that stays the same
 	Server string `json:"server,omitempty"` // absent: about all, or about the only one, which has no name
@@ -66,11 +66,6 @@ type All struct {
 	Unknown  int       `json:"unknown"`
 }
 
-// About is for the description of a command that shows them as JSON.
-const About = `findings [{check, server, level,
-what, why, do}], where level is fault, warning, unknown, note or ok, and server, why and
-do may be absent; faults, warnings and unknown, which count them.`
-
 // Of counts findings.
 func Of(all []Finding) All {
 	count := make(map[Level]int)
@@ -80,7 +75,7 @@ func Of(all []Finding) All {
 	return All{append([]Finding{}, all...), count[Fault], count[Warning], count[Unknown]}
 }
 
-// Verdict is the error of a command whose checks found a fault.
+// Verdict returns the error of a command whose checks found a fault.
 func (f All) Verdict() error {
 	if f.Faults == 0 {
 		return nil
@@ -88,8 +83,8 @@ func (f All) Verdict() error {
 	return &exit.Error{Code: exit.Fault, Text: term.Plural(f.Faults, "fault") + " found; what to do about each stands beside it"}
 }
 
-// Print writes for a person at a terminal.
-func (f All) Print(to io.Writer) error {
+// Print writes the findings in a style, the worst last.
+func (f All) Print(to io.Writer, style term.Style) error {
 	w, width := bufio.NewWriter(to), term.Width(to)
 	sorted := slices.SortedStableFunc(slices.Values(f.Findings), func(a, b Finding) int {
 		return slices.Index(levels[:], a.Level) - slices.Index(levels[:], b.Level)
@@ -99,18 +94,40 @@ func (f All) Print(to io.Writer) error {
 		if one.Server != "" {
 			what = one.Server + ": " + what
 		}
-		writeBehind(w, width, string(one.Level), what)
-		writeBehind(w, width, "", one.Why)
-		writeBehind(w, width, "      →", one.Do)
+		writeBehind(w, width, string(one.Level), colored(style, one.Level), what)
+		writeBehind(w, width, "", "", one.Why)
+		writeBehind(w, width, "      →", "      →", one.Do)
 	}
-	fmt.Fprintf(w, "\n%s, %s, %d unknown\n", term.Plural(f.Faults, "fault"), term.Plural(f.Warnings, "warning"), f.Unknown)
+	faults, warnings := term.Plural(f.Faults, "fault"), term.Plural(f.Warnings, "warning")
+	if f.Faults > 0 {
+		faults = style.Red(faults)
+	}
+	if f.Warnings > 0 {
+		warnings = style.Yellow(warnings)
+	}
+	fmt.Fprintf(w, "\n%s, %s, %d unknown\n", faults, warnings, f.Unknown)
 	return exit.Written(w.Flush())
 }
 
-// writeBehind writes text, if there is one, behind a margin.
-func writeBehind(w *bufio.Writer, width int, head, text string) {
+// colored returns the name of a level in its colour.
+func colored(style term.Style, l Level) string {
+	switch l {
+	case Fault:
+		return style.Red(string(l))
+	case Warning, Unknown:
+		return style.Yellow(string(l))
+	case OK:
+		return style.Green(string(l))
+	default:
+		return string(l)
+	}
+}
+
+// writeBehind writes text, unless it is empty, behind a margin with a head, which is shown in colour.
+func writeBehind(w *bufio.Writer, width int, head, shown, text string) {
 	const margin = 9
 	if text != "" {
-		w.WriteString(term.Wrap(fmt.Sprintf("%-*s%s", margin-1, head, " "+text), width, margin) + "\n")
+		lines := term.Wrap(fmt.Sprintf("%-*s%s", margin-1, head, " "+text), width, margin)
+		w.WriteString(shown + lines[len(head):] + "\n")
 	}
 }

@@ -14,10 +14,10 @@ type Adds struct {
 	Name string
 	Adds prefix.Server
 	Uses bool  // identities: there is one
-	Err  error // why that is not known; ErrCorrupt: what stands there is of no use
+	Err  error // why Adds is unknown; ErrCorrupt where what stands there is invalid
 }
 
-// Bare is that it is known to add nothing.
+// Bare reports whether it certainly adds nothing.
 func (a Adds) Bare() bool { return a.Err == nil && a.Adds.IsZero() }
 
 const (
@@ -25,11 +25,11 @@ const (
 	checkHome   = "identities"
 )
 
-// ComparePrefixes finds the servers that could give an identifier of another one's.
+// ComparePrefixes finds the servers that could issue an identifier of another one.
 func ComparePrefixes(servers []Adds) []Finding {
 	const (
-		why = "They could give the same identifier."
-		do  = "Give each one of its own: hilo prefix set NAME/ --redis URL."
+		why = "They could issue the same identifier."
+		do  = "Set a different one at each: hilo prefix set NAME/ --redis URL."
 	)
 	var s Sheet
 	for i, one := range servers {
@@ -37,12 +37,12 @@ func ComparePrefixes(servers []Adds) []Finding {
 		switch {
 		case errors.Is(one.Err, allocator.ErrCorrupt):
 			s.Add(checkPrefix, Fault, "%s", exit.Plain(one.Err)).
-				Because("No identifier, or no identity, is given while it is like this.").
+				Because("It issues no identifiers until this is corrected.").
 				Remedy("Set it again, whole: hilo prefix set PREFIX --tag TAG --identities, or --identities=false; where it is no hash, DEL it with redis-cli first.")
 		case one.Err != nil:
 		case one.Adds.IsZero() && len(servers) > 1:
 			s.Add(checkPrefix, Fault, "it has neither prefix nor tag").
-				Because("Its identifiers could be those of any other server without.").Remedy(do)
+				Because("Another server without prefix and tag could issue the same identifiers.").Remedy(do)
 		case one.Adds.IsZero():
 			s.Add(checkPrefix, OK, "it has neither prefix nor tag, and needs none while it is the only one")
 		default:
@@ -79,19 +79,19 @@ func (s *Sheet) compareHomes(servers []Adds) {
 		}
 	}
 	for _, other := range homes[min(1, len(homes)):] {
-		s.Add(checkHome, Fault, "%s and %s both say that they are the home of identities", homes[0], other).
-			Because("Both could give the same identity, so neither gives any beside the other.").
+		s.Add(checkHome, Fault, "%s and %s both report that they are the home of identities", homes[0], other).
+			Because("Both could issue the same identity, so clients that see both refuse identities.").
 			Remedy("Leave it to one: hilo prefix set --identities=false --redis URL.")
 	}
 	switch {
 	case len(homes) == 1 && !alone:
 		s.Add(checkHome, OK, "identities come from %s", homes[0])
 	case len(homes) == 0 && !known && used && !alone:
-		s.Add(checkHome, Unknown, "there are identities, and a server of which nothing is known may be their home")
+		s.Add(checkHome, Unknown, "there are identities, and their home may be a server that did not answer")
 	case len(homes) > 0 || !known:
 	case used:
-		s.Add(checkHome, Warning, "there are identities, and no server says that it is their home").Because("None is given.").Remedy(do)
+		s.Add(checkHome, Warning, "there are identities, and no server reports that it is their home").Because("None is issued.").Remedy(do)
 	case !alone:
-		s.Add(checkHome, Note, "no server says that it is the home of identities, so none is given").Remedy(do)
+		s.Add(checkHome, Note, "no server reports that it is the home of identities, so none is issued").Remedy(do)
 	}
 }

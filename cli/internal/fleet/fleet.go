@@ -1,5 +1,6 @@
 // Package fleet takes identifiers as a program of a fleet does: of several collections in turn, on several goroutines, at a
-// rate, and past a collection that fails. What it takes goes to a sink. It may import base beside it, and the library.
+// rate, and past a collection that fails. What it takes goes to a sink. A
+// Report has what the allocators counted meanwhile. It may import base and term beside it, and the library.
 package fleet
 
 import (
@@ -29,19 +30,18 @@ type Program struct {
 	Collections []string
 	Goroutines  int
 	Count       int64   // identifiers in all
-	Rate        float64 // identifiers a second in all; 0: full speed
-	Batch       int64   // so many, or fewer at a low rate, are taken for the sink at once
-	Prompt      bool    // what was taken goes to the sink before anybody waits for more
+	Rate        float64 // identifiers a second in all; 0 means full speed
+	Batch       int64   // size of what goes to the sink, or less at a low rate
+	Prompt      bool    // what was taken goes to the sink before a call waits for more
 
-	// Call gets one identifier of a collection, or up to most, and notes each. With a ctx that is over it does not wait.
-	Call func(ctx context.Context, from *allocator.Collection, most int64, note func(prefix.ID)) error
-	// Sink is given what was taken. An error ends the program.
+	// Call takes one identifier of a collection, or up to limit, and notes each. With a ctx that is over it does not wait.
+	Call func(ctx context.Context, from *allocator.Collection, limit int64, note func(prefix.ID)) error
+	// Sink receives what was taken. An error ends the program.
 	Sink func(runs []Run) error
-	// Failed is told why a collection gives nothing. It is news where somebody waited for it: the collection is passed by
-	// from then on, and asked now and then without waiting. It may have been served meanwhile where it is no news. Its error
-	// ends the program: to try again makes no sense.
-	Failed func(collection string, err error, news bool) error
-	// Served is told that a collection which failed gives identifiers again; nil: nobody is.
+	// Failed receives the error of a collection. If the call waited for it, the collection is skipped from then on, and tried
+	// now and then without waiting. If not, the collection may have been served meanwhile. An error of Failed ends the program.
+	Failed func(collection string, err error, waited bool) error
+	// Served is called when a collection that failed is served again; it may be nil.
 	Served func(collection string)
 
 	sources []*source
@@ -49,17 +49,17 @@ type Program struct {
 	claimed atomic.Int64
 }
 
-// source is a collection and how it fares. A failing one is asked again when its retry allows it.
+// source is a collection. While it is failing, its retry limits how often it is tried.
 type source struct {
 	*allocator.Collection
 	failing atomic.Bool
 	retry   *rate.Limiter
 }
 
-// retryAfter is beside the allocator's own back-off, which every error has behind it.
+// retryAfter adds to the allocator's own back-off, which every error has passed.
 const retryAfter = 50 * time.Millisecond
 
-// NextID is the simplest Call.
+// NextID implements Call with one NextID of the collection.
 func NextID(ctx context.Context, from *allocator.Collection, _ int64, note func(prefix.ID)) error {
 	id, err := from.NextID(ctx)
 	if err == nil {
@@ -68,7 +68,7 @@ func NextID(ctx context.Context, from *allocator.Collection, _ int64, note func(
 	return err
 }
 
-// Run returns when all are taken, with the cause when ctx has ended, or with the error that ended the program.
+// Run returns when all identifiers are taken, with the cause when ctx ends, or with the error that ended the program.
 func (p *Program) Run(ctx context.Context) error {
 	for _, name := range p.Collections {
 		c, err := p.IDs.Collection(name)
@@ -90,7 +90,7 @@ func (p *Program) Run(ctx context.Context) error {
 	return cmp.Or(running.Wait(), context.Cause(ctx))
 }
 
-// work is one goroutine.
+// work takes identifiers on one goroutine.
 func (p *Program) work(ctx context.Context, number int) error {
 	t := &turns{Program: p, at: number % len(p.sources), runOf: make([]int, len(p.sources))}
 	t.noted = t.note
@@ -114,11 +114,11 @@ func (p *Program) work(ctx context.Context, number int) error {
 	return nil
 }
 
-// claim waits until so many may be taken, and gives 0 at the end.
+// claim waits until the next batch is due, and returns its size, which is 0 at the end.
 func (p *Program) claim(ctx context.Context) int64 {
 	n := max(0, min(p.Batch, p.Count-(p.claimed.Add(p.Batch)-p.Batch)))
 	if n > 0 && p.limiter.WaitN(ctx, int(n)) != nil {
-		<-ctx.Done() // with a deadline WaitN knows beforehand that it would not be in time
+		<-ctx.Done() // with a deadline WaitN returns early when it cannot be met
 		return 0
 	}
 	return n
@@ -131,18 +131,18 @@ type turns struct {
 	runOf []int // where in runs the newest of each source was
 	got   int64
 	runs  []Run
-	noted func(prefix.ID) // is note; to make it for each call would cost more than the call
+	noted func(prefix.ID) // is note; making a method value for each call would cost more than the call
 }
 
-// gone is a ctx that is over: a call with it gets what is in hand, or at once why there is nothing.
+// gone is a ctx that is over: a call with it returns what is in hand, or at once the error.
 var gone = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// take takes up to n identifiers: fewer where no source gives any, or where it is to be prompt and would have to wait. Its
-// error is a lasting one.
+// take takes up to n identifiers: fewer where all sources fail, or where the program is prompt and the call would wait. It
+// returns an error that ends the program.
 func (t *turns) take(ctx context.Context, n int64) error {
 	t.got, t.runs = 0, t.runs[:0]
 	for missed := 0; t.got < n && missed < len(t.sources); t.at = (t.at + 1) % len(t.sources) {
@@ -152,12 +152,12 @@ func (t *turns) take(ctx context.Context, n int64) error {
 			missed++
 			continue
 		}
-		call := ctx //nolint:contextcheck // gone waits for nobody, and so needs no other
+		call := ctx //nolint:contextcheck // gone does not wait, and so needs no other
 		if failing || t.Prompt && t.got > 0 {
 			call = gone
 		}
 		err := t.Call(call, s.Collection, n-t.got, t.noted)
-		news := !errors.Is(err, context.Canceled)
+		waited := !errors.Is(err, context.Canceled)
 		switch {
 		case err == nil:
 			missed = 0
@@ -167,14 +167,14 @@ func (t *turns) take(ctx context.Context, n int64) error {
 			continue
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it is the end
-		case !news && !failing: // the next batch begins with it, and waits
+		case !waited && !failing: // the next batch begins with it, and waits
 			return nil
 		}
-		if lasting := t.Failed(s.Name(), withoutItsEnd(err), news); lasting != nil {
+		if lasting := t.Failed(s.Name(), withoutItsEnd(err), waited); lasting != nil {
 			return lasting
 		}
-		if news {
-			s.failing.Store(true) // now, so that whoever is served says so after this
+		if waited {
+			s.failing.Store(true) // now, so that Served is called after Failed
 		}
 		missed++
 	}
@@ -196,7 +196,7 @@ func (t *turns) note(id prefix.ID) {
 	t.runs = append(t.runs, Run{ID: id, Count: 1})
 }
 
-// withoutItsEnd is err without the end of the context that was asked with.
+// withoutItsEnd returns err without the end of the context of its call.
 func withoutItsEnd(err error) error {
 	both, ok := errors.AsType[interface {
 		error

@@ -24,7 +24,7 @@ func TestThePasswordGoesToWhoeverLacksOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			Access{Password: given}.Give(&got)
-			server, sentinel := got.options.Password, got.options.SentinelPassword
+			server, sentinel := optionsOf(got).Password, optionsOf(got).SentinelPassword
 			if server != test.server || sentinel != test.sentinel {
 				t.Errorf("server %q, sentinel %q", server, sentinel)
 			}

@@ -36,7 +36,7 @@ func parseHosts(scheme, authority, tail, port string, refused ...string) (first 
 	}
 	for _, name := range append(refused, "addr", "route_by_latency", "route_randomly") {
 		if query.Has(name) {
-			return nil, nil, fmt.Errorf("has an option %s, which hilo does not take in this kind of URL", name)
+			return nil, nil, fmt.Errorf("has an option %s, which hilo does not support in this kind of URL", name)
 		}
 	}
 	return first, addrs, nil

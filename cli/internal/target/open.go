@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
@@ -26,7 +27,7 @@ import (
 // others can reach too. A person waits: one dial, not five, since go-redis tries the command itself again; and no longer than
 // asked for, where the URL says nothing of time. What only upgrades of managed servers need stays off, so that nothing is sent
 // but commands that an ACL would allow.
-func (t *Target) Open(timeout time.Duration) (client redis.UniversalClient, closeAll func(), err error) {
+func (t *Target) Open(timeout time.Duration) (client *Client, closeAll func(), err error) {
 	stop := func() {}
 	if t.Embedded {
 		server, err := miniredis.Run()
@@ -37,69 +38,75 @@ func (t *Target) Open(timeout time.Duration) (client redis.UniversalClient, clos
 		t.Embedded, t.URL = false, "redis://"+server.Addr()+"/0"
 		t.options = &redis.UniversalOptions{Addrs: []string{server.Addr()}}
 	}
-	o := *t.options
+	o := *optionsOf(*t)
 	o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
 	o.DialerRetries, o.ContextTimeoutEnabled = 1, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	client = redis.NewUniversalClient(&o)
+	client = &Client{redis.NewUniversalClient(&o)}
 	return client, func() { _ = client.Close(); stop() }, nil
 }
 
-// Alone is the target as servers of which there is one.
+// Alone returns servers of which the target is the only one.
 func (t Target) Alone() Servers { return Servers{Targets: []Target{t}} }
 
-// Sentence says what was tried, what came back, and what to do.
+// Sentence returns Diagnose in one sentence.
 func (t Target) Sentence(err error, timeout time.Duration) string {
 	what, remedy := t.Diagnose(err, timeout)
 	return what + "; " + remedy
 }
 
-// Diagnose says what is wrong with a server that does not serve, and what to do.
+// Diagnose returns what is wrong with a server that does not serve, and what to do.
 func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string) {
 	hostname, misnamed := errors.AsType[x509.HostnameError](err)
 	certificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	operation, broken := errors.AsType[*net.OpError](err)
 	hungUp := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-	said := ""
+	reply := ""
 	answer, answered := errors.AsType[redis.Error](err)
 	if answered {
-		said = strings.TrimSuffix(answer.Error(), ".")
+		reply = strings.TrimSuffix(answer.Error(), ".")
 	}
 	switch {
-	case t.options.MasterName != "" && errors.Is(err, redis.Nil):
-		return fmt.Sprintf("there is no Redis %s: the sentinels know no master of this name", t.Addr), "check it in --redis"
+	case optionsOf(t).MasterName != "" && errors.Is(err, redis.Nil):
+		return fmt.Sprintf("there is no Redis %s: the sentinels have no master of this name", t.Addr), "correct the name in --redis"
+	case errors.Is(err, admin.ErrIncomplete):
+		_, what, _ = strings.Cut(err.Error(), admin.ErrIncomplete.Error()+": ")
+		what, remedy, _ = strings.Cut(what, "; ")
+		return fmt.Sprintf("Redis at %s cannot be scanned for all counters: %s", t.Addr, what), remedy
 	case misnamed:
-		what, remedy = fmt.Sprintf("shows a certificate for other names (%s)", hostname), "name it in --redis as its certificate does"
+		what, remedy = fmt.Sprintf("has a certificate for other names (%s)", hostname), "use a name of its certificate in --redis"
 	case untrusted:
-		what, remedy = fmt.Sprintf("shows a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
-	case broken && (operation.Op == "remote error" || t.options.TLSConfig != nil && hungUp):
+		what, remedy = fmt.Sprintf("has a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
+	case broken && (operation.Op == "remote error" || optionsOf(t).TLSConfig != nil && hungUp):
 		// It is an alert of the server's, as crypto/tls words it, or the server was gone before that could be read.
 		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
-		remedy = "it may want a certificate: --tls-cert FILE and --tls-key FILE"
+		remedy = "it may require a certificate: --tls-cert FILE and --tls-key FILE"
 	case !answered:
 		remedy = "start one, or name it with --redis URL"
-		if t.options.TLSConfig != nil {
-			remedy += ", with redis:// where it speaks no TLS"
+		if optionsOf(t).TLSConfig != nil {
+			remedy += ", with redis:// where it does not use TLS"
 		} else if errors.Is(err, io.EOF) {
-			remedy += ", with rediss:// where it speaks TLS"
+			remedy += ", with rediss:// where it uses TLS"
 		}
 		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), remedy
-	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(said, "unauthenticated"): // the latter to a long command
-		what, remedy = "wants a login", "give user and password, as in --redis redis://USER:PASSWORD@HOST"
+	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(reply, "unauthenticated"): // the latter to a long command
+		what, remedy = "requires a login", "add user and password, as in --redis redis://USER:PASSWORD@HOST"
 	case redis.IsAuthError(err), redis.HasErrorPrefix(err, "AUTH"), redis.HasErrorPrefix(err, "invalid password"):
-		what, remedy = "refuses the login ("+said+")", "check user and password in --redis"
+		what, remedy = "rejects the login ("+reply+")", "check user and password in --redis"
 	case Forbidden(err):
-		what, remedy = "does not let this user do it ("+said+")", "grant it, or name another user in --redis"
+		what, remedy = "denies this user a command ("+reply+")", "grant it, or name another user in --redis"
 	case redis.IsLoadingError(err):
-		what, remedy = "is still loading its data ("+said+")", "try again in a moment"
+		what, remedy = "is still loading its data ("+reply+")", "try again in a moment"
 	case redis.IsReadOnlyError(err):
-		what, remedy = "is a replica and takes no writes ("+said+")", "name its primary with --redis"
+		what, remedy = "is a replica and accepts no writes ("+reply+")", "name its primary with --redis"
 	case redis.HasErrorPrefix(err, "MOVED") && !t.IsCluster():
-		what, remedy = "is one of a cluster, of which another has this ("+said+")", "name the cluster, as in --redis redis+cluster://HOST"
-	case strings.HasSuffix(said, "cluster support disabled"):
-		what, remedy = "is none of a cluster", "name it as in --redis redis://HOST"
+		what, remedy = "is one node of a cluster, and another has this key ("+reply+")", "name the cluster, as in --redis redis+cluster://HOST"
+	case optionsOf(t).MasterName != "" && strings.HasPrefix(reply, "ERR unknown command"):
+		return fmt.Sprintf("there is no Redis %s: one that answers there is not a sentinel", t.Addr), "name sentinels, or the server itself with redis://HOST"
+	case strings.HasSuffix(reply, "cluster support disabled"):
+		what, remedy = "is not part of a cluster", "name it as in --redis redis://HOST"
 	default:
-		what, remedy = "does not serve this ("+said+")", "see to the server, or name another with --redis"
+		what, remedy = "does not serve this ("+reply+")", "check the server, or name another with --redis"
 	}
 	return "Redis at " + t.Addr + " " + what, remedy
 }
@@ -110,7 +117,7 @@ func Forbidden(err error) bool {
 		(strings.Contains(err.Error(), "ACL failure in script") || strings.Contains(err.Error(), "can't run this command or subcommand"))
 }
 
-// Cause is the innermost reason, as the operating system words it.
+// Cause returns the innermost reason, as the operating system words it.
 func Cause(err error, timeout time.Duration) string {
 	if operation, broken := errors.AsType[*net.OpError](err); broken {
 		return operation.Error()
@@ -127,7 +134,7 @@ func Cause(err error, timeout time.Duration) string {
 	return exit.Plain(err)
 }
 
-// Brief is why a server does not answer, in few words.
+// Brief returns why a server does not answer, in few words.
 func Brief(err error, timeout time.Duration) string {
 	if answer := redis.Error(nil); errors.As(err, &answer) {
 		return strings.TrimSuffix(answer.Error(), ".")
@@ -141,13 +148,19 @@ func Brief(err error, timeout time.Duration) string {
 	return Cause(err, timeout)
 }
 
-// ReplicaOptions are those of the target, at another address. The login of a server is that of its replicas.
-func (t Target) ReplicaOptions(addr string) *redis.Options {
-	return &redis.Options{
-		Addr: addr, Username: t.options.Username, Password: t.options.Password, TLSConfig: t.options.TLSConfig,
+// Replica returns a client of the target at another address. The login of a server is that of its replicas.
+func (t Target) Replica(addr string) *Client {
+	return &Client{redis.NewClient(&redis.Options{
+		Addr: addr, Username: optionsOf(t).Username, Password: optionsOf(t).Password, TLSConfig: optionsOf(t).TLSConfig,
 		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
-	}
+	})}
 }
 
-// Label is what a server is called: its name or, if it has none, its address.
+// Answered reports whether err is an error reply, which only a server that is there sends.
+func Answered(err error) bool {
+	answer := redis.Error(nil)
+	return errors.As(err, &answer)
+}
+
+// Label returns the name of a server or, if it has none, its address.
 func (t Target) Label() string { return cmp.Or(t.Name, t.Addr) }

@@ -3,15 +3,12 @@ package target
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
@@ -22,6 +19,7 @@ type Servers struct {
 	Durability    allocator.Durability
 	RequireSeeded bool
 	RequirePrefix bool
+	GuardGap      int64 // 0: computed
 }
 
 // Use opens all servers for as long as do runs, without asking them anything, and makes a sentence of an error that
@@ -30,7 +28,7 @@ func (s Servers) Use(ctx context.Context, timeout time.Duration, do func(Opened)
 	o := Opened{Servers: s, Timeout: timeout}
 	o.Targets = slices.Clone(s.Targets)
 	for i := range o.Targets {
-		client, closeAll, err := o.Targets[i].Open(s.Durability.Bound(timeout))
+		client, closeAll, err := o.Targets[i].Open(s.AttemptTimeout(timeout))
 		if err != nil {
 			return err
 		}
@@ -40,27 +38,32 @@ func (s Servers) Use(ctx context.Context, timeout time.Duration, do func(Opened)
 	return o.Explain(ctx, do(o))
 }
 
-// Patience is how long it may take to ask one server after the other.
+// Patience returns how long requests to one server after the other may take.
 func (s Servers) Patience(timeout time.Duration) time.Duration {
-	return s.Durability.Bound(timeout) * time.Duration(len(s.Targets))
+	return s.AttemptTimeout(timeout) * time.Duration(len(s.Targets))
+}
+
+// AttemptTimeout returns how long one request may take with its confirmations.
+func (s Servers) AttemptTimeout(timeout time.Duration) time.Duration {
+	return admin.Durability(s.Durability).AttemptTimeout(timeout)
 }
 
 // Opened are servers with a client for each.
 type Opened struct {
 	Servers
 	Timeout time.Duration
-	Clients []redis.UniversalClient // as Targets
+	Clients []*Client // as Targets
 }
 
-// Allocator makes an allocator for all of the servers; it may be called more than once. It does no I/O, and whoever
-// calls it gives back what was not used with base.CloseAllocator.
+// Allocator makes an allocator for all of the servers. It may be called more than once. It does no I/O, and the caller
+// returns what was not used with base.CloseAllocator.
 func (o Opened) Allocator(opts allocator.Options) (*allocator.Allocator, error) {
 	if len(o.Targets) == 1 && o.Targets[0].Name == "" {
-		return allocator.New(o.Clients[0], opts)
+		return o.Clients[0].Allocator(opts)
 	}
 	masters := make([]allocator.Server, len(o.Targets))
 	for i, t := range o.Targets {
-		masters[i] = allocator.Server{Name: t.Name, Client: o.Clients[i]}
+		masters[i] = allocator.Server{Name: t.Name, Client: universalOf(o.Clients[i])}
 	}
 	return allocator.NewMulti(masters, opts)
 }
@@ -71,7 +74,7 @@ func (o Opened) Explain(ctx context.Context, err error) error {
 	switch {
 	case err == nil || known:
 		return err
-	case ctx.Err() != nil: // by a signal; go-redis does not always say so
+	case ctx.Err() != nil: // by a signal; errors of go-redis do not always wrap it
 		return ctx.Err()
 	case errors.Is(err, allocator.ErrNotDurable): // it served
 		return err
@@ -93,7 +96,7 @@ func (o Opened) sentence(err error) string {
 	return o.Blame(failed)
 }
 
-// Blame is a sentence about the servers that failed, by name.
+// Blame returns a sentence about the servers that failed, by name.
 func (o Opened) Blame(failed map[string]error) string {
 	var each []string
 	for _, t := range o.Targets {
@@ -102,7 +105,7 @@ func (o Opened) Blame(failed map[string]error) string {
 			each = append(each, t.Name+": "+what)
 		}
 	}
-	return strings.Join(each, "; ") + "; see to the servers, or name others with --redis NAME=URL"
+	return strings.Join(each, "; ") + "; check the servers, or name others with --redis NAME=URL"
 }
 
 // failures finds, by server, what went wrong.
@@ -121,15 +124,7 @@ func failures(err error, by map[string]error) {
 	}
 }
 
-// Holder is the node that has the namespace, whose keys share a slot.
-func Holder(ctx context.Context, client redis.UniversalClient, key string) (redis.Cmdable, error) {
-	if cluster, ok := client.(*redis.ClusterClient); ok {
-		return cluster.MasterForKey(ctx, key)
-	}
-	return client, nil
-}
-
-// ParseInfo takes apart what INFO says.
+// ParseInfo returns the fields of INFO.
 func ParseInfo(text string) map[string]string {
 	fields := make(map[string]string)
 	for line := range strings.Lines(text) {
@@ -138,37 +133,4 @@ func ParseInfo(text string) map[string]string {
 		}
 	}
 	return fields
-}
-
-// Primaries are the nodes that between them have every key once.
-func Primaries(ctx context.Context, client redis.UniversalClient) ([]redis.Cmdable, error) {
-	cluster, ok := client.(*redis.ClusterClient)
-	if !ok {
-		return []redis.Cmdable{client}, nil
-	}
-	var mu sync.Mutex // it calls for all nodes at once
-	var nodes []redis.Cmdable
-	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		mu.Lock()
-		defer mu.Unlock()
-		nodes = append(nodes, node)
-		return nil
-	})
-	return nodes, err
-}
-
-// KeysAtOnce is how many keys, or thereabouts, Keys looks at with each step.
-const KeysAtOnce = 1000
-
-// Keys gives the keys of a node that match a pattern, by steps that do not hold the server up.
-func Keys(ctx context.Context, node redis.Cmdable, pattern string) iter.Seq2[[]string, error] {
-	return func(yield func([]string, error) bool) {
-		for cursor := uint64(0); ; {
-			keys, next, err := node.Scan(ctx, cursor, pattern, KeysAtOnce).Result()
-			if !yield(keys, err) || err != nil || next == 0 {
-				return
-			}
-			cursor = next
-		}
-	}
 }

@@ -1,5 +1,5 @@
 // Package target is how a server is reached: the URLs that name one, TLS and passwords, clients of every kind, several
-// masters together; and, where one cannot be reached, the sentence that says why and what to do. It may import exit and the
+// masters together; and, where one cannot be reached, the sentence with the reason and what to do. It may import exit and the
 // library.
 package target
 
@@ -21,31 +21,43 @@ import (
 
 // Target is a server as --redis names it.
 type Target struct { //nolint:recvcheck // opened once, and a value from then on
-	Name     string // "" where none was given
+	Name     string // "" where it has none
 	Addr     string // what may be shown: hosts and ports, never a user or password
-	URL      string // as it was given, which may hold a password: never shown
+	URL      string // as the user wrote it, which may hold a password: never shown
 	Embedded bool
 
-	options *redis.UniversalOptions // one server, sentinels or a cluster; those of embedded: are empty
+	// options is a *redis.UniversalOptions: of one server, sentinels or a cluster; empty for embedded:. Its type reaches
+	// *redis.Client, so each package that uses a Target would compile hundreds of methods of go-redis again.
+	options any
 }
 
-// IsCluster tells whether the target is many servers, of which any may answer.
-func (t Target) IsCluster() bool { return t.options.IsClusterMode }
+// IsCluster reports whether the target is a cluster, of which any node may answer.
+//
+//go:noinline
+func (t Target) IsCluster() bool { return optionsOf(t).IsClusterMode }
 
 // The errors of this file quote nothing of the URL that could be a password, however badly the URL is put
 // together. They continue a sentence that begins with the flag.
 var (
 	errURL = errors.New("is not a valid URL; in a user or password, characters such as @ : / ? # are written " +
 		"with a percent sign (%40 for @)")
-	errScheme = errors.New("must be embedded:, or begin with redis://, rediss://, unix:///, redis+sentinel:// " +
+	errScheme = errors.New("must be HOST:PORT or embedded:, or begin with redis://, rediss://, unix:///, redis+sentinel:// " +
 		"or redis+cluster://")
-	errPort = errors.New("has a port that is no number from 1 to 65535")
+	errName = errors.New("has a name before = that is not a letter, followed by letters, digits and _ . -")
+	errPort = errors.New("has a port that is not a number from 1 to 65535")
 )
+
+// hostPort matches an address alone, which stands for redis://host:port/0.
+var hostPort = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]+$`)
 
 // Parse parses [name=]URL.
 func Parse(text string) (Target, error) {
 	name, raw := "", text
-	if before, after, ok := strings.Cut(text, "="); ok && regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`).MatchString(before) {
+	switch before, after, ok := strings.Cut(text, "="); {
+	case !ok || strings.ContainsAny(before, ":/@"): // the URL's own, or a password's
+	case !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`).MatchString(before):
+		return Target{}, errName
+	default:
 		name, raw = before, after
 	}
 	t, err := ParseURL(raw)
@@ -56,10 +68,13 @@ func Parse(text string) (Target, error) {
 	return t, nil
 }
 
-// ParseURL is Parse for a URL that has no name before it.
+// ParseURL parses a URL that has no name before it.
 func ParseURL(raw string) (Target, error) {
 	if strings.EqualFold(raw, "embedded:") {
 		return Target{Addr: "the embedded server", Embedded: true, options: &redis.UniversalOptions{}}, nil
+	}
+	if hostPort.MatchString(raw) {
+		raw = "redis://" + raw + "/0"
 	}
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -102,10 +117,10 @@ func parseSingle(raw string) (Target, error) {
 		return Target{}, errPort
 	}
 	t := Target{Addr: o.Addr, options: universal(o, o.Addr)}
-	return t, checkNumbers(t.options)
+	return t, checkNumbers(optionsOf(t))
 }
 
-// universal are the options that go-redis has for a client of any kind, made of those that it reads from a URL, which
+// universal returns the options that go-redis has for a client of any kind, made of those that it reads from a URL, which
 // differ from kind to kind but have the same names.
 func universal(parsed any, addrs ...string) *redis.UniversalOptions {
 	o := &redis.UniversalOptions{}
@@ -120,23 +135,23 @@ func universal(parsed any, addrs ...string) *redis.UniversalOptions {
 	return o
 }
 
-// reworded is an error of go-redis or net/url without what it quotes of the URL.
+// reworded returns an error of go-redis or net/url without what it quotes of the URL.
 func reworded(err error) error {
 	text := err.Error()
 	if found := regexp.MustCompile(`^redis: invalid ([a-z_]+) (number|duration|boolean)`).FindStringSubmatch(text); found != nil {
 		if found[1] == "database" {
-			return errors.New("has a database that is no number: it ends as in redis://host:6379/0")
+			return errors.New("has a database that is not a number: write it as in redis://host:6379/0")
 		}
-		return fmt.Errorf("has an option %s that is no %s", found[1], found[2])
+		return fmt.Errorf("has an option %s that is not a %s", found[1], found[2])
 	}
 	names, unknown := strings.CutPrefix(text, "redis: unexpected option: ")
 	switch {
 	case unknown && !regexp.MustCompile(`^[a-z_]+(, [a-z_]+)*$`).MatchString(names):
-		return errors.New("has options that hilo does not know")
+		return errors.New("has unknown options")
 	case unknown:
-		return fmt.Errorf("has options that hilo does not know, or not in this kind of URL: %s", names)
+		return fmt.Errorf("has unknown options, or ones of another kind of URL: %s", names)
 	case strings.HasPrefix(text, "redis: invalid URL path"):
-		return errors.New("has more than a database number behind the host: it ends as in redis://host:6379/0")
+		return errors.New("has more than a database number after the host: write it as in redis://host:6379/0")
 	case strings.HasPrefix(text, "redis: empty unix socket path"):
 		return errors.New("names no socket: unix:///run/redis.sock")
 	}
@@ -156,7 +171,7 @@ func checkNumbers(o *redis.UniversalOptions) error {
 	return nil
 }
 
-// IsPort tells whether text is a port that can be reached.
+// IsPort reports whether text is a port that can be reached.
 func IsPort(text string) bool {
 	port, err := strconv.Atoi(text)
 	return err == nil && port > 0 && port < 1<<16
@@ -170,12 +185,14 @@ type Access struct {
 }
 
 // NamesUser reports whether the URL names a user of the server's.
-func (t Target) NamesUser() bool { return t.options.Username != "" }
+//
+//go:noinline
+func (t Target) NamesUser() bool { return optionsOf(t).Username != "" }
 
-// Give gives a target all that it lacks, and tells whether it asks for TLS. The password goes to a target whose URL has
+// Give adds to a target all that it lacks, and reports whether it uses TLS. The password goes to a target whose URL has
 // none, and to its sentinels where the URL names a user of theirs and no password.
 func (a Access) Give(t *Target) (usesTLS bool) {
-	o := t.options
+	o := optionsOf(*t)
 	o.Password = cmp.Or(o.Password, a.Password)
 	if o.SentinelUsername != "" {
 		o.SentinelPassword = cmp.Or(o.SentinelPassword, a.Password)
@@ -185,3 +202,8 @@ func (a Access) Give(t *Target) (usesTLS bool) {
 	}
 	return o.TLSConfig != nil
 }
+
+// optionsOf returns the options of a target.
+//
+//go:noinline
+func optionsOf(t Target) *redis.UniversalOptions { return t.options.(*redis.UniversalOptions) }

@@ -29,8 +29,8 @@ func FuzzARedisURL(f *testing.F) {
 		if got.Embedded {
 			return
 		}
-		got.options.MinIdleConns = 0 // they would be made at once
-		client := redis.NewUniversalClient(got.options)
+		optionsOf(got).MinIdleConns = 0 // they would be made at once
+		client := redis.NewUniversalClient(optionsOf(got))
 		if err := client.Close(); err != nil {
 			t.Errorf("%q: %v", url, err)
 		}

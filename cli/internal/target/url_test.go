@@ -16,19 +16,22 @@ func TestURLsOfEveryKind(t *testing.T) {
 		name, url, addr string
 		check           func(t Target) bool
 	}{
-		{"the default", "redis://127.0.0.1:6379/0", "127.0.0.1:6379", func(t Target) bool { return t.options.DB == 0 }},
+		{"the default", "redis://127.0.0.1:6379/0", "127.0.0.1:6379", func(t Target) bool { return optionsOf(t).DB == 0 }},
 		{"all parts", "redis://ann:p%40ss@h:1/3?max_retries=2", "h:1", func(t Target) bool {
-			return t.options.Username == "ann" && t.options.Password == "p@ss" && t.options.DB == 3 && t.options.MaxRetries == 2
+			return optionsOf(t).Username == "ann" && optionsOf(t).Password == "p@ss" && optionsOf(t).DB == 3 && optionsOf(t).MaxRetries == 2
 		}},
-		{"with TLS", "rediss://h", "h:6379", func(t Target) bool { return t.options.TLSConfig.ServerName == "h" }},
-		{"IPv6", "redis://[::1]:7/0", "[::1]:7", func(t Target) bool { return t.options.Addrs[0] == "[::1]:7" }},
+		{"an address alone", "localhost:6379", "localhost:6379", func(t Target) bool { return optionsOf(t).DB == 0 && t.Name == "" }},
+		{"an address alone with a name", "north=10.0.0.1:7", "10.0.0.1:7", func(t Target) bool { return t.Name == "north" }},
+		{"an IPv6 address alone", "[::1]:7", "[::1]:7", func(t Target) bool { return optionsOf(t).DB == 0 }},
+		{"with TLS", "rediss://h", "h:6379", func(t Target) bool { return optionsOf(t).TLSConfig.ServerName == "h" }},
+		{"IPv6", "redis://[::1]:7/0", "[::1]:7", func(t Target) bool { return optionsOf(t).Addrs[0] == "[::1]:7" }},
 		{"a socket", "unix:///run/redis.sock?db=2", "/run/redis.sock", func(t Target) bool {
-			return t.options.Simple().Addr == "/run/redis.sock" && t.options.DB == 2
+			return optionsOf(t).Simple().Addr == "/run/redis.sock" && optionsOf(t).DB == 2
 		}},
 		{"a socket with a login", "unix://ann:x@/run/redis.sock", "/run/redis.sock", func(t Target) bool {
-			return t.options.Username == "ann" && t.options.Password == "x"
+			return optionsOf(t).Username == "ann" && optionsOf(t).Password == "x"
 		}},
-		{"a scheme in capitals", "REDIS://h", "h:6379", func(t Target) bool { return t.options.Addrs[0] == "h:6379" }},
+		{"a scheme in capitals", "REDIS://h", "h:6379", func(t Target) bool { return optionsOf(t).Addrs[0] == "h:6379" }},
 		{"embedded", "embedded:", "the embedded server", func(t Target) bool { return t.Embedded }},
 		{"a name", "north=redis://h?max_retries=1", "h:6379", func(t Target) bool { return t.Name == "north" }},
 		{"no name", "redis://h?max_retries=1", "h:6379", func(t Target) bool { return t.Name == "" }},
@@ -36,33 +39,33 @@ func TestURLsOfEveryKind(t *testing.T) {
 			"sentinels", "redis+sentinel://ann:x@h1:1,h2/mymaster/4?sentinel_password=y&dial_timeout=3s",
 			"mymaster by way of the sentinels h1:1, h2:26379",
 			func(t Target) bool {
-				f := t.options
+				f := optionsOf(t)
 				return strings.Join(f.Addrs, " ") == "h1:1 h2:26379" && f.MasterName == "mymaster" && f.DB == 4 &&
 					f.Username == "ann" && f.Password == "x" && f.SentinelPassword == "y" && f.TLSConfig == nil
 			},
 		},
 		{
 			"sentinels with nothing more", "redis+sentinel://h/m", "m by way of the sentinels h:26379",
-			func(t Target) bool { return t.options.DB == 0 && t.options.Password == "" },
+			func(t Target) bool { return optionsOf(t).DB == 0 && optionsOf(t).Password == "" },
 		},
 		{
 			"sentinels with the login as options", "redis+sentinel://h/m?username=ann&password=x", "m by way of the sentinels h:26379",
-			func(t Target) bool { return t.options.Username == "ann" && t.options.Password == "x" },
+			func(t Target) bool { return optionsOf(t).Username == "ann" && optionsOf(t).Password == "x" },
 		},
 		{
 			"sentinels with TLS", "rediss+sentinel://h/m", "m by way of the sentinels h:26379",
-			func(t Target) bool { return t.options.TLSConfig != nil },
+			func(t Target) bool { return optionsOf(t).TLSConfig != nil },
 		},
 		{
 			"a cluster", "redis+cluster://ann:x@h1:1,[::1]:2,h3?read_timeout=1s", "the cluster h1:1, [::1]:2, h3:6379",
 			func(t Target) bool {
-				c := t.options
+				c := optionsOf(t)
 				return t.IsCluster() && strings.Join(c.Addrs, " ") == "h1:1 [::1]:2 h3:6379" && c.Username == "ann" && c.Password == "x"
 			},
 		},
 		{
 			"a cluster with TLS and database 0", "rediss+cluster://h/0", "the cluster h:6379",
-			func(t Target) bool { return t.IsCluster() && t.options.TLSConfig != nil },
+			func(t Target) bool { return t.IsCluster() && optionsOf(t).TLSConfig != nil },
 		},
 	}
 	for _, test := range tests {
@@ -80,7 +83,7 @@ func TestURLsOfEveryKind(t *testing.T) {
 				t.Fatal(err)
 			}
 			closeAll()
-			if !endsWithContext(client) {
+			if !endsWithContext(universalOf(client)) {
 				t.Error("ContextTimeoutEnabled is off")
 			}
 		})

@@ -10,90 +10,60 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Live shows one line that changes, and other lines above it. On a terminal the line is written over; elsewhere it
-// is written now and then, as a line like others.
+// Live shows one line that is redrawn, and other lines above it. Where a line cannot be redrawn it shows only the others.
 type Live struct {
-	w        io.Writer
-	terminal bool
-	every    time.Duration // between two lines where there is no terminal
+	w      io.Writer
+	redraw bool
 
-	mu    sync.Mutex
-	line  string
-	shown time.Time
+	mu   sync.Mutex
+	line string
 }
 
-// eraseLine erases the line and goes to its beginning.
+// eraseLine erases the line and returns to its first column.
 const eraseLine = "\x1b[2K\r"
 
-// NewLive is one on w. Where that is no terminal, a line is written so often at most.
-func NewLive(w io.Writer, every time.Duration) *Live {
-	if w == nil {
-		w = io.Discard
-	}
-	return &Live{w: w, terminal: IsTerminal(w), every: every}
-}
+// NewLive returns one on w, whose style s is.
+func (s Style) NewLive(w io.Writer) *Live { return &Live{w: w, redraw: s.Live} }
 
-// Show puts line in the place of the one before.
-func (s *Live) Show(line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	line = ansi.Truncate(line, cmp.Or(Columns(s.w), usualWidth)-1, "") // with one more some terminals wrap
-	switch {
-	case s.terminal:
-		fmt.Fprint(s.w, eraseLine+line)
-		s.line, s.shown = line, time.Now()
-	case time.Since(s.shown) >= s.every:
-		fmt.Fprintln(s.w, line)
-		s.shown = time.Now()
+// Columns returns the width of the terminal, as the function does of its writer.
+func (l *Live) Columns() int { return Columns(l.w) }
+
+// width returns the width of the line. In the last column of a terminal some would break it.
+func (l *Live) width() int { return cmp.Or(Columns(l.w), usualWidth) - 1 }
+
+// Show replaces the line.
+func (l *Live) Show(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.redraw {
+		l.line = ansi.Truncate(line, l.width(), "")
+		fmt.Fprint(l.w, eraseLine+l.line)
 	}
 }
 
-// Write writes whole lines above the one that changes.
-func (s *Live) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.line != "" {
-		fmt.Fprint(s.w, eraseLine)
+// Write writes whole lines above the line.
+func (l *Live) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.line != "" {
+		fmt.Fprint(l.w, eraseLine)
 	}
-	n, err := Fold(s.w, Indent).Write(p)
-	fmt.Fprint(s.w, s.line)
+	n, err := Fold(l.w, Indent).Write(p)
+	fmt.Fprint(l.w, l.line)
 	return n, err
 }
 
-// Eventf writes a line with the time.
-func (s *Live) Eventf(at time.Time, format string, values ...any) {
-	fmt.Fprintf(s, "%s %s\n", at.Format("15:04:05.000"), fmt.Sprintf(format, values...))
+// Eventf writes a line that begins with a time.
+func (l *Live) Eventf(at time.Time, format string, values ...any) {
+	fmt.Fprintf(l, "%s %s\n", at.Format("15:04:05.000"), fmt.Sprintf(format, values...))
 }
 
-// End takes the line away.
-func (s *Live) End() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.line != "" {
-		fmt.Fprint(s.w, eraseLine)
-		s.line = ""
-	}
-}
-
-// Bar shows how far something is that has an end, on a terminal; elsewhere nothing.
-type Bar struct {
-	*Live
-	what        string
-	done, total int
-}
-
-// NewBar begins one. Its End has to be called, so that what comes next begins on an empty line.
-func NewBar(w io.Writer, what string, total int) *Bar {
-	if !IsTerminal(w) {
-		w = nil
-	}
-	return &Bar{Live: NewLive(w, 0), what: what, total: total}
-}
-
-// Add notes that n more are done.
-func (b *Bar) Add(n int) {
-	const often = 100 * time.Millisecond
-	if b.done = min(b.done+n, b.total); time.Since(b.shown) >= often {
-		b.Show(fmt.Sprintf("%s  %d of %d", b.what, b.done, b.total))
+// End removes the line.
+func (l *Live) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.line != "" {
+		fmt.Fprint(l.w, eraseLine)
+		l.line = ""
 	}
 }

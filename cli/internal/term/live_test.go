@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
-func TestAScreenWritesOverItsLineOnATerminal(t *testing.T) {
+func TestLiveRedrawsItsLineOnATerminal(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	s := NewLive(&out, time.Hour)
-	s.terminal = true
+	out := &fakeTerminal{columns: usualWidth}
+	s := Style{Live: true}.NewLive(out)
 	s.Show("1%")
 	fmt.Fprintln(s, "something happened")
 	s.Show(strings.Repeat("é", 100))
@@ -21,26 +19,24 @@ func TestAScreenWritesOverItsLineOnATerminal(t *testing.T) {
 	fmt.Fprintln(s, "after the end")
 	want := eraseLine + "1%" + eraseLine + "something happened\n" + "1%" + eraseLine + strings.Repeat("é", usualWidth-1) + eraseLine + "after the end\n"
 	if got := out.String(); got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestAScreenWritesALineNowAndThenElsewhere(t *testing.T) {
+func TestLiveLeavesNoLineInAPipe(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	s := NewLive(&out, time.Hour)
+	s := Style{}.NewLive(&out)
 	s.Show("1%")
-	s.Show("2%")
-	s.every = 0
-	s.Show("3%")
 	fmt.Fprintln(s, "something happened")
+	s.Show("2%")
 	s.End()
-	if got := out.String(); got != "1%\n3%\nsomething happened\n" {
-		t.Errorf("%q", got)
+	if got := out.String(); got != "something happened\n" {
+		t.Errorf("got %q, want the other line alone", got)
 	}
 }
 
-func TestNamedLinesAreWhole(t *testing.T) {
+func TestNamedWritesWholeLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	n := Named(&out, "worker 1")

@@ -10,24 +10,25 @@ import (
 )
 
 // Table is rows in columns as wide as they need, under a head; without one, it is a block of labels and texts. A column of
-// numbers is set to the right.
+// numbers is aligned right.
 type Table struct {
-	Head []string
-	Cut  []int // columns that may be cut beside the first, as those whose length is anybody's
-	Drop []int // columns that are left out, one after the other, before the first column is cut to less than leastName
+	Head  []string
+	Cut   []int // columns that may be cut beside the first, as those of any length
+	Drop  []int // columns that are left out, one after the other, before the first column is cut to less than minName
+	Style Style // of the numbers
 
 	rows   [][]string
 	widths []int
 	right  map[int]bool
 }
 
-// Right is a text that is set to the right, as numbers are.
+// Right is a text that is aligned right, as numbers are.
 type Right string
 
 const (
-	gap       = "  " // between two columns
-	leastName = 14
-	leastCut  = 10 // no column is cut to less
+	gap     = "  " // between two columns
+	minName = 14
+	minCut  = 10 // no column is cut to less
 )
 
 // Add adds a row of texts and numbers, Printable.
@@ -37,10 +38,16 @@ func (t *Table) Add(cells ...any) {
 	}
 	row := make([]string, len(cells))
 	for i, cell := range cells {
-		row[i] = Printable(fmt.Sprint(cell))
-		if _, isText := cell.(string); !isText {
-			t.right[i] = true
+		text, isText := cell.(string)
+		switch n := cell.(type) {
+		case string:
+		case int, int64:
+			text = t.Style.Sprintf("%d", n)
+		default:
+			text = fmt.Sprint(cell)
 		}
+		row[i] = Printable(text)
+		t.right[i] = t.right[i] || !isText
 	}
 	t.rows = append(t.rows, row)
 	t.widen(row)
@@ -48,7 +55,7 @@ func (t *Table) Add(cells ...any) {
 
 // Addf adds a row of a label and a text.
 func (t *Table) Addf(label, format string, values ...any) {
-	t.Add(label, fmt.Sprintf(format, values...))
+	t.Add(label, t.Style.Sprintf(format, values...))
 }
 
 func (t *Table) widen(row []string) {
@@ -63,15 +70,15 @@ func (t *Table) widen(row []string) {
 // Write writes the table, no wider than the terminal where it is one: in a block, lines that are too long are broken.
 func (t *Table) Write(to io.Writer) error {
 	lines := t.Lines(Columns(to), 0, len(t.rows))
-	if t.Head == nil {
-		to = Fold(to, Indent)
+	if t.Head == nil && len(t.widths) > 0 {
+		to = Fold(to, Indent) // not under the value, where a long name would not fit
 	}
 	_, err := io.WriteString(to, strings.Join(append(lines, ""), "\n"))
 	return err
 }
 
-// Lines are the head and the rows from one up to another, as wide as if they were all rows. In a room that is too narrow
-// columns are dropped and cut; with 0, where there is no terminal, none has to be. A block is not cut.
+// Lines returns the head and the rows from one up to another, as wide as if they were all rows. Where they are wider than
+// room, columns are dropped and cut; a room of 0, where there is no terminal, has no limit. A block is not cut.
 func (t *Table) Lines(room, from, to int) []string {
 	rows := t.rows[from:to]
 	if t.Head != nil {
@@ -103,7 +110,7 @@ func (t *Table) Lines(room, from, to int) []string {
 	return lines
 }
 
-// fit makes columns narrower until all fit into so many. One that is left out has a width below 0.
+// fit makes columns narrower until all fit into room. One that is left out gets a width below 0.
 func (t *Table) fit(widths []int, room int) {
 	const leftOut = -len(gap) // it adds nothing to the sum
 	excess := -len(gap) - room
@@ -111,7 +118,7 @@ func (t *Table) fit(widths []int, room int) {
 		excess += len(gap) + width
 	}
 	for _, i := range t.Drop {
-		if excess <= max(0, widths[0]-leastName) {
+		if excess <= max(0, widths[0]-minName) {
 			break
 		}
 		excess -= len(gap) + widths[i]
@@ -124,21 +131,21 @@ func (t *Table) fit(widths []int, room int) {
 				widest = i
 			}
 		}
-		if widths[widest] <= leastCut {
+		if widths[widest] <= minCut {
 			return
 		}
 		widths[widest]--
 	}
 }
 
-// shortened is text in at most width columns, its middle left out where it is longer.
+// shortened returns text in at most width columns, without its middle where it is longer.
 func shortened(text string, width int) string {
 	whole, half := ansi.StringWidth(text), (width-1)/2
 	if whole <= width {
 		return text
 	}
 	tail := ansi.TruncateLeft(text, whole-half, "")
-	if ansi.StringWidth(tail) > half { // what is two columns wide was cut in two
+	if ansi.StringWidth(tail) > half { // a character two columns wide was cut in two
 		tail = ansi.TruncateLeft(text, whole-half+1, "")
 	}
 	return ansi.Truncate(text, width-1-ansi.StringWidth(tail), "") + "…" + tail

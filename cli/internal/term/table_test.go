@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestATableIsCutToTheTerminal(t *testing.T) {
+func TestTableIsCutToTheTerminal(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		text  string
@@ -20,7 +20,7 @@ func TestATableIsCutToTheTerminal(t *testing.T) {
 	}
 }
 
-func TestATableDropsColumnsBeforeItCutsNames(t *testing.T) {
+func TestTableDropsColumnsBeforeItCutsNames(t *testing.T) {
 	t.Parallel()
 	table := Table{Head: []string{"NAME", "A", "B"}, Drop: []int{2, 1}}
 	table.Add("a-name-of-20-letters", 1, 22)
@@ -42,7 +42,7 @@ func TestATableDropsColumnsBeforeItCutsNames(t *testing.T) {
 	}
 }
 
-func TestATableWithoutAHeadIsLabelsAndTexts(t *testing.T) {
+func TestTableWithoutAHeadIsLabelsAndTexts(t *testing.T) {
 	t.Parallel()
 	var block Table
 	block.Addf("ids:", "%d", 5)
@@ -54,11 +54,29 @@ func TestATableWithoutAHeadIsLabelsAndTexts(t *testing.T) {
 	}
 }
 
-func TestATableShowsNoCommandToATerminal(t *testing.T) {
+func TestTableShowsNoCommandToATerminal(t *testing.T) {
 	t.Parallel()
 	table := Table{Head: []string{"COLLECTION", "MAX"}}
 	table.Add("\x1b[31mred\a\n", 5)
 	if got, want := table.Lines(0, 0, 1)[1], "?[31mred??    5"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestTableHasThousandsSeparators(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		style Style
+		want  string
+	}{
+		{Style{}, "NAME             MAX|orders/1234  1234567  1234|ids:            1234"},
+		{grouped, "NAME               MAX|orders/1234  1,234,567  1234|ids:             1,234"},
+	} {
+		table := Table{Head: []string{"NAME", "MAX"}, Style: test.style}
+		table.Add("orders/1234", int64(1234567), Right("1234"))
+		table.Addf("ids:", "%d", 1234)
+		if got := strings.Join(table.Lines(0, 0, 2), "|"); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
 	}
 }

@@ -1,26 +1,35 @@
-// Package term is how things are printed: how wide a terminal is, lines broken to fit it, tables, a line that changes, a
-// bar, and numbers and times in few letters. It imports nothing of hilo.
+// Package term prints for people: colour, thousands separators, tables, histograms, lines broken to the width of a terminal,
+// a line that is redrawn, a progress bar, and numbers and times in few letters. It imports nothing of hilo.
 package term
 
 import (
+	"cmp"
 	"io"
 	"os"
 
 	"golang.org/x/term"
 )
 
-// IsTerminal reports whether stream, a reader or a writer, is a person's terminal.
+// terminal is a writer that passes on to a terminal, or stands for one.
+type terminal interface{ Columns() int }
+
+// IsTerminal reports whether stream, a reader or a writer, is a terminal.
 func IsTerminal(stream any) bool {
+	if t, ok := stream.(terminal); ok {
+		return t.Columns() > 0
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor is a small number
 }
 
-// Columns is how wide the terminal is; 0: w is none, and nothing has to fit.
+// Columns returns the width of the terminal w, and 0 where w is none: nothing has to fit.
 func Columns(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
+	if t, ok := w.(terminal); ok {
+		return t.Columns()
+	}
+	if !IsTerminal(w) {
 		return 0
 	}
-	width, _, _ := term.GetSize(int(f.Fd())) //nolint:gosec // a file descriptor is a small number; of none the width is 0
-	return width
+	width, _, _ := term.GetSize(int(w.(*os.File).Fd())) //nolint:gosec // a file descriptor is a small number
+	return cmp.Or(width, usualWidth)                    // a terminal may not report its size
 }

@@ -2,13 +2,14 @@ package term
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 )
 
-// Short is a duration in three digits.
+// Short returns a duration in three digits.
 func Short(nanoseconds int64) string {
 	unit := time.Duration(1)
 	for d := nanoseconds; d >= 1000; d /= 10 {
@@ -17,15 +18,28 @@ func Short(nanoseconds int64) string {
 	return time.Duration(nanoseconds).Round(unit).String()
 }
 
-// Plural is how many of a thing: 1 id, 2 ids.
+// Plural returns a count and the thing counted: "1 id", "2 ids", "2 identities".
 func Plural[N int | int64](n N, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d %s", n, noun(int64(n), thing))
 }
 
-// Brief is a number of 0 or more in at most five letters: 0.05, 7.5, 123, 12.3k, 1.2M, 3.4G.
+// noun returns the name of n things.
+func noun(n int64, thing string) string {
+	hasSuffix := func(suffixes ...string) bool {
+		return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(thing, suffix) })
+	}
+	switch {
+	case n == 1:
+		return thing
+	case hasSuffix("s", "x", "ch", "sh"):
+		return thing + "es"
+	case hasSuffix("y") && !hasSuffix("ay", "ey", "oy", "uy"):
+		return thing[:len(thing)-1] + "ies"
+	}
+	return thing + "s"
+}
+
+// Brief returns a number of 0 or more in at most five letters: 0.05, 7.5, 123, 12.3k, 1.2M, 3.4G.
 func Brief(number float64) string {
 	unit := ""
 	for _, next := range []string{"k", "M", "G", "T", "P", "E"} {
@@ -44,8 +58,8 @@ func Brief(number float64) string {
 	return strconv.FormatFloat(number, 'f', decimals, 64) + unit
 }
 
-// TimeLeft is how long it takes to a bound, in few letters: "12 s", "3.4 h", "25 d", "2.9M y"; "past" one to which nothing
-// is left, and "–" where the seconds are not known.
+// TimeLeft returns how long it takes to a bound, in few letters: "12 s", "3.4 h", "25 d", "2.9M y". It returns "past" for one
+// to which nothing is left, and "–" where the seconds are unknown.
 func TimeLeft(left int64, seconds *float64) string {
 	switch {
 	case left == 0:
@@ -65,7 +79,7 @@ func TimeLeft(left int64, seconds *float64) string {
 	return Brief(*seconds/(365.25*86400)) + " y"
 }
 
-// Printable is text without what a terminal could take for a command: names are what stands in Redis.
+// Printable returns text without control characters, which could be commands to a terminal: names are whatever is in Redis.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

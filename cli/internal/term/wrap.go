@@ -10,14 +10,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// usualWidth is how wide a terminal is taken to be where that is not known, and help on one that is wider.
+// usualWidth is the width of a terminal that does not report its own, and of help on one that is wider.
 const usualWidth = 80
 
 // lineWriter changes lines as they are written, each when it is whole.
 type lineWriter struct {
 	w      io.Writer
 	change func(line string) string
-	begun  []byte // and not ended
+	begun  []byte // a line that has not ended
 }
 
 func (l *lineWriter) Write(p []byte) (int, error) {
@@ -35,7 +35,7 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// HelpWriter is a writer to w that breaks lines that are too long. What continues a line stands under its last column,
+// HelpWriter returns a writer to w that breaks lines that are too long. What continues a line stands under its last column,
 // which two spaces or more come before.
 func HelpWriter(w io.Writer) io.Writer {
 	return &lineWriter{w: w, change: func(line string) string {
@@ -44,17 +44,17 @@ func HelpWriter(w io.Writer) io.Writer {
 	}}
 }
 
-// Fold is a writer to w, which breaks lines where w is a terminal, and too narrow for them. What continues one is indented.
+// Fold returns a writer to w that breaks lines where w is a terminal, and too narrow for them. What continues one is indented.
 func Fold(w io.Writer, indent int) io.Writer {
 	return &lineWriter{w: w, change: func(line string) string { return Wrap(line, Columns(w), indent) }}
 }
 
-// Named is a writer to w of lines that begin with a name.
+// Named returns a writer to w that begins each line with a name.
 func Named(w io.Writer, name string) io.Writer {
 	return &lineWriter{w: w, change: func(line string) string { return name + ": " + line }}
 }
 
-// lastColumn is where the last column of a line begins, counted in characters.
+// lastColumn returns where the last column of a line begins, counted in characters.
 func lastColumn(line string) int {
 	at := strings.LastIndex(line, "  ")
 	if at < 0 {
@@ -82,7 +82,7 @@ func Wrap(text string, columns, indent int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// Paragraphs makes one line of each run of lines, for the HelpWriter to break. Lines that are indented stay: they are
+// Paragraphs joins the lines of each paragraph into one, for the HelpWriter to break. Lines that are indented stay: they are
 // tables.
 func Paragraphs(text string) string {
 	var lines []string
@@ -99,7 +99,7 @@ func Paragraphs(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Width is how wide text for a person is: not more than usualWidth, however wide the terminal is.
+// Width returns the width of text for a person: not more than usualWidth, however wide the terminal is.
 func Width(w io.Writer) int { return min(cmp.Or(Columns(w), usualWidth), usualWidth) }
 
 // Indent is before what continues a line of the log, or of a result.

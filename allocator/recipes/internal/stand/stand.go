@@ -1,6 +1,6 @@
-// Package stand is what the tests and examples of the recipes stand on: a Redis
-// with an allocator, a PostgreSQL and an SQLite. Who opens an SQLite imports a
-// driver that is named "sqlite".
+// Package stand starts what the tests and examples of the recipes need: a Redis
+// with an allocator, a PostgreSQL, an SQLite. A test that opens an SQLite imports
+// a driver that is named "sqlite".
 package stand
 
 import (
@@ -18,8 +18,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Dialect is the SQL that a database understands, under the name that GORM and
-// ent have for it, too.
+// Dialect is the SQL dialect of a database, under the name that GORM and ent use.
 type Dialect string
 
 // The two dialects.
@@ -29,7 +28,7 @@ const (
 )
 
 // EachDatabase runs a test as a parallel subtest on PostgreSQL and on SQLite,
-// each with an empty database of its own.
+// each with an empty database.
 func EachDatabase(t *testing.T, test func(t *testing.T, dialect Dialect, db *sql.DB)) {
 	t.Helper()
 	t.Run("PostgreSQL", func(t *testing.T) {
@@ -53,13 +52,13 @@ func Open(t testing.TB, driver, source string) *sql.DB {
 	return db
 }
 
-// IDs is an allocator of a miniredis of its own, until the test ends.
+// IDs returns an allocator on a new miniredis. Both are closed when the test ends.
 func IDs(t testing.TB) *allocator.Allocator {
 	t.Helper()
-	return IDsOf(t, redistest.StartMini(t).Client(t))
+	return IDsOf(t, redistest.NewClient(t, redistest.StartMini(t)))
 }
 
-// IDsOf is an allocator of that Redis, until the test ends.
+// IDsOf returns an allocator on client. It is closed when the test ends.
 func IDsOf(t testing.TB, client redis.UniversalClient) *allocator.Allocator {
 	t.Helper()
 	ids, err := allocator.New(client, allocator.Options{})
@@ -74,7 +73,7 @@ func IDsOf(t testing.TB, client redis.UniversalClient) *allocator.Allocator {
 	return ids
 }
 
-// ExampleIDs is IDs for an Example, which has no test to end with.
+// ExampleIDs is IDs for an Example; stop closes the allocator.
 func ExampleIDs() (ids *allocator.Allocator, stop func()) {
 	server := must(miniredis.Run())
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
@@ -86,10 +85,10 @@ func ExampleIDs() (ids *allocator.Allocator, stop func()) {
 	}
 }
 
-// ExampleDB is an SQLite in memory, after some statements.
+// ExampleDB returns an SQLite in memory after executing some statements.
 func ExampleDB(statements ...string) (db *sql.DB, stop func()) {
 	db = must(sql.Open("sqlite", ":memory:?_pragma=foreign_keys(1)"))
-	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	db.SetMaxOpenConns(1) // each connection would have its own database
 	for _, statement := range statements {
 		must(db.Exec(statement))
 	}

@@ -1,0 +1,187 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// Counter is the state in Redis of one collection or identity.
+type Counter struct {
+	// Name is the spelling first used.
+	Name string
+	// Max is the greatest number ever issued. For an identity that is its Value.
+	Max int64
+	// Ranges is the number of ranges issued so far, 0 for an identity.
+	Ranges int64
+	// Epoch is the number of jumps on evidence of lost writes.
+	Epoch int64
+	// Origin is the replication id of the server that wrote last, "" if unknown.
+	Origin string
+}
+
+// State is a counter of any kind, from another server or another program.
+type State struct {
+	Kind Kind
+	// Counter has a Max of 0 or more and, except for KindServerSide, a valid Name. Ranges and Epoch are 0 if unknown.
+	Counter
+	// Bare is the greatest number of a collection that was issued without prefix and tag, 0 for none. The identity of
+	// its name continues above it.
+	Bare int64
+	// Written is the time of the last write, in microseconds of the server's clock, 0 if unknown. Import ignores it, and
+	// Origin.
+	Written int64
+	// Top is the greatest number that a gateway issued, 0 for none.
+	Top int64
+	// Issued counts the numbers that were issued in the last two minutes in which any were. GuardGap is the greatest
+	// Options.GuardGap of a client, 0 for none. Both decide how far a counter jumps.
+	Issued, GuardGap int64
+	// Lost reports that Export found that the server was restarted or promoted since it wrote the counter, so that writes
+	// may be lost. Import raises Max and Bare of such a counter by the gap of a jump, and Epoch by one.
+	Lost bool
+}
+
+// Kind is the kind of a counter.
+type Kind string
+
+// The kinds of counters, as files and flags spell them.
+const (
+	// KindHiLo is the counter of a collection, from which ranges are taken.
+	KindHiLo Kind = "hilo"
+	// KindIdentity is an identity, which counts one by one.
+	KindIdentity Kind = "identity"
+	// KindServerSide is the counter of all server-side identifiers, one for each namespace.
+	KindServerSide Kind = "server-side"
+)
+
+// fieldBare holds State.Bare.
+const fieldBare = "Bare"
+
+// storage describes how the counters of a kind are stored in Redis.
+type storage struct {
+	kind  Kind
+	field string // that holds the number
+	// key returns the key of a name, and other the key of the same name and the other kind. other is nil if there is none.
+	key, other func(name string) string
+	server     string // key of the server's prefix
+	prefix     string // beginning of all keys of the kind
+}
+
+func (m *Admin) storage(k Kind) storage {
+	s := storage{kind: k, server: m.server}
+	switch k {
+	case KindHiLo:
+		s.field, s.key, s.other, s.prefix = scripts.FieldMax, m.keys.HiLo, m.keys.Identity, m.keys.HiLoPrefix()
+	case KindIdentity:
+		s.field, s.key, s.other, s.prefix = scripts.FieldValue, m.keys.Identity, m.keys.HiLo, m.keys.IdentityPrefix()
+	case KindServerSide:
+		s.field, s.key, s.prefix = scripts.FieldValue, func(string) string { return m.keys.ServerSide() }, m.keys.ServerSide()
+	default:
+		panic("bug: a counter of no kind")
+	}
+	return s
+}
+
+// keys returns the keys of a script on the counter of a name.
+func (s storage) keys(name string) scripts.Keys {
+	if s.other == nil {
+		return scripts.Keys{Counter: s.key(name), Server: s.server, Other: s.server}
+	}
+	return scripts.Keys{Counter: s.key(name), Server: s.server, Other: s.other(name)}
+}
+
+// Counter returns one counter, or ErrNotSeeded if there is none, ErrInvalidName, ErrCorrupt or ErrUnavailable.
+func (m *Admin) Counter(ctx context.Context, collection string) (Counter, error) {
+	if err := m.validName(collection); err != nil {
+		return Counter{}, err
+	}
+	return m.one(ctx, KindHiLo, collection)
+}
+
+// Identity is Counter for an identity. A trailing "|" of the name is optional.
+func (m *Admin) Identity(ctx context.Context, name string) (Counter, error) {
+	name = strings.TrimSuffix(name, "|")
+	if err := m.validName(name); err != nil {
+		return Counter{}, err
+	}
+	return m.one(ctx, KindIdentity, name)
+}
+
+// ServerSide is Counter for the one counter of server-side identifiers.
+func (m *Admin) ServerSide(ctx context.Context) (Counter, error) {
+	return m.one(ctx, KindServerSide, "")
+}
+
+func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
+	as := m.storage(k)
+	state, err := as.counter(ctx, as.key(name), as.read(ctx, m.client, as.key(name)))
+	return state.Counter, err
+}
+
+func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
+	return client.HMGet(ctx, key, append([]string{"Name", "Origin", "Lease", s.field}, bookkeeping...)...)
+}
+
+// bookkeeping are the other fields that hold a number. A script refuses a counter in which one of them holds anything else.
+var bookkeeping = []string{"Ranges", "Epoch", fieldBare, "Written", "Top", "GuardGap", "Issued", "IssuedBefore", "Low", "Lowered", "Minute"}
+
+// counter returns the counter at a key, or ErrNotSeeded if there is none.
+func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) (State, error) {
+	counter, found, err := s.find(ctx, key, read)
+	switch {
+	case err != nil || found:
+		return counter, err
+	case slices.ContainsFunc(read.Val()[1:], func(v any) bool { return v != nil && v != "" }):
+		return State{}, fmt.Errorf("admin: %w: key %s has no %s, yet numbers were issued; seed it above all that was issued",
+			scripts.ErrCorrupt, key, s.field)
+	}
+	return State{}, fmt.Errorf("admin: %w: key %s has no %s", scripts.ErrNotSeeded, key, s.field)
+}
+
+// find returns the counter at a key, and checks it as strictly as the scripts do.
+func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (counter State, found bool, err error) {
+	values, err := read.Result()
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return State{}, false, fmt.Errorf("admin: %w: key %s is not a hash", scripts.ErrCorrupt, key)
+	}
+	if err != nil {
+		return State{}, false, attemptError(ctx, key, err)
+	}
+	text := func(i int) string {
+		t, _ := values[i].(string)
+		return t
+	}
+	counter = State{Kind: s.kind, Counter: Counter{Name: text(0), Origin: text(1)}}
+	if name := strings.TrimPrefix(key, s.prefix); name != "" && prefix.Fold(counter.Name) != name {
+		counter.Name = name // none, or one that was written by hand and belongs to another key
+	}
+	numbers := make([]int64, 1+len(bookkeeping))
+	for i, field := range append([]string{s.field}, bookkeeping...) {
+		if values[3+i] == nil {
+			continue
+		}
+		n, err := strconv.ParseInt(text(3+i), 10, 64)
+		if err != nil || n < 0 || strconv.FormatInt(n, 10) != text(3+i) {
+			return State{}, false, fmt.Errorf("admin: %w: key %s field %s holds %.40q: must be a decimal from 0 to 9223372036854775807 without sign or leading zeros",
+				scripts.ErrCorrupt, key, field, text(3+i))
+		}
+		numbers[i] = n
+	}
+	for i, into := range []*int64{
+		&counter.Max, &counter.Ranges, &counter.Epoch, &counter.Bare, &counter.Written, &counter.Top, &counter.GuardGap, &counter.Issued,
+	} {
+		*into = numbers[i]
+	}
+	if counter.Issued += numbers[8]; counter.Issued < 0 { // IssuedBefore
+		counter.Issued = math.MaxInt64
+	}
+	return counter, values[3] != nil, nil
+}

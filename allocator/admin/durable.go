@@ -1,0 +1,192 @@
+package admin
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
+)
+
+var (
+	// ErrNotDurableServer means that a server's settings or replicas contradict prefix.Server.Durable. The text states what
+	// to change.
+	ErrNotDurableServer = errors.New("the server does not keep every write in one place")
+	// ErrSettingsUnknown means that this user may not read whether a server's settings agree with prefix.Server.Durable. The
+	// text states what could not be read.
+	ErrSettingsUnknown = errors.New("settings could not be seen")
+)
+
+// TrustSettings returns an Admin whose SetServerPrefix sets Durable even if settings could not be read. Those that can be read
+// have to agree all the same.
+func (m *Admin) TrustSettings() *Admin {
+	other := *m
+	other.trusting = true
+	return &other
+}
+
+// CheckDurable returns nil if the server may state prefix.DurableAlways, as far as it can be checked. The server has to be a
+// primary without replicas that writes an AOF with appendfsync always, also during rewrites, and its last write and rewrite
+// have to have succeeded. That its data is nowhere else, and that it is started from its own newest files only, cannot be
+// checked. The errors are ErrNotDurableServer, ErrSettingsUnknown, ErrUnavailable and ErrInvalidOptions.
+func (m *Admin) CheckDurable(ctx context.Context) error {
+	_, _, err := m.durability(ctx)
+	return err
+}
+
+// durability is CheckDurable, and returns the server's replication id and whether its AOF is being rewritten.
+func (m *Admin) durability(ctx context.Context) (origin string, rewriting bool, err error) {
+	node, err := m.holder(ctx)
+	if err == nil {
+		origin, rewriting, err = readDurability(ctx, node.client)
+	}
+	if err != nil && !errors.Is(err, ErrNotDurableServer) && !errors.Is(err, ErrSettingsUnknown) {
+		err = attemptError(ctx, m.keys.Server(), err)
+	}
+	return origin, rewriting, err
+}
+
+// awaitDurable is CheckDurable, waits while the AOF is being rewritten, and returns the replication id. Until a first AOF
+// is complete a restart would load an older one, or none.
+func (m *Admin) awaitDurable(ctx context.Context) (origin string, err error) {
+	const step = 20 * time.Millisecond
+	for end := time.Now().Add(m.timeout); ; {
+		origin, rewriting, err := m.durability(ctx)
+		if err != nil && (!errors.Is(err, ErrSettingsUnknown) || !m.trusting) {
+			return "", err
+		}
+		if !rewriting {
+			return origin, nil
+		}
+		if !time.Now().Before(end) {
+			return "", fmt.Errorf("admin: %w: its AOF was being rewritten for %v; try again when that is complete", ErrNotDurableServer, m.timeout)
+		}
+		select {
+		case <-time.After(step):
+		case <-ctx.Done():
+			return "", attemptError(ctx, m.keys.Server(), ctx.Err())
+		}
+	}
+}
+
+// durableSettings are the settings that CONFIG GET has to return.
+var durableSettings = map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
+
+// readDurability compares the reports of a server with prefix.DurableAlways, and returns its replication id and whether its
+// AOF is being rewritten.
+func readDurability(ctx context.Context, node redis.Cmdable) (origin string, rewriting bool, err error) {
+	var wrong, unseen []string
+	off := false // as CONFIG shows, so that INFO adds nothing
+	for _, name := range slices.Sorted(maps.Keys(durableSettings)) {
+		got, err := node.ConfigGet(ctx, name).Result()
+		answer := redis.Error(nil)
+		switch want := durableSettings[name]; {
+		case errors.As(err, &answer) || err == nil && got[name] == "":
+			unseen = append(unseen, name)
+		case err != nil:
+			return "", false, err
+		case got[name] != want:
+			off = off || name == "appendonly"
+			wrong = append(wrong, fmt.Sprintf("%s is %s: CONFIG SET %[1]s %[3]s, also in its configuration file", name, got[name], want))
+		}
+	}
+	see := func(section string) (text string, err error) { // one section for each call, since two fail before Redis 7.0
+		text, err = node.Info(ctx, section).Result()
+		if answer := redis.Error(nil); errors.As(err, &answer) {
+			unseen, err = append(unseen, "INFO "+section), nil
+		}
+		return text, err
+	}
+	replicating, err := see("replication")
+	if err != nil {
+		return "", false, err
+	}
+	persistence, err := see("persistence")
+	if err != nil {
+		return "", false, err
+	}
+	for _, field := range []struct{ text, name, want, wrong string }{
+		{replicating, "role", "master", "it is a replica: name its primary"},
+		{replicating, "connected_slaves", "0", "a replica is connected, and may be promoted without the newest writes: detach it, or do without Durable"},
+		{persistence, "aof_enabled", "1", "its AOF is off: CONFIG SET appendonly yes, also in its configuration file"},
+		{persistence, "aof_last_write_status", "ok", "it could not write its AOF: see to its disk and its log"},
+		{persistence, "aof_last_bgrewrite_status", "ok", "it could not rewrite its AOF: see to its disk and its log"},
+	} {
+		if field.text == "" {
+			continue
+		}
+		switch got := infoField(field.text, field.name); got {
+		case field.want:
+		case "":
+			unseen = append(unseen, field.name)
+		default:
+			if field.name != "aof_enabled" || !off {
+				wrong = append(wrong, field.wrong)
+			}
+		}
+	}
+	origin = infoField(replicating, "master_replid")
+	rewriting = infoField(persistence, "aof_rewrite_in_progress") == "1" || infoField(persistence, "aof_rewrite_scheduled") == "1"
+	switch {
+	case len(wrong) > 0:
+		err = fmt.Errorf("admin: %w: %s", ErrNotDurableServer, strings.Join(wrong, "; "))
+	case len(unseen) > 0:
+		err = fmt.Errorf("admin: %w: %s", ErrSettingsUnknown, strings.Join(unseen, ", "))
+	}
+	return origin, rewriting, err
+}
+
+// settle takes one number of each counter whose Origin is another replication id, so that it jumps past numbers that may be
+// lost.
+func (m *Admin) settle(ctx context.Context, origin string) error {
+	var old []State
+	for state, err := range m.States(ctx) {
+		if err != nil {
+			return err
+		}
+		if state.Origin != "" && state.Origin != origin {
+			old = append(old, state)
+		}
+	}
+	for _, state := range old {
+		keys, token, limit := m.storage(state.Kind).keys(state.Name), crand.Text(), int64(math.MaxInt64)
+		if state.Kind == KindServerSide {
+			limit = prefix.MaxServerSide
+		}
+		var err error
+		if state.Kind == KindHiLo {
+			_, err = scripts.Next(ctx, m.client, keys, scripts.NextRequest{Token: token, Name: state.Name, Capacity: 1, Limit: limit})
+		} else {
+			_, err = scripts.Identity(ctx, m.client, keys, scripts.IdentityRequest{Token: token, Name: state.Name, Count: 1, Limit: limit, Anywhere: true})
+		}
+		if err != nil {
+			return fmt.Errorf("admin: Durable needs every counter to jump past what may be lost: %w", failure.Attempt(string(state.Kind)+" "+state.Name, err))
+		}
+	}
+	return nil
+}
+
+// stateDurable writes Durable. The script refuses that if a replica is connected, or if the replication id is not the one
+// under which all counters were settled. stateDurable waits until the AOF has the write, where the server can report that.
+func (m *Admin) stateDurable(ctx context.Context, request scripts.ConfigureRequest) error {
+	key := m.keys.Server()
+	client := scripts.Durable(m.client, scripts.Durability{Fsync: true, Timeout: m.waitTimeout()})
+	err := scripts.Configure(ctx, client, key, request)
+	switch {
+	case err == nil || errors.Is(err, scripts.ErrNotDurable) && strings.Contains(err.Error(), "has no WAITAOF"): // before Redis 7.2
+		return nil
+	case errors.Is(err, scripts.ErrNotDurable):
+		return fmt.Errorf("admin: %s: %w: %s", key, ErrNotConfirmed, strings.TrimPrefix(err.Error(), scripts.ErrNotDurable.Error()+": "))
+	}
+	return attemptError(ctx, key, err)
+}

@@ -1,0 +1,84 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// Counters returns every counter of the namespace, in no order. It scans the server without blocking it, so the result is no
+// snapshot, and a counter that is added or removed meanwhile may be missing. It continues after ErrCorrupt, which is about
+// one counter. Any other error is the last item, and counters may be missing before it. That is ErrIncomplete while a
+// cluster moves the namespace's slot, ErrUnavailable, or ErrInvalidOptions if the server is a node of a cluster and the
+// client is not a *redis.ClusterClient.
+func (m *Admin) Counters(ctx context.Context) iter.Seq2[Counter, error] {
+	return m.counters(ctx, KindHiLo)
+}
+
+// Identities is Counters for identities.
+func (m *Admin) Identities(ctx context.Context) iter.Seq2[Counter, error] {
+	return m.counters(ctx, KindIdentity)
+}
+
+// States returns all counters of the namespace, of all kinds, in no order. It scans the server once, a page at a time, while
+// others may write. The errors are those of Counters.
+func (m *Admin) States(ctx context.Context) iter.Seq2[State, error] {
+	return m.states(ctx, m.everyKey(), KindHiLo, KindIdentity, KindServerSide)
+}
+
+// counters returns the counters of one kind that the filter matches.
+func (m *Admin) counters(ctx context.Context, k Kind) iter.Seq2[Counter, error] {
+	return func(yield func(Counter, error) bool) {
+		for state, err := range m.states(ctx, m.pattern(k), k) {
+			if !yield(state.Counter, err) {
+				return
+			}
+		}
+	}
+}
+
+// states returns the counters of some kinds whose keys match a pattern.
+func (m *Admin) states(ctx context.Context, pattern string, kinds ...Kind) iter.Seq2[State, error] {
+	return func(yield func(State, error) bool) {
+		for page, err := range m.scan(ctx, pattern) {
+			if err != nil {
+				yield(State{}, err)
+				return
+			}
+			for _, kind := range kinds {
+				if !m.storage(kind).page(ctx, page, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// page yields the counters of the kind in a page, which it reads in one round trip.
+func (s storage) page(ctx context.Context, p page, yield func(State, error) bool) bool {
+	keys := p.of(s)
+	if len(keys) == 0 {
+		return true
+	}
+	reads := make([]*redis.SliceCmd, len(keys))
+	_, _ = p.client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		for i, key := range keys {
+			reads[i] = s.read(ctx, pipe, key)
+		}
+		return nil
+	})
+	for i, read := range reads {
+		counter, err := s.counter(ctx, keys[i], read)
+		if errors.Is(err, scripts.ErrNotSeeded) { // removed since it was scanned
+			continue
+		}
+		if !yield(counter, err) {
+			return false
+		}
+	}
+	return true
+}

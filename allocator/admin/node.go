@@ -1,0 +1,82 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The fields of the server's own key.
+const (
+	fieldPrefix  = "ServerPrefix"
+	fieldTag     = "NodeTag"
+	fieldHome    = "Identities" // "here" or absent
+	fieldDurable = "Durable"    // prefix.DurableAlways or absent
+	homeHere     = "here"
+)
+
+// replication is the state that a server reports in INFO replication.
+type replication struct {
+	id        string // replication id, which changes when the server is restarted or promoted, "" if unknown
+	replicas  int    // connected
+	isReplica bool
+	forbidden bool // the user may not call INFO
+}
+
+// replication returns the state of the server that holds the namespace.
+func (m *Admin) replication(ctx context.Context) (replication, error) {
+	cluster, ok := m.client.(*redis.ClusterClient)
+	if !ok {
+		return readReplication(ctx, m.client)
+	}
+	node, err := cluster.MasterForKey(ctx, m.keys.Server())
+	if err != nil {
+		return replication{}, err
+	}
+	return readReplication(ctx, node)
+}
+
+func readReplication(ctx context.Context, node redis.Cmdable) (replication, error) {
+	text, err := node.Info(ctx, "replication").Result()
+	if answer := redis.Error(nil); errors.As(err, &answer) {
+		// A server without such a section, as miniredis is, has no replicas.
+		return replication{forbidden: !strings.Contains(err.Error(), "is not supported")}, nil
+	}
+	replicas, _ := strconv.Atoi(infoField(text, "connected_slaves"))
+	return replication{infoField(text, "master_replid"), replicas, infoField(text, "role") == "slave", false}, err
+}
+
+// isCluster reports whether the server is a node of a cluster. Every user may call HELLO, and a server without it is no such
+// node.
+func isCluster(ctx context.Context, client client) bool {
+	reply, err := client.Do(ctx, "HELLO").Result()
+	return err == nil && serverMode(reply) == "cluster"
+}
+
+// serverMode returns the mode in a reply to HELLO, which is a map or, for a client of RESP2, a list.
+func serverMode(reply any) any {
+	switch fields := reply.(type) {
+	case map[any]any:
+		return fields["mode"]
+	case []any:
+		for i := 0; i+1 < len(fields); i += 2 {
+			if fields[i] == "mode" {
+				return fields[i+1]
+			}
+		}
+	}
+	return nil
+}
+
+// infoField returns a field of INFO, or "" if there is none.
+func infoField(text, name string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// ServerPrefix returns the server's report about itself, which is what it adds to each identifier, whether it is the home of
+// identities, and whether it keeps every write. The errors are ErrUnavailable and, beside the stored values, ErrCorrupt.
+func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
+	key := m.keys.Server()
+	values, err := m.client.HMGet(ctx, key, fieldPrefix, fieldTag, fieldHome, fieldDurable).Result()
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return prefix.Server{}, fmt.Errorf("admin: %w: key %s is not a hash", scripts.ErrCorrupt, key)
+	}
+	if err != nil {
+		return prefix.Server{}, attemptError(ctx, key, err)
+	}
+	s := prefix.Server{Identities: values[2] != nil}
+	s.ServerPrefix, _ = values[0].(string)
+	s.NodeTag, _ = values[1].(string)
+	durable, stated := values[3].(string)
+	s.Durable = durable
+	if home, there := values[2].(string); there && home != homeHere {
+		return s, fmt.Errorf("admin: %w: key %s field %s holds %q: must be %s, or absent", scripts.ErrCorrupt, key, fieldHome, home, homeHere)
+	}
+	if stated && durable != prefix.DurableAlways {
+		return s, fmt.Errorf("admin: %w: key %s field %s holds %q: must be %s, or absent", scripts.ErrCorrupt, key, fieldDurable, durable, prefix.DurableAlways)
+	}
+	if err := s.Validate(); err != nil {
+		return s, fmt.Errorf("admin: %w: key %s: %w", scripts.ErrCorrupt, key, err)
+	}
+	return s, nil
+}
+
+// SetServerPrefix sets the server's whole report about itself at once, and removes a part that is empty. Ranges in use keep
+// the prefix that they were issued with. If the server has neither prefix nor tag, the greatest number that each counter
+// issued is recorded in it before the change takes effect, so that no identity repeats its text later.
+//
+// It waits until every connected replica has the write. With ErrNotConfirmed it is made, and a failover can lose it.
+//
+// Before Durable is set, the server has to pass CheckDurable. Each counter that was written before a restart or a promotion
+// of the server first issues one number and jumps, because afterwards its loss would not show.
+//
+// The errors are ErrInvalidName, ErrCorrupt, ErrNotConfirmed, ErrIncomplete and ErrUnavailable. With Durable they are also
+// ErrNotDurableServer, ErrSettingsUnknown, and those of a counter that cannot issue a number, such as ErrMixed.
+func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("admin: %w", err)
+	}
+	now, err := m.ServerPrefix(ctx)
+	if err != nil && (!errors.Is(err, scripts.ErrCorrupt) || now == prefix.Server{}) { // unless it is a hash
+		return err
+	}
+	request := scripts.ConfigureRequest{Prefix: s.ServerPrefix, Tag: s.NodeTag, Identities: s.Identities}
+	states := s.Durable != "" && now.Durable != s.Durable
+	switch {
+	case states:
+		if request.Origin, err = m.awaitDurable(ctx); err != nil {
+			return err
+		}
+		request.Durable = scripts.DurableSet
+	case s.Durable != "":
+		request.Durable = scripts.DurableKeep
+	}
+	if !s.IsZero() && !m.filling {
+		if err := m.noteBare(ctx); err != nil {
+			return err
+		}
+	}
+	key := m.keys.Server()
+	if states {
+		if err := m.settle(ctx, request.Origin); err != nil {
+			return err
+		}
+		return m.stateDurable(ctx, request)
+	}
+	return m.confirmed(ctx, key, func(client redis.Scripter) error { return scripts.Configure(ctx, client, key, request) })
+}
+
+// ForPrefix returns an Admin for a server that an import fills and that gets the prefix s afterwards. Numbers that Import
+// raises to were issued elsewhere, so it does not record them as issued bare by this server. ForPrefix itself records what
+// this server issued bare. Call SetServerPrefix last, so that a client that requires a prefix begins no counter at 1 that is
+// still to be imported. The errors are those of SetServerPrefix.
+func (m *Admin) ForPrefix(ctx context.Context, s prefix.Server) (*Admin, error) {
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
+	other := *m
+	other.filling = !s.IsZero()
+	if other.filling {
+		if err := m.noteBare(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &other, nil
+}
+
+// noteBare records in every counter the greatest number that it issued without prefix and tag, if the server has neither.
+// Ranges record that themselves, also those that are issued between this and the change, so a failure in between leaves every
+// bare number recorded. This is for counters of an earlier version, and those that were set by hand.
+func (m *Admin) noteBare(ctx context.Context) error {
+	bare := m.WithFilter("*")
+	now, err := m.ServerPrefix(ctx)
+	if errors.Is(err, scripts.ErrCorrupt) && now != (prefix.Server{}) { // it is a hash
+		if now.Validate() != nil { // nothing is issued while it is so, and what was issued before may be bare
+			now, bare.server = prefix.Server{}, m.server+"?" // a key that does not exist
+		}
+		err = nil
+	}
+	if err != nil || !now.IsZero() {
+		return err
+	}
+	var states []State
+	for counter, err := range bare.Counters(ctx) {
+		if err != nil {
+			return err
+		}
+		states = append(states, State{Kind: KindHiLo, Counter: Counter{Name: counter.Name}}) // an import that raises nothing notes it
+	}
+	for _, result := range bare.Import(ctx, states) {
+		if result.Err != nil && !errors.Is(result.Err, scripts.ErrMixed) { // a name that is both issues nothing
+			return result.Err
+		}
+	}
+	return nil
+}

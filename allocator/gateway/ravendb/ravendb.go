@@ -1,0 +1,76 @@
+package ravendb
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// New returns a handler. It does no I/O. Errors: allocator.ErrInvalidOptions.
+func New(opts Options) (*Handler, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("ravendb: %w", err)
+	}
+	client := opts.Client
+	if single, ok := client.(*redis.Client); ok { // an attempt ends with its time
+		client = single.WithTimeout(opts.timeout())
+	}
+	h := &Handler{
+		opts: opts, client: client, scripter: client,
+		identitiesIssued: answers{max: maxAnswers, memory: identityMemory},
+		forcedSeeds:      answers{max: maxAnswers, memory: seedMemory, full: errTooManySeeds},
+		namespaces:       make(map[string]*namespace), counters: make(map[string]*counter),
+		topologyEtag: etag(opts.Nodes, time.Now()),
+	}
+	durability := scripts.Durability(opts.Durability)
+	if durability.Replicas > 0 || durability.Fsync {
+		h.scripter = scripts.Durable(client, durability)
+	}
+	h.backends = append(h.backends, fleet.NewBackend(opts.Client, durability, opts.timeout()))
+	for _, other := range opts.Others { // which are only described
+		h.backends = append(h.backends, fleet.NewBackend(other.Client, scripts.Durability{}, opts.Timeout))
+	}
+	for pattern, answer := range map[string]func(*http.Request) (reply, error){
+		"GET /topology":                              h.topology,
+		"GET /cluster/node-info":                     h.nodeInfo,
+		"GET /databases/{database}/hilo/next":        h.hiloNext,
+		"PUT /databases/{database}/hilo/return":      h.hiloReturn,
+		"POST /databases/{database}/identity/next":   h.identityNext,
+		"POST /databases/{database}/identity/seed":   h.identitySeed,
+		"GET /databases/{database}/debug/identities": h.identities,
+		"GET /databases/{database}/healthcheck":      h.healthcheck,
+		"GET /databases/{database}/stats":            h.stats,
+	} {
+		h.mux.HandleFunc(pattern, answering(answer))
+	}
+	h.mux.HandleFunc("/", answering(func(*http.Request) (reply, error) { return reply{}, errOther }))
+	return h, nil
+}
+
+// Check contacts the server and returns an error if the namespace of a mapped database has no node tag, without which
+// clients' identifiers would end in "-". It writes nothing. New does no I/O, so a program that wants to fail at its start
+// calls Check. Errors: ErrNoTag, allocator.ErrUnavailable, allocator.ErrInvalidOptions.
+func Check(ctx context.Context, opts Options) error {
+	h, err := New(opts)
+	if err != nil {
+		return err
+	}
+	for _, namespace := range slices.Sorted(maps.Values(h.opts.Databases)) {
+		if _, err := h.describe(ctx, namespace); refused(err) {
+			return fmt.Errorf("ravendb: %w", err)
+		} else if err != nil {
+			return fmt.Errorf("ravendb: %w: %w", allocator.ErrUnavailable, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+// Package batcher combines concurrent requests for the values of one identity, or for server-side identifiers. One request
+// for a counter is in flight at a time, for every caller that was waiting when it started. So a counter costs at most one
+// round trip at a time, and each request sends the floor that the one before it left. A counter that is lost between two
+// requests shows in the second.
+package batcher
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
+	"github.com/hilo-id/hilo/allocator/internal/watermark"
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// Request asks for Count consecutive values, or for the value Exact in place of the next one. Anywhere permits a server that
+// is not the home of identities.
+type Request struct {
+	Name     string
+	Count    int64
+	Exact    int64
+	Anywhere bool
+}
+
+// Result is the answer to a Request. Low is the first value, or 0 if Exact was refused. Issuer is set for server-side
+// identifiers.
+type Result struct {
+	Low    int64
+	Issuer *fleet.Issuer
+	Err    error
+}
+
+// Options are the settings of a Group.
+type Options struct {
+	// Limit is the greatest value of an identity, LimitServerSide that of a server-side identifier, and MaxCount that of
+	// a request.
+	Limit, LimitServerSide, MaxCount int64
+	// CollectionMarks returns the marks of the collection with the same name as an identity, or nil.
+	CollectionMarks func(s *fleet.Server, name string) *watermark.Marks
+}
+
+// Group is the batchers of one allocator. It is safe for concurrent use.
+type Group struct {
+	opts Options
+	// all has the *batcher of each counter that was used, by key.
+	all sync.Map
+
+	// mu guards closed, and additions to running.
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+}
+
+// key names a batcher. All spellings of a name share it.
+type key struct {
+	server  *fleet.Server
+	counter string
+}
+
+// batcher combines the requests for one counter of one server.
+type batcher struct {
+	group  *Group
+	server *fleet.Server
+	kind   fleet.Kind
+	// marks are guarded by the fleet.
+	marks watermark.Marks
+
+	// mu guards what follows. It is never held during I/O. Group.mu is locked after it.
+	mu      sync.Mutex
+	waiting []*waiter
+	// flushing reports that a goroutine sends requests for the waiting callers. It may be one of their own goroutines. cancel
+	// cancels the request in flight.
+	flushing bool
+	cancel   context.CancelFunc
+}
+
+// waiter is one caller. A request for a caller whose ctx has ended is not sent.
+type waiter struct {
+	Request
+	ctx context.Context //nolint:containedctx // the caller's
+	// result has a buffer, so that sending never blocks.
+	result chan Result
+}
+
+// New returns a Group.
+func New(opts Options) *Group { return &Group{opts: opts} }
+
+// Identity waits for values of an identity of s.
+func (g *Group) Identity(ctx context.Context, s *fleet.Server, r Request) Result {
+	return g.of(s, fleet.Identity, s.Keys.Identity(r.Name)).take(ctx, r)
+}
+
+// ServerSide waits for one server-side identifier of s.
+func (g *Group) ServerSide(ctx context.Context, s *fleet.Server, name string) Result {
+	return g.of(s, fleet.ServerSide, s.Keys.ServerSide()).take(ctx, Request{Name: name, Count: 1})
+}
+
+// Marks returns the marks of an identity of s, or nil if it was never used.
+func (g *Group) Marks(s *fleet.Server, name string) *watermark.Marks {
+	if b, ok := g.all.Load(key{s, s.Keys.Identity(name)}); ok {
+		return &b.(*batcher).marks
+	}
+	return nil
+}
+
+// of returns the batcher of a counter, the same one each time.
+func (g *Group) of(s *fleet.Server, kind fleet.Kind, counter string) *batcher {
+	b, ok := g.all.Load(key{s, counter})
+	if !ok {
+		b, _ = g.all.LoadOrStore(key{s, counter}, &batcher{group: g, server: s, kind: kind})
+	}
+	return b.(*batcher)
+}
+
+// Stop refuses further requests.
+func (g *Group) Stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+// Wait waits for the requests in flight. It is called after Stop.
+func (g *Group) Wait() { g.running.Wait() }
+
+// Abort cancels the requests in flight.
+func (g *Group) Abort() {
+	g.all.Range(func(_, b any) bool {
+		b.(*batcher).abort()
+		return true
+	})
+}
+
+// isClosed reports whether Stop was called.
+func (g *Group) isClosed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed
+}
+
+// take waits for the result of one caller. If ctx ends, other callers are unaffected, and values already requested for this
+// caller become a gap.
+func (b *batcher) take(ctx context.Context, r Request) Result {
+	w := &waiter{Request: r, ctx: ctx, result: make(chan Result, 1)}
+	if ctx.Err() != nil {
+		return Result{Err: failure.Ended(ctx, r.Name, nil)}
+	}
+	first, err := b.join(w)
+	if err != nil {
+		return Result{Err: err}
+	}
+	if first {
+		b.start(ctx.Done() == nil) //nolint:contextcheck // a request serves callers of several contexts
+	}
+	select {
+	case got := <-w.result:
+		return got
+	case <-ctx.Done():
+		return Result{Err: failure.Ended(ctx, r.Name, nil)}
+	}
+}
+
+// join adds a waiter. first reports that nothing flushes yet, so that the caller has to.
+func (b *batcher) join(w *waiter) (first bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if first = !b.flushing; first {
+		b.group.mu.Lock()
+		defer b.group.mu.Unlock()
+		if b.group.closed {
+			return false, fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)
+		}
+		b.flushing = true
+		b.group.running.Add(1)
+	}
+	b.waiting = append(b.waiting, w)
+	return first, nil
+}
+
+// start flushes for the first caller: here if it never gives up, which saves a lone caller two switches of goroutines, else on
+// a goroutine of its own.
+func (b *batcher) start(here bool) {
+	if here {
+		b.flush()
+		if !b.isWanted() {
+			b.group.running.Done()
+			return
+		}
+	}
+	go b.run()
+}
+
+// run flushes until no caller waits.
+func (b *batcher) run() {
+	for b.isWanted() {
+		b.flush()
+		runtime.Gosched() // callers that were served may return at once and share the next request
+	}
+	b.group.running.Done()
+}
+
+// isWanted reports whether a caller waits. If none does, flushing ends.
+func (b *batcher) isWanted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.flushing = len(b.waiting) > 0
+	return b.flushing
+}
+
+// flush waits until a request may be sent, and sends one for the callers that wait by then.
+func (b *batcher) flush() {
+	if b.kind == fleet.Identity {
+		defer b.server.AcquireSlot()()
+	}
+	group := b.next()
+	switch {
+	case len(group) == 0:
+	case b.group.isClosed():
+		for _, w := range group {
+			w.result <- Result{Err: fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)}
+		}
+	default:
+		b.request(group)
+	}
+}
+
+// next removes and returns the callers that one request serves. These are the first one, and those after it that can share its
+// request. A caller whose ctx has ended is removed and not returned.
+func (b *batcher) next() (group []*waiter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var total int64
+	for len(b.waiting) > 0 {
+		w := b.waiting[0]
+		if w.ctx.Err() == nil {
+			if len(group) > 0 && (w.Exact > 0 || group[0].Exact > 0 || w.Anywhere != group[0].Anywhere || w.Count > b.group.opts.MaxCount-total) {
+				break
+			}
+			group = append(group, w)
+			total += w.Count
+		}
+		b.waiting[0] = nil
+		b.waiting = b.waiting[1:]
+	}
+	return group
+}
+
+// request sends one request for a group. If the limit leaves too little for all of them, each one has a request of its own.
+func (b *batcher) request(group []*waiter) {
+	var total int64
+	for _, w := range group {
+		total += w.Count
+	}
+	reply, err := b.send(group[0], total)
+	if errors.Is(err, scripts.ErrExhausted) && len(group) > 1 {
+		for _, w := range group {
+			b.request([]*waiter{w})
+		}
+		return
+	}
+	low := reply.Low
+	for _, w := range group {
+		if err != nil {
+			w.result <- Result{Err: err}
+			continue
+		}
+		w.result <- Result{Low: low, Issuer: reply.Issuer}
+		low += w.Count
+	}
+}
+
+// send makes one attempt, with the name as the caller w spells it. A server in back-off is not asked.
+func (b *batcher) send(w *waiter, count int64) (fleet.Reply, error) {
+	if err := b.server.Down(w.Name, true); err != nil {
+		return fleet.Reply{}, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.ctx))
+	defer cancel()
+	b.mu.Lock()
+	b.cancel = cancel
+	b.mu.Unlock()
+	r := fleet.Request{
+		Kind: b.kind, Name: w.Name, Token: rand.Text(), Count: count, Limit: b.group.opts.Limit,
+		Exact: w.Exact, Anywhere: w.Anywhere, Marks: &b.marks,
+	}
+	if b.kind == fleet.ServerSide {
+		r.Limit = b.group.opts.LimitServerSide
+	} else {
+		r.Other = func() *watermark.Marks { return b.group.opts.CollectionMarks(b.server, w.Name) }
+	}
+	return b.server.Issue(ctx, r)
+}
+
+// abort cancels the request in flight, if there is one.
+func (b *batcher) abort() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cancel != nil {
+		b.cancel()
+	}
+}

@@ -1,0 +1,78 @@
+package fleet
+
+import (
+	"fmt"
+
+	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// checkConflicts returns why identifiers of an issuer may not be used beside those of the other servers, or nil, with mu held.
+// Before the first identifier it compares all servers, with a nil issuer as they are, because a conflict is then an error in
+// the settings, whichever server is asked first.
+func (f *Fleet) checkConflicts(of *Issuer) error {
+	first := !f.served
+	current := func(s *Server) *Issuer {
+		if of != nil && s == of.Server {
+			return of // a newer report may have replaced it
+		}
+		return s.current
+	}
+	for i, s := range f.servers {
+		from := current(s)
+		if from == nil || !first && from != of {
+			continue
+		}
+		if s.pinned != "" && s.pinned != from.Desc.ServerPrefix {
+			return fmt.Errorf("%w: key %s has ServerPrefix %q, and the settings require %q", failure.ErrPrefixConflict, s.Keys.Server(), from.Desc.ServerPrefix, s.pinned)
+		}
+		if from.Desc.IsZero() && f.opts.RequirePrefix {
+			return fmt.Errorf("%w: key %s has neither ServerPrefix nor NodeTag: each of several servers, and any server with RequirePrefix, needs one",
+				scripts.ErrPrefixMissing, s.Keys.Server())
+		}
+		for j, other := range f.servers {
+			if i == j || first && j < i || current(other) == nil {
+				continue
+			}
+			if err := s.conflict(from.Desc, other, current(other).Desc, first); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// conflict returns why two servers could issue the same identifier, or with homes the same identity, with mu held.
+func (s *Server) conflict(desc prefix.Server, other *Server, otherDesc prefix.Server, homes bool) error {
+	switch {
+	case s.origin != "" && s.origin == other.origin && s.namespace == other.namespace:
+		return fmt.Errorf("%w: %s and %s are one: same replication id, same namespace %q", failure.ErrPrefixConflict, s.Name, other.Name, s.namespace)
+	case desc.SameAs(otherDesc):
+		return fmt.Errorf("%w: %s and %s both have prefix %q and tag %q, letter case aside", failure.ErrPrefixConflict, s.Name, other.Name, desc.ServerPrefix, desc.NodeTag)
+	case homes && s.home && other.home:
+		return twoHomes(s, other)
+	}
+	return nil
+}
+
+func twoHomes(a, b *Server) error {
+	return fmt.Errorf("%w: %s and %s both report that they are the home of identities; only one may be", failure.ErrPrefixConflict, a.Name, b.Name)
+}
+
+// settingsConflict returns the conflict that keeps every server from issuing anything, or nil, with mu held.
+func (f *Fleet) settingsConflict() error {
+	if f.served {
+		return nil
+	}
+	return f.checkConflicts(nil)
+}
+
+// demoteConflict turns a conflict into an outage of its server once identifiers were issued, with mu held, because that server
+// was emptied or misconfigured, and the others serve. Before that a conflict is in the settings and ends every refill.
+func (f *Fleet) demoteConflict(err error) error {
+	if failure.Conflict(err) && len(f.servers) > 1 && f.served {
+		return failure.Demote(err)
+	}
+	return err
+}

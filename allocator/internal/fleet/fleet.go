@@ -1,0 +1,249 @@
+// Package fleet keeps the servers of an allocator, with their health and back-off, the prefix and tag that each one reports,
+// conflicts between them, and the home of identities. Every reply of a server takes one path, Server.Issue. The package
+// imports prefix, scripts and the packages failure and watermark.
+package fleet
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/allocator/internal/watermark"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// Options are the settings of a Fleet.
+type Options struct {
+	// AttemptTimeout bounds one request with its confirmations, and CheckTimeout one round of describing servers.
+	AttemptTimeout, CheckTimeout time.Duration
+	// GuardGap, RequireSeeded and RequirePrefix are sent with each request. More than one server implies RequirePrefix.
+	GuardGap                     int64
+	RequireSeeded, RequirePrefix bool
+	// Confirmed reports whether the backends confirm writes.
+	Confirmed bool
+	// OnRequest replaces all timers by Refresh, for an owner without an end at which it could call Close.
+	OnRequest bool
+	Logger    *zap.Logger
+	// Recovered starts again what failed while a server was down, and returns the number of requests that it started. It
+	// is called without a lock.
+	Recovered func() int
+	// NameServer adds the server to an error. It is not called for a server without a name.
+	NameServer func(server string, err error) error
+}
+
+// Config describes one server.
+type Config struct {
+	// Name is "" for the only server.
+	Name      string
+	Backend   Backend
+	Namespace string
+	// Prefix is the prefix that the server must report, or "" for any.
+	Prefix string
+}
+
+// Fleet is the servers of one allocator, in order of preference. It is safe for concurrent use. It runs no goroutine and
+// no timer before the first request.
+type Fleet struct {
+	opts    Options
+	servers []*Server
+	// Start is the origin of Now, on the monotonic clock. Only tests of a clock that is set change it.
+	Start time.Time
+	// ctx is the context of work that is not tied to one caller. Close cancels it.
+	ctx    context.Context //nolint:containedctx // it lives as long as the fleet
+	cancel context.CancelFunc
+	// background counts the goroutines of that work. They are started with mu held, and only while closed is false.
+	background sync.WaitGroup
+
+	// mu guards what follows, the state of every server, and all watermark.Marks. It is the innermost lock and is never
+	// held during I/O.
+	mu     sync.Mutex
+	closed bool
+	// served reports that the settings of several servers were compared and found without conflict, so that identifiers
+	// may have been issued.
+	served bool
+	// search is the search for the home of identities in flight, or nil.
+	search *check
+	// monitor is the timer of the periodic check, or nil before several servers have served.
+	monitor *time.Timer
+	// refresh is closed at the end of the check that Refresh started, and nil without one. refreshed is when the check
+	// before it began.
+	refresh   <-chan struct{}
+	refreshed time.Duration
+}
+
+// check is one round of describing servers. err is its outcome, which is written with mu held and read with mu held or after
+// done is closed.
+type check struct {
+	of    *Issuer // whose prefix is compared, nil for a search
+	began time.Duration
+	done  <-chan struct{}
+	err   error
+}
+
+// MaxIdentityRequests bounds the requests for identities in flight at a server. Further ones wait before their attempt
+// begins, so that waiting for a connection does not use up its timeout. Requests for server-side identifiers, one at a
+// time, do not count.
+const MaxIdentityRequests = 16
+
+// Server is one Redis deployment and its state.
+type Server struct {
+	// Index is the place in the order of preference.
+	Index int
+	// Name is "" for the only server.
+	Name string
+	Keys prefix.Keys
+
+	fleet     *Fleet
+	backend   Backend
+	namespace string
+	// pinned is the prefix that the server must report, or "" for any.
+	pinned        string
+	log           *zap.Logger
+	identitySlots chan struct{}
+
+	// Fleet.mu guards what follows.
+
+	// down is why the latest attempt failed, or nil. backoff is how long callers do not ask the server then, and recovery
+	// the timer of its next probe, nil before the first failure.
+	down     error
+	backoff  serverBackoff
+	recovery *time.Timer
+	// answered is the time of the latest answer, or 0. servedAsOf is the time at which the newest served request was sent.
+	answered, servedAsOf time.Duration
+	// current is the prefix and tag that the server reported, or nil, and origin the replication id with them, "" if
+	// unknown. Both are from the reply to the newest request, which was sent at currentAsOf, because a reply to an older
+	// one may be from before a change. home reports whether the server is the home of identities, as of homeAsOf.
+	current               *Issuer
+	origin                string
+	home                  bool
+	currentAsOf, homeAsOf time.Duration
+	// verified is the last prefix that was compared with every other server and found unique. check is the latest such
+	// comparison.
+	verified *Issuer
+	check    *check
+
+	refills, identities Latency
+	jumps               [len(Evidences)]int64
+}
+
+// Issuer is a server with the prefix and tag that it reported. Ranges with the same prefix and tag share one.
+type Issuer struct {
+	Server *Server
+	Desc   prefix.Server
+}
+
+// New returns a Fleet of servers, in order of preference. It does no I/O.
+func New(servers []Config, opts Options) *Fleet {
+	opts.Logger = opts.Logger.WithOptions(zap.WithCaller(false)) // a file in here is no help
+	opts.RequirePrefix = opts.RequirePrefix || len(servers) > 1
+	f := &Fleet{opts: opts, Start: time.Now()}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	for i, c := range servers {
+		s := &Server{
+			Index: i, Name: c.Name, Keys: prefix.NewKeys(c.Namespace),
+			fleet: f, backend: c.Backend, namespace: c.Namespace, pinned: c.Prefix,
+			log: opts.Logger, identitySlots: make(chan struct{}, MaxIdentityRequests),
+		}
+		if s.Name != "" {
+			s.log = opts.Logger.With(zap.String("server", s.Name))
+		}
+		f.servers = append(f.servers, s)
+	}
+	return f
+}
+
+// Servers returns the servers in order of preference.
+func (f *Fleet) Servers() []*Server { return f.servers }
+
+// Now returns the time since the fleet was made.
+func (f *Fleet) Now() time.Duration { return time.Since(f.Start) }
+
+// Close stops all timers, cancels the work that is not tied to a caller, and starts no more of it.
+func (f *Fleet) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.monitor != nil {
+		f.monitor.Stop()
+	}
+	for _, s := range f.servers {
+		if s.recovery != nil {
+			s.recovery.Stop()
+		}
+	}
+	f.cancel()
+}
+
+// Wait waits for the work that is not tied to a caller. It is called after Close.
+func (f *Fleet) Wait() { f.background.Wait() }
+
+// goBackground runs work that is not tied to a caller on a goroutine that Wait waits for, and returns a channel that is
+// closed at its end. After Close it does nothing, and the channel is closed.
+func (f *Fleet) goBackground(work func()) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.goLocked(work)
+}
+
+// goLocked is goBackground with mu held.
+func (f *Fleet) goLocked(work func()) <-chan struct{} {
+	done := make(chan struct{})
+	if f.closed {
+		close(done)
+		return done
+	}
+	f.background.Go(func() {
+		defer close(done)
+		work()
+	})
+	return done
+}
+
+// sleep waits for delay, or for the end of ctx or of the fleet.
+func (f *Fleet) sleep(ctx context.Context, delay time.Duration) {
+	if delay <= 0 {
+		return
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-f.ctx.Done():
+	}
+}
+
+// On returns what with the server's name, for errors.
+func (s *Server) On(what string) string {
+	if s.Name == "" {
+		return what
+	}
+	return what + " on " + s.Name
+}
+
+// failed returns the error of an attempt at s.
+func (s *Server) failed(what string, err error) error {
+	err = failure.Attempt(s.On(what), err)
+	if s.Name == "" {
+		return err
+	}
+	return s.fleet.opts.NameServer(s.Name, err)
+}
+
+// Marks returns a copy of marks.
+func (f *Fleet) Marks(marks *watermark.Marks) watermark.Marks {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return *marks
+}
+
+// SetFloor replaces the floor of marks when this client returned its newest numbers, or received greater ones in another way.
+// No request for the counter may be in flight.
+func (f *Fleet) SetFloor(marks *watermark.Marks, floor int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	marks.Floor = floor
+}

@@ -1,0 +1,229 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/allocator/internal/watermark"
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// Kind is the kind of a counter.
+type Kind int
+
+// The kinds of counters.
+const (
+	Range      Kind = iota // of a collection
+	Identity               // whose values have no prefix
+	ServerSide             // of all server-side identifiers
+)
+
+// Request asks for numbers of one counter.
+type Request struct {
+	Kind Kind
+	// Name is the collection or identity as the caller spells it. Token is unique to the request and is kept when the
+	// request is sent again.
+	Name, Token string
+	// Count is the number of consecutive numbers, and Limit the greatest number that may be issued.
+	Count, Limit int64
+	// Exact is the one value of an identity that is wanted in place of the next ones, or 0. Anywhere permits a server that
+	// is not the home of identities.
+	Exact    int64
+	Anywhere bool
+	// Marks are the counter's at this server. The fleet guards them.
+	Marks *watermark.Marks
+	// Other returns the marks at this server of the counter with the same name and the other kind, or nil if this client
+	// never used it. Other itself is nil if there is no other kind.
+	Other func() *watermark.Marks
+	// RaiseTop raises the counter's Top with each range, for a gateway.
+	RaiseTop bool
+}
+
+// other returns the marks of the other kind, or nil.
+func (r Request) other() *watermark.Marks {
+	if r.Other == nil {
+		return nil
+	}
+	return r.Other()
+}
+
+// Reply is what a server issued.
+type Reply struct {
+	scripts.Range
+	// Issuer is nil for an identity.
+	Issuer *Issuer
+}
+
+// keys returns the keys that the script for r names.
+func (s *Server) keys(r Request) scripts.Keys {
+	switch r.Kind {
+	case Range:
+		return scripts.Keys{Counter: s.Keys.HiLo(r.Name), Server: s.Keys.Server(), Other: s.Keys.Identity(r.Name)}
+	case Identity:
+		return scripts.Keys{Counter: s.Keys.Identity(r.Name), Server: s.Keys.Server(), Other: s.Keys.HiLo(r.Name)}
+	case ServerSide:
+		return scripts.Keys{Counter: s.Keys.ServerSide(), Server: s.Keys.Server(), Other: s.Keys.Server()}
+	}
+	panic("bug: a request of no kind")
+}
+
+// Issue sends a request once and records what the reply proves about the counter and the server. Only one request for a
+// counter may be in flight at a time, so that each one sends the floor that the one before it left. A canceled ctx means that
+// the fleet's owner gave up, which is ErrClosed and no fault of the server. A Reply beside an error has the range that was
+// issued, which has to be discarded.
+func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
+	f := s.fleet
+	keys, sent := s.keys(r), f.Now()
+	got, err := s.send(ctx, keys, r)
+	received := f.Now()
+	s.recordMarks(r.Marks, got)
+	if got.Evidence != "" {
+		watermark.LogJump(s.log, keys.Counter, got)
+	}
+	reply := Reply{Range: got}
+	if err == nil && r.Kind != Identity {
+		reply.Issuer, err = s.verify(ctx, sent, got)
+	}
+	if err == nil {
+		err = s.checkOther(keys.Counter, r, got)
+	}
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return reply, fmt.Errorf("%s: %w", r.Name, failure.ErrClosed)
+	}
+
+	f.mu.Lock()
+	err = f.demoteConflict(err)
+	if r.Kind == Range {
+		s.refills.add(received-sent, err)
+	} else {
+		s.identities.add(received-sent, err)
+	}
+	changed := s.recordOutcome(r.Kind, sent, err)
+	f.mu.Unlock()
+	changed.finish()
+	if err != nil {
+		return reply, s.failed(r.Name, err)
+	}
+	return reply, nil
+}
+
+// send is one request to the server.
+func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (scripts.Range, error) {
+	f := s.fleet
+	ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout)
+	defer cancel()
+	known := f.Marks(r.Marks)
+	var other watermark.Marks
+	if marks := r.other(); marks != nil {
+		other = f.Marks(marks)
+	}
+	if r.Kind == Range {
+		return s.backend.Next(ctx, keys, scripts.NextRequest{
+			Token:         r.Token,
+			Name:          r.Name,
+			Capacity:      r.Count,
+			Limit:         r.Limit,
+			Floor:         known.Floor,
+			Epoch:         known.Epoch,
+			GuardGap:      f.opts.GuardGap,
+			LeastGap:      known.LeastGap(f.Now()),
+			IdentityFloor: other.Floor,
+			RaiseTop:      r.RaiseTop,
+			RequireSeeded: f.opts.RequireSeeded,
+			RequirePrefix: f.opts.RequirePrefix,
+		})
+	}
+	return s.backend.Identity(ctx, keys, scripts.IdentityRequest{
+		Token:         r.Token,
+		Name:          r.Name,
+		Count:         r.Count,
+		Raise:         r.Exact,
+		Limit:         r.Limit,
+		Floor:         known.Floor,
+		Epoch:         known.Epoch,
+		Lowered:       known.Lowered,
+		GuardGap:      f.opts.GuardGap,
+		LeastGap:      max(known.LeastGap(f.Now()), other.LeastGap(f.Now())), // the script may jump past the other kind
+		BareFloor:     other.Bare,
+		RequireSeeded: f.opts.RequireSeeded,
+		RequirePrefix: f.opts.RequirePrefix,
+		Anywhere:      r.Anywhere,
+	})
+}
+
+// recordMarks records the numbers that were issued, even if they were not confirmed, and a jump.
+func (s *Server) recordMarks(marks *watermark.Marks, got scripts.Range) {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	if got.Low > 0 {
+		marks.Record(s.fleet.Now(), got)
+	}
+	if i := slices.Index(Evidences[:], got.Evidence); i >= 0 {
+		s.jumps[i]++
+	}
+}
+
+// checkOther returns ErrMixed for numbers without prefix and tag if this client was issued numbers of the same name and the
+// other kind, because the same number of both is the same text. The server refuses that by itself, unless it lost the key of
+// the other kind. Each kind records its marks before it looks at the other's, so of two requests at the same time at least
+// one is refused.
+func (s *Server) checkOther(key string, r Request, got scripts.Range) error {
+	if got.Low == 0 || got.Prefix+got.Tag != "" {
+		return nil
+	}
+	other := r.other()
+	if other == nil || s.fleet.Marks(other).Floor == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: key %s may not be used: this client was issued numbers of the other kind of the name, without prefix and tag",
+		scripts.ErrMixed, key)
+}
+
+// recordOutcome records what the outcome of a request that was sent at that time proves about the server, with mu held. A
+// refusal proves that the server serves. An identity proves nothing about the prefix, which it does not have. A failure
+// proves nothing if a request that was sent later was served.
+func (s *Server) recordOutcome(k Kind, sent time.Duration, err error) transition {
+	now := s.fleet.Now() // a check of conflicts may have taken long
+	switch {
+	case err == nil || failure.Refused(err):
+		s.servedAsOf = max(s.servedAsOf, sent)
+		if k == Identity && failure.Conflict(s.down) {
+			return transition{}
+		}
+		return s.setUp(now, true)
+	case sent < s.servedAsOf && !failure.Conflict(err):
+		return transition{}
+	}
+	return s.setDown(now, err)
+}
+
+// Return returns ranges. It ends with ctx even if the client does not, and a later answer is dropped.
+func (s *Server) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
+	if len(requests) == 0 {
+		return nil
+	}
+	results := make(chan []scripts.Returned, 1)
+	go func() { results <- s.backend.Return(ctx, requests) }()
+	select {
+	case all := <-results:
+		return all
+	case <-ctx.Done():
+	}
+	select { // a client that respects ctx has a better error
+	case all := <-results:
+		return all
+	case <-time.After(returnGrace):
+	}
+	all := make([]scripts.Returned, len(requests))
+	for i := range all {
+		all[i].Err = ctx.Err()
+	}
+	return all
+}
+
+// returnGrace is the time for a client to report by itself that ctx ended.
+const returnGrace = 50 * time.Millisecond

@@ -1,0 +1,163 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator/internal/failure"
+)
+
+// MonitorInterval is the mean time between two checks of all servers. Those that are not used are checked so that an outage
+// or a conflict shows before they are needed, and the others because ranges do not show which server is the home of
+// identities.
+const MonitorInterval = 10 * time.Second
+
+// startMonitor starts the periodic check with mu held. The first check is due at once and verifies the other servers.
+func (f *Fleet) startMonitor() {
+	if f.monitor == nil && !f.closed && !f.opts.OnRequest {
+		f.monitor = time.AfterFunc(0, func() { f.goBackground(f.runMonitor) })
+	}
+}
+
+// runMonitor checks the servers and schedules the next check. Unless a prefix has to be verified, those that are down are left
+// to their recovery timers.
+func (f *Fleet) runMonitor() {
+	var servers []*Server
+	f.mu.Lock()
+	for _, s := range f.servers {
+		if s.down == nil || failure.Conflict(s.down) {
+			servers = append(servers, s)
+		}
+	}
+	f.mu.Unlock()
+	f.checkServers(false, servers...)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		f.monitor.Reset(MonitorInterval - MonitorInterval/10 + rand.N(MonitorInterval/5)) // clients of a fleet do not check in step
+	}
+}
+
+// checkServers describes servers, and again those whose prefix may become verified by what the others report. For that all are
+// described, also those that are down: what was known of one may be from before it took the same prefix.
+func (f *Fleet) checkServers(confirmed bool, servers ...*Server) {
+	candidates := make(map[*Server]*Issuer)
+	f.mu.Lock()
+	for _, s := range f.servers {
+		if f.served && s.current != nil && s.current != s.verified {
+			candidates[s] = s.current
+		}
+	}
+	f.mu.Unlock()
+	if len(candidates) > 0 {
+		servers = f.servers
+	}
+	describeAll(f.ctx, confirmed, servers...)
+	unverified := slices.Collect(maps.Keys(candidates))
+	f.mu.Lock()
+	again := f.Now()
+	maps.DeleteFunc(candidates, func(_ *Server, of *Issuer) bool { return f.checkConflicts(of) != nil }) // as in verify
+	f.mu.Unlock()
+	describeAll(f.ctx, false, unverified...)
+	f.recheckAll(candidates, again)
+}
+
+// recheckAll demotes servers that are in conflict with another, and restores those that no longer are.
+//
+// A candidate reported its prefix before all servers were described, was in no conflict with their answers, and reported it
+// again after that, from again on. So it becomes verified as by a range, and a server that changes to the same prefix later is
+// the one that is demoted. A verified
+// prefix stays as it is, because the next range shows what the server reports then. Before the first identifier nothing is
+// decided here.
+func (f *Fleet) recheckAll(candidates map[*Server]*Issuer, again time.Duration) {
+	var changes []transition
+	f.mu.Lock()
+	for _, s := range f.servers {
+		if !f.served || s.current == nil || s.current == s.verified {
+			continue
+		}
+		err := f.demoteConflict(f.checkConflicts(s.current))
+		switch {
+		case err != nil:
+			changes = append(changes, s.setDown(f.Now(), err))
+		case failure.Conflict(s.down):
+			changes = append(changes, s.setUp(f.Now(), true))
+		}
+		if err == nil && s.current == candidates[s] && s.currentAsOf >= again {
+			s.verified = s.current
+		}
+	}
+	f.mu.Unlock()
+	for _, changed := range changes {
+		changed.finish()
+	}
+}
+
+// Refresh is the periodic check of a fleet without timers, which its owner calls before each request. A check that is
+// nearly due runs in the background, so that only the first request after a pause waits for it.
+func (f *Fleet) Refresh(ctx context.Context) {
+	f.mu.Lock()
+	age := f.Now() - f.refreshed
+	if !f.served || age < MonitorInterval*3/4 {
+		f.mu.Unlock()
+		return
+	}
+	if f.refresh == nil {
+		began := f.Now()
+		f.refresh = f.goLocked(func() {
+			f.checkServers(false, f.servers...)
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.refresh, f.refreshed = nil, began
+		})
+	}
+	done := f.refresh
+	f.mu.Unlock()
+	if age < MonitorInterval {
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// Check describes and compares all servers. It returns nil if a request can succeed now, and otherwise the error that a
+// request would return. It ends with ctx.
+func (f *Fleet) Check(ctx context.Context) error {
+	err := fmt.Errorf("check: %w", failure.ErrClosed)
+	done := f.goBackground(func() {
+		f.checkServers(f.opts.Confirmed, f.servers...)
+		if f.ctx.Err() == nil {
+			err = f.usable()
+		}
+	})
+	select {
+	case <-done:
+		return err
+	case <-ctx.Done():
+		return failure.Ended(ctx, "check", nil)
+	}
+}
+
+// usable returns nil if some server can issue identifiers, as it was described last.
+func (f *Fleet) usable() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.settingsConflict(); err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	var failures []error
+	for _, s := range f.servers {
+		if s.down == nil {
+			return nil
+		}
+		failures = append(failures, s.failed("check", s.down))
+	}
+	return errors.Join(failures...)
+}

@@ -1,0 +1,46 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// Stats is a snapshot of a server.
+type Stats struct {
+	Name     string
+	Failures int
+	RetryIn  time.Duration
+	Err      error // nil if it is up
+	// Answered is the time of the latest answer on the fleet's clock, or 0.
+	Answered time.Duration
+	// Desc is the server's report, if Known. Verified reports that it was compared with all other servers.
+	Known, Verified     bool
+	Desc                prefix.Server
+	Refills, Identities Latency
+	// Jumps has the index of Evidences.
+	Jumps [len(Evidences)]int64
+}
+
+// Stats returns a snapshot of all servers, and the conflict in their settings that was found before any identifier was
+// issued, or nil.
+func (f *Fleet) Stats() (servers []Stats, conflict error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.Now()
+	for _, s := range f.servers {
+		stats := Stats{
+			Name: s.Name, Err: s.down, RetryIn: s.backoff.Wait(now), Answered: s.answered,
+			Refills: s.refills, Identities: s.identities, Jumps: s.jumps,
+		}
+		if s.down != nil {
+			stats.Failures = s.backoff.failures
+		}
+		if s.current != nil {
+			stats.Known, stats.Verified, stats.Desc = true, s.verified == s.current, s.current.Desc
+			stats.Desc.Identities = s.home
+		}
+		servers = append(servers, stats)
+	}
+	return servers, f.settingsConflict()
+}

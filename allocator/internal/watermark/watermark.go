@@ -1,0 +1,70 @@
+// Package watermark tracks the high-water marks that a client has seen of the counters of a server. The client sends them
+// with each request, since a counter below a mark has lost writes. The package imports scripts only.
+package watermark
+
+import (
+	"math"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// Marks are the high-water marks of one counter at one server. The zero value has seen nothing. Marks are not safe for
+// concurrent use.
+type Marks struct {
+	// Floor is the greatest number that the server issued to this client and that the client did not return. For an
+	// identity it counts since the last forced seed below it, of which there were Lowered.
+	Floor int64
+	Epoch int64 // the greatest seen
+	// Bare is the greatest number that the server issued to this client without prefix and tag.
+	Bare    int64
+	Lowered int64
+	// issued and seconds are the server's tallies with the newest range, the numbers issued to all clients lately and the
+	// length of that period. at is the time of that range, in whole seconds. A program can have many Marks, and with wider
+	// fields each takes 16 bytes more.
+	issued      int64
+	seconds, at int32
+}
+
+// Record updates the marks with a reply. now is the time since a fixed moment.
+func (m *Marks) Record(now time.Duration, got scripts.Range) {
+	if got.Lowered > m.Lowered {
+		m.Floor, m.Lowered = 0, got.Lowered
+	}
+	m.Floor, m.Epoch = max(m.Floor, got.High), max(m.Epoch, got.Epoch)
+	if got.Prefix+got.Tag == "" {
+		m.Bare = max(m.Bare, got.High)
+	}
+	m.issued, m.seconds, m.at = got.Issued, int32(min(got.Seconds, math.MaxInt32)), int32(now/time.Second)
+}
+
+// LeastGap returns the least jump that is safe according to the newest range. It is twice the server's tally with that range,
+// or twice the numbers issued since then at the same rate. The server loses its tallies together with the state that they
+// measure, so without LeastGap the jump for a slow client could end inside the ranges of fast ones.
+func (m *Marks) LeastGap(now time.Duration) int64 {
+	if m.Floor == 0 {
+		return 0
+	}
+	since := (now - time.Duration(m.at)*time.Second).Seconds() * float64(m.issued) / float64(max(m.seconds, 1))
+	if gap := 2 * math.Ceil(max(float64(m.issued), since)); gap < math.MaxInt64 {
+		return int64(gap)
+	}
+	return math.MaxInt64
+}
+
+// LogJump logs that a counter jumped because writes may have been lost.
+func LogJump(logger *zap.Logger, key string, got scripts.Range) {
+	log := logger.With(
+		zap.String("key", key),
+		zap.String("evidence", string(got.Evidence)),
+		zap.Int64("jump", got.Jump),
+		zap.Int64("low", got.Low),
+		zap.Int64("epoch", got.Epoch))
+	if got.Evidence == scripts.EvidenceMissing {
+		log.Error("the counter is gone: continuing above the greatest number that was issued to this client")
+		return
+	}
+	log.Warn("the server may have lost writes: the counter jumped ahead")
+}

@@ -1,0 +1,128 @@
+package metrics_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/metrics"
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestServersHaveTheirNames(t *testing.T) {
+	t.Parallel()
+	north, south := redistest.StartMini(t), redistest.StartMini(t)
+	setPrefix(t, redistest.NewClient(t, north), prefix.Server{ServerPrefix: "NorthServer/"})
+	setPrefix(t, redistest.NewClient(t, south), prefix.Server{ServerPrefix: "SouthServer/"})
+	ids, err := allocator.NewMulti([]allocator.Server{
+		{Name: "north", Client: redistest.NewClient(t, north)}, {Name: "so\xffth", Client: redistest.NewClient(t, south)},
+	}, allocator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ids.Close(context.Background()) }()
+	north.Kill()
+	take(t, ids, "orders", 1)
+	gather(t, newCollector(t, metrics.Options{}, ids)).want(t, map[string]float64{
+		`hilo_server_up{server="north"}`:                                              0,
+		`hilo_server_up{server="so�th"}`:                                              1,
+		`hilo_server_info{identities="",prefix="SouthServer/",server="so�th",tag=""}`: 1,
+		`hilo_refill_seconds{server="north"}`:                                         1,
+		`hilo_refill_failures_total{kind="unavailable",server="north"}`:               1,
+		`hilo_refill_seconds{server="so�th"}`:                                         1,
+	})
+}
+
+// TestCollectorReportsAStandbyThatIsDown: nobody asked it for a number. South says that it is the home of identities.
+func TestCollectorReportsAStandbyThatIsDown(t *testing.T) {
+	t.Parallel()
+	north, south, dead := redistest.StartMini(t), redistest.StartMini(t), redistest.StartMini(t)
+	setPrefix(t, redistest.NewClient(t, north), prefix.Server{ServerPrefix: "NorthServer/"})
+	setPrefix(t, redistest.NewClient(t, south), prefix.Server{ServerPrefix: "SouthServer/", Identities: true})
+	dead.Kill()
+	ids, err := allocator.NewMulti([]allocator.Server{
+		{Name: "north", Client: redistest.NewClient(t, north)}, {Name: "south", Client: redistest.NewClient(t, south)}, {Name: "dead", Client: redistest.NewClient(t, dead)},
+	}, allocator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ids.Close(context.Background()) }()
+	take(t, ids, "orders", 1)
+	got := gather(t, newCollector(t, metrics.Options{}, ids))
+	got.want(t, map[string]float64{
+		`hilo_server_up{server="north"}`:                                                  1,
+		`hilo_server_up{server="south"}`:                                                  1,
+		`hilo_server_up{server="dead"}`:                                                   0,
+		`hilo_refill_seconds{server="dead"}`:                                              0,
+		`hilo_refill_seconds{server="south"}`:                                             0,
+		`hilo_server_info{identities="here",prefix="SouthServer/",server="south",tag=""}`: 1,
+	})
+	if _, there := got[`hilo_server_answer_age_seconds{server="dead"}`]; there {
+		t.Error("there is an answer of a server that never gave one")
+	}
+	if _, there := got[`hilo_server_answer_age_seconds{server="south"}`]; !there {
+		t.Error("the answer of a standby is not there")
+	}
+}
+
+// The alert that fires while a server is down ends without a call.
+func TestServerUpRecoversWithoutCalls(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T, b redistest.Binary, adds string) *redistest.Server {
+		t.Helper()
+		s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always")
+		setPrefix(t, redistest.NewClient(t, s), prefix.Server{ServerPrefix: adds})
+		return s
+	}
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			north, south := begin(t, b, "NorthServer/"), begin(t, b, "SouthServer/")
+			one := newAllocator(t, redistest.NewClient(t, north), allocator.Options{})
+			both, err := allocator.NewMulti([]allocator.Server{
+				{Name: "north", Client: redistest.NewClient(t, north)}, {Name: "south", Client: redistest.NewClient(t, south)},
+			}, allocator.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = both.Close(context.Background()) })
+			collector := newCollector(t, metrics.Options{}, one, both)
+			up := func() (n float64) {
+				got := gather(t, collector)
+				return got[`hilo_server_up{server="redis"}`] + got[`hilo_server_up{server="north"}`] + got[`hilo_server_up{server="south"}`]
+			}
+			for _, ids := range []*allocator.Allocator{one, both} {
+				take(t, ids, "orders", 1)
+			}
+			if got := up(); got != 3 {
+				t.Fatalf("got %v servers up, want 3", got)
+			}
+			north.Kill()
+			south.Kill()
+			var callers sync.WaitGroup
+			for _, ids := range []*allocator.Allocator{one, both} {
+				callers.Go(func() {
+					for {
+						if _, err := ids.Next(t.Context(), "orders"); err != nil {
+							return
+						}
+					}
+				})
+			}
+			callers.Wait()
+			if got := up(); got != 0 {
+				t.Errorf("during the outage: got %v servers up, want 0", got)
+			}
+			north.Restart()
+			south.Restart()
+			for deadline := time.Now().Add(15 * time.Second); up() != 3; <-time.After(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("15 s after the outage: got %v servers up, want 3", up())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,343 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// useUp takes identifiers until none are left.
+func useUp(t *testing.T, a *Allocator) {
+	t.Helper()
+	for range 100_000 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		_, err := a.Next(ctx, "orders")
+		cancel()
+		if err != nil {
+			return
+		}
+	}
+	t.Fatal("got 100,000 identifiers, want an error")
+}
+
+// An outage that outlasts the numbers in hand ends without a call: a probe finds the server up and starts the refill that the
+// last call requested.
+func TestReadyRecoversWithoutCalls(t *testing.T) {
+	t.Parallel()
+	for name, servers := range map[string]int{"one server": 1, "two servers": 2} {
+		for down, set := range map[string]func(f *fakeServer, down bool){
+			"refuses": func(f *fakeServer, down bool) {
+				f.refuses = nil
+				if down {
+					f.refuses = errHung
+				}
+			},
+			"hangs": func(f *fakeServer, down bool) { f.hangs = down },
+		} {
+			t.Run(name+", "+down, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					fakes := []*fakeServer{{adds: "N/", origin: "n"}, {adds: "S/", origin: "s"}}[:servers]
+					var backends []fleet.Backend
+					for _, f := range fakes {
+						backends = append(backends, f)
+					}
+					a := newFakeAllocator(t, Options{}, backends...)
+					if _, err := a.Next(t.Context(), "orders"); err != nil {
+						t.Fatal(err)
+					}
+					for _, f := range fakes {
+						f.set(func() { set(f, true) })
+					}
+					useUp(t, a)
+					<-time.After(5 * time.Second)
+					if a.Stats().Ready() {
+						t.Error("got ready, want not ready")
+					}
+					before := fakes[0].questions() + fakes[0].calls()
+					<-time.After(time.Minute)
+					if n := fakes[0].questions() + fakes[0].calls() - before; n < 4 || n > 30 {
+						t.Errorf("got %d attempts in a minute, want 4 to 30", n)
+					}
+					for _, f := range fakes {
+						f.set(func() { set(f, false) })
+					}
+					<-time.After(15 * time.Second)
+					if s := a.Stats(); !s.Ready() || !s.Servers[0].Up || s.Collections[0].Held == 0 {
+						t.Errorf("got ready %v, server up %v, %d in hand; want all of it", s.Ready(), s.Servers[0].Up, s.Collections[0].Held)
+					}
+					asked := fakes[0].questions() + fakes[0].calls()
+					if servers == 1 {
+						<-time.After(time.Hour)
+						if n := fakes[0].questions() + fakes[0].calls() - asked; n != 0 {
+							t.Errorf("got %d requests in an hour without calls, want none", n)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestReadyAfterAStartWhileTheServerIsDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{refuses: errHung}
+		a := newFakeAllocator(t, Options{}, f)
+		if err := a.Warm(t.Context(), "orders"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
+		f.set(func() { f.refuses = nil })
+		<-time.After(15 * time.Second)
+		if s := a.Stats(); !s.Ready() || s.Collections[0].Held == 0 {
+			t.Errorf("got ready %v, %d in hand, want ready, and the range that Warm requested", s.Ready(), s.Collections[0].Held)
+		}
+	})
+}
+
+func TestCloseEndsTheProbesOfServersThatAreDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		north, south := &fakeServer{adds: "N/", origin: "n", refuses: errHung}, &fakeServer{adds: "S/", origin: "s"}
+		a := newFakeAllocator(t, Options{}, north, south)
+		if _, err := a.Next(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		if err := a.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		before := north.questions() + south.questions()
+		<-time.After(time.Hour)
+		if n := north.questions() + south.questions() - before; n != 0 {
+			t.Errorf("got %d probes after Close, want none", n)
+		}
+	})
+}
+
+// confirming is a fake server whose descriptions are confirmed only while replicas follow.
+type confirming struct {
+	fakeServer
+	lagging bool
+}
+
+func (c *confirming) Describe(ctx context.Context, key string, how fleet.How) (scripts.Description, error) {
+	c.mu.Lock()
+	lagging := c.lagging
+	c.mu.Unlock()
+	desc, err := c.fakeServer.Describe(ctx, key, how)
+	if lagging && how.Confirmed {
+		return desc, scripts.ErrNotDurable
+	}
+	return desc, err
+}
+
+func (c *confirming) Next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+	got, err := c.fakeServer.Next(ctx, keys, r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lagging {
+		return got, scripts.ErrNotDurable
+	}
+	return got, err
+}
+
+func TestReadyAfterMissingConfirmationsRequiresAConfirmation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &confirming{lagging: true}
+		a := newFakeAllocator(t, Options{Durability: Durability{Replicas: 1}}, f)
+		if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) || !Retryable(err) {
+			t.Errorf("got %v, want ErrNotDurable, which is retryable", err)
+		}
+		if err := a.Check(t.Context()); !errors.Is(err, ErrNotDurable) {
+			t.Errorf("Check: got %v, want ErrNotDurable", err)
+		}
+		<-time.After(time.Minute)
+		if s := a.Stats(); s.Ready() || s.Collections[0].Ranges != 1 {
+			t.Errorf("got ready %v, %d ranges, want a server that is down, and no range discarded without a call", s.Ready(), s.Collections[0].Ranges)
+		}
+		f.set(func() { f.lagging = false })
+		<-time.After(15 * time.Second)
+		if s := a.Stats(); !s.Ready() || s.Collections[0].Held == 0 {
+			t.Errorf("got ready %v, %+v, want ready, and numbers in hand", s.Ready(), s.Collections[0])
+		}
+	})
+}
+
+// replyError is an error reply of Redis.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+func (replyError) RedisError()     {}
+
+// A server that replies to a health check but refuses writes is down.
+func TestReadyAfterAnErrorReplyRequiresASuccessfulRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &readOnly{replica: true}
+		a := newFakeAllocator(t, Options{}, f)
+		if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
+		<-time.After(time.Minute)
+		if a.Stats().Servers[0].Up {
+			t.Error("got up, want down")
+		}
+		f.set(func() { f.replica = false })
+		<-time.After(15 * time.Second)
+		if !a.Stats().Ready() {
+			t.Error("got not ready, want ready")
+		}
+	})
+}
+
+type readOnly struct {
+	fakeServer
+	replica bool
+}
+
+func (r *readOnly) Next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error) {
+	r.mu.Lock()
+	replica := r.replica
+	r.mu.Unlock()
+	if replica {
+		return scripts.Range{}, replyError("READONLY You can't write against a read only replica.")
+	}
+	return r.fakeServer.Next(ctx, keys, request)
+}
+
+// dialsOf returns a client of s and the number of connections that it opened.
+func dialsOf(t *testing.T, s *redistest.Server) (*redis.Client, *atomic.Int64) {
+	t.Helper()
+	var dials atomic.Int64
+	opts := redistest.Options(s)
+	dial := redis.NewDialer(opts)
+	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dials.Add(1)
+		return dial(ctx, network, addr)
+	}
+	client := redis.NewClient(opts)
+	t.Cleanup(func() { _ = client.Close() })
+	return client, &dials
+}
+
+func TestNextIdentityOpensFewConnectionsDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client, dials := dialsOf(t, s)
+		a := mustNew(t, client, Options{})
+		if _, err := a.NextIdentity(t.Context(), "companies"); err != nil {
+			t.Fatal(err)
+		}
+		s.Kill()
+		const seconds = 3
+		ctx, cancel := context.WithTimeout(t.Context(), seconds*time.Second)
+		defer cancel()
+		dials.Store(0)
+		var callers sync.WaitGroup
+		for range 8 {
+			callers.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = a.NextIdentity(ctx, "companies")
+				}
+			})
+		}
+		callers.Wait()
+		if n := dials.Load(); n > 20*seconds {
+			t.Errorf("got %d connections in %d s of 8 callers that retry at once, want at most 20 a second", n, seconds)
+		}
+	})
+}
+
+// All servers are down together, so that the test takes as long as one of them.
+func TestReadyRecoversAfterAnOutageOfRealServers(t *testing.T) {
+	t.Parallel()
+	type fixture struct {
+		name    string
+		ids     *Allocator
+		servers []*redistest.Server
+		dials   []*atomic.Int64
+	}
+	var all []*fixture
+	binaries := redistest.Binaries(t)
+	if len(binaries) == 0 {
+		redistest.Missing(t, "a real server")
+	}
+	for _, b := range binaries {
+		for _, prefixes := range [][]string{{""}, {"N/", "S/"}} {
+			f := &fixture{name: fmt.Sprintf("%s, %d servers", b.Name, len(prefixes))}
+			var masters []Server
+			for _, adds := range prefixes {
+				s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always")
+				client, dials := dialsOf(t, s)
+				if err := mustAdmin(t, s).SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: adds}); err != nil {
+					t.Fatal(err)
+				}
+				f.servers, f.dials, masters = append(f.servers, s), append(f.dials, dials), append(masters, Server{Client: client})
+			}
+			if len(masters) == 1 {
+				f.ids = mustNew(t, masters[0].Client, Options{})
+			} else {
+				f.ids = mustMulti(t, Options{}, masters...)
+			}
+			if _, err := f.ids.Next(t.Context(), "orders"); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, f)
+		}
+	}
+	each := func(do func(f *fixture, i int, s *redistest.Server)) {
+		for _, f := range all {
+			for i, s := range f.servers {
+				do(f, i, s)
+			}
+		}
+	}
+	each(func(_ *fixture, _ int, s *redistest.Server) { s.Kill() })
+	for _, f := range all {
+		useUp(t, f.ids)
+	}
+	<-time.After(3 * defaultRefillTimeout) // the last refills, of two servers each, have failed
+	each(func(f *fixture, i int, _ *redistest.Server) { f.dials[i].Store(0) })
+	const outage = 15
+	<-time.After(outage * time.Second)
+	each(func(f *fixture, i int, _ *redistest.Server) {
+		if n := f.dials[i].Load(); n == 0 || n > 2*outage {
+			t.Errorf("%s: got %d connections in %d s without calls, want some, at most 2 a second", f.name, n, outage)
+		}
+	})
+	for _, f := range all {
+		if f.ids.Stats().Ready() {
+			t.Errorf("%s: got ready, want not ready", f.name)
+		}
+	}
+	each(func(_ *fixture, _ int, s *redistest.Server) { s.Restart() })
+	back := time.Now()
+	each(func(f *fixture, i int, _ *redistest.Server) {
+		for {
+			stats := f.ids.Stats()
+			if stats.Ready() && stats.Servers[i].Up && stats.Collections[0].Held > 0 {
+				return
+			}
+			if time.Since(back) > 15*time.Second {
+				t.Errorf("%s: got ready %v, %+v after 15 s, want all servers up and numbers in hand", f.name, stats.Ready(), stats.Servers[i])
+				return
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+// completion prints the script of a shell.
+type completion struct {
+	*base.Session
+	printed
+}
+
+type printed struct {
+	Shell  string `json:"shell"`
+	Script string `json:"script"`
+}
+
+// shells are those that there is a script for.
+var shells = []string{"bash", "zsh", "fish"}
+
+//go:embed hilo.*
+var scripts embed.FS
+
+// newCompletionCommand returns hilo completion.
+func newCompletionCommand(env base.Env) *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print the script for shell completion",
+		UsageText: "hilo completion bash|zsh|fish",
+		Description: base.Describe(`
+Prints a script with which the shell completes commands, flags, and the values of
+flags that have a few. It uses no server. To install it:
+
+   bash   hilo completion bash > ~/.local/share/bash-completion/completions/hilo
+          where the package bash-completion is in use; else, in ~/.bashrc:
+          source <(hilo completion bash)
+   zsh    hilo completion zsh > ~/.zfunc/_hilo
+          with fpath+=~/.zfunc before compinit in ~/.zshrc; or, after compinit:
+          source <(hilo completion zsh)
+   fish   hilo completion fish > ~/.config/fish/completions/hilo.fish
+
+The folder has to exist. Completion works in the next shell: the script runs the hilo
+that is in PATH.`,
+			[]string{"hilo completion bash > ~/.local/share/bash-completion/completions/hilo", "source <(hilo completion zsh)"},
+			"1 failed"),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			shell := r.Arguments("SHELL")[0]
+			if !slices.Contains(shells, shell) {
+				r.Failf("there is no completion for %q: name one of %s", shell, strings.Join(shells, ", "))
+			}
+			script, _ := scripts.ReadFile("hilo." + shell)
+			return completion{r.SessionWithoutRedis(), printed{shell, string(script)}}
+		}),
+	}
+}
+
+// Run prints the script.
+func (c completion) Run(context.Context) error {
+	return c.Show(c.printed, func() error {
+		_, err := io.WriteString(c.Stdout, c.Script)
+		return exit.Written(err)
+	})
+}
+
+// files requests names of files, which the shell completes itself.
+const files = ":files"
+
+// answerCompletion answers the scripts, which ask with hilo __complete WORD…: the words of a command line without the program, the
+// last of which is the one that is being typed. It prints what that may become, one a line, with a tab before what it does.
+// It does not parse the line as a command line of hilo's own, since what is begun need not be right; false: args ask for
+// something else.
+func answerCompletion(app *cli.App, args []string, to io.Writer) bool {
+	if len(args) < 3 || args[1] != "__complete" {
+		return false
+	}
+	for _, text := range candidates(app, args[2:len(args)-1], args[len(args)-1]) {
+		fmt.Fprintln(to, text)
+	}
+	return true
+}
+
+// candidates returns what the typed word may become after the words before it.
+func candidates(app *cli.App, before []string, typed string) []string {
+	line := base.NewLine(app)
+	for _, word := range before {
+		_ = line.Take(word) // its mistakes are reported when the line is run
+	}
+	isFlag := strings.HasPrefix(typed, "-") && line.Due == nil && !line.FlagsEnded
+	flag, _, isValue := strings.Cut(typed, "=")
+	if isFlag && isValue {
+		_ = line.Take(flag) // what is typed is its value
+	}
+	c := line.Command
+	switch {
+	case line.Due != nil:
+		return valuesOf(line.Due)
+	case isFlag && isValue:
+		return nil
+	case isFlag && c.Name == app.Name:
+		return described(c.VisibleFlags())
+	case isFlag:
+		return described(append(c.VisibleFlags(), base.GlobalFlags()...))
+	case c.Name == "completion":
+		return shells
+	case c.Name == "import":
+		return []string{files}
+	}
+	var commands []string
+	for _, c := range c.Subcommands {
+		commands = append(commands, c.Name+"\t"+c.Usage)
+	}
+	return commands
+}
+
+// valuesOf returns the values of a flag where they are few.
+func valuesOf(flag base.Flag) []string {
+	f, ok := flag.(*cli.GenericFlag)
+	switch {
+	case !ok:
+		return nil
+	case f.TakesFile:
+		return []string{files}
+	}
+	return slices.DeleteFunc(slices.Clone(f.Value.(*base.Value).Choices), func(word string) bool { return word == "" })
+}
+
+// described returns flags with their usage.
+func described(flags []cli.Flag) []string {
+	var all []string
+	for _, flag := range flags {
+		usage, _, _ := strings.Cut(flag.(base.Flag).GetUsage(), "; $")
+		all = append(all, base.Dashed(flag.Names()[0])+"\t"+strings.ReplaceAll(usage, "`", ""))
+	}
+	return all
+}

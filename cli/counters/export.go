@@ -1,0 +1,124 @@
+package counters
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// exportVersion is the version of the format. Version 1 had no replication, durable, origin, written, issued, top, guardGap
+// and lost.
+const exportVersion = 2
+
+// The lines of an export that are no counter: the first, the second, and the last, without which it broke off.
+const (
+	lineExport = "export"
+	linePrefix = "prefix"
+	lineEnd    = "end"
+)
+
+// record is one line of an export.
+type record struct {
+	Kind         string `json:"kind"`                   // export: the first; prefix; hilo, identity, server-side: a counter; end: the last
+	Version      int    `json:"version,omitempty"`      // of export: 2
+	Namespace    string `json:"namespace,omitempty"`    // of export
+	Replication  string `json:"replication,omitempty"`  // of export: the server's replication id; missing: unknown
+	ServerPrefix string `json:"serverPrefix,omitempty"` // of prefix; missing: none
+	NodeTag      string `json:"nodeTag,omitempty"`      // of prefix; missing: none
+	Identities   bool   `json:"identities,omitempty"`   // of prefix: it is the home of identities
+	Durable      string `json:"durable,omitempty"`      // of prefix: always; shown, and never imported
+	Collection   string `json:"collection,omitempty"`   // of a counter: the name as first spelt
+	Max          *int64 `json:"max,omitempty"`          // of a counter; an identity's value
+	Ranges       int64  `json:"ranges,omitempty"`       // of a counter: issued so far
+	Epoch        int64  `json:"epoch,omitempty"`        // of a counter: jumps so far
+	Bare         int64  `json:"bare,omitempty"`         // of a collection: the greatest number issued without prefix and tag
+	Top          int64  `json:"top,omitempty"`          // of a collection: the greatest number that a gateway issued
+	Origin       string `json:"origin,omitempty"`       // of a counter: replication id of the server that wrote last
+	Written      int64  `json:"written,omitempty"`      // of a counter: when, in microseconds of the server's clock
+	Issued       int64  `json:"issued,omitempty"`       // of a counter: numbers issued in the last two minutes that had any
+	GuardGap     int64  `json:"guardGap,omitempty"`     // of a counter: the greatest GuardGap of a client
+	Lost         bool   `json:"lost,omitempty"`         // of a counter: origin is not replication, so that writes may be lost
+	Counters     *int   `json:"counters,omitempty"`     // of end: how many there were
+}
+
+// export writes all state of a namespace.
+type export struct {
+	*base.Session
+	target target.Target
+}
+
+// ExportCommand returns hilo export.
+func ExportCommand(env base.Env) *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write all counters of the namespace as JSON lines",
+		UsageText: "hilo export",
+		Description: base.Describe(`
+Writes the server's prefix and tag, whether it is the home of identities, all counters,
+all identities and the server-side counter as JSON, one a line, whatever --output is:
+   {"kind":"export","version":2,"namespace":"Raven","replication":"5f1c…"}
+   {"kind":"prefix","serverPrefix":"NorthServer/"}
+   {"kind":"hilo","collection":"orders","max":4000,"ranges":12,"origin":"5f1c…"}
+   {"kind":"end","counters":1}
+A counter whose origin is not the server's replication id has "lost":true: the server
+was restarted or promoted since, so writes may be lost, and hilo import adds a gap.
+
+It reads a counter at a time while others work: for a move, keep the fleet from
+taking ranges here first, as the README explains. Nothing is written if a counter cannot
+be read or imported, on a replica, while a cluster moves the namespace's slot, or if
+the server is restarted meanwhile.`,
+			[]string{"hilo export > counters.jsonl", "hilo export --redis $OLD | hilo import --redis $NEW"},
+			"1 failed or interrupted", "3 Redis unavailable, or a slot is moving", "4 the server is a replica"),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			r.Arguments()
+			return export{Session: r.Session(), target: r.Target()}
+		}),
+	}
+}
+
+// Run reads everything before it writes the first line.
+func (e export) Run(ctx context.Context) error {
+	var all admin.Export
+	err := base.Administer(ctx, e.Session, e.target, func(m *admin.Admin) (err error) {
+		all, err = m.Export(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(all.States, func(a, b admin.State) int {
+		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)))
+	})
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(record{Kind: lineExport, Version: exportVersion, Namespace: e.Namespace, Replication: all.Replication})
+	server := all.Server
+	_ = encoder.Encode(record{
+		Kind: linePrefix, ServerPrefix: server.ServerPrefix, NodeTag: server.NodeTag, Identities: server.Identities, Durable: server.Durable,
+	})
+	for _, s := range all.States {
+		_ = encoder.Encode(record{
+			Kind: string(s.Kind), Collection: s.Name, Max: &s.Max, Ranges: s.Ranges, Epoch: s.Epoch, Bare: s.Bare,
+			Top: s.Top, Origin: s.Origin, Written: s.Written, Issued: s.Issued, GuardGap: s.GuardGap, Lost: s.Lost,
+		})
+	}
+	_ = encoder.Encode(record{Kind: lineEnd, Counters: new(len(all.States))})
+	if _, err := readExport("this export", e.Separator, content.Bytes()); err != nil { // better now than when it is needed
+		return fmt.Errorf("%s; hilo import would refuse it, and hilo doctor names the keys", exit.Plain(err))
+	}
+	_, err = content.WriteTo(e.Stdout)
+	return exit.Written(err)
+}

@@ -1,0 +1,106 @@
+package counters
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// file is an export as it was read.
+type file struct {
+	separator string
+	namespace string
+	server    prefix.Server
+	prefixed  bool // it has the prefix of the server
+	rows      []Row
+	broken    bool           // a line is no good
+	seen      map[string]int // lines of counters, by key
+	whole     bool           // with its end, which states the number of counters
+}
+
+// readExport reads an export. Its error lists the lines that are wrong.
+func readExport(name, separator string, content []byte) (file, error) {
+	f := file{separator: separator, seen: make(map[string]int)}
+	bad := &Bad{File: name, Code: exit.Usage}
+	if len(bytes.TrimSpace(content)) == 0 {
+		return f, exit.Usagef("%s is empty: nothing was written", name)
+	}
+	for line, text := range JsonLines(content) {
+		var l record
+		err := Unmarshal(text, &l)
+		if err == nil {
+			err = f.add(line, l)
+		}
+		if err != nil {
+			bad.Add(line, err)
+			f.broken = true
+			if f.namespace == "" {
+				break // it is no export, and all other lines would be wrong too
+			}
+		}
+	}
+	return f, bad.Failure()
+}
+
+// add takes the next line.
+func (f *file) add(line int, l record) error {
+	begun := f.namespace != ""
+	switch {
+	case !begun && l.Kind != lineExport:
+		return errors.New(`is not the first line of an export, {"kind":"export",…}; a list of counters is for hilo seed --file`)
+	case !begun && (l.Version < 1 || l.Version > exportVersion):
+		return fmt.Errorf("version %d of the format is unknown: this hilo reads 1 and 2", l.Version)
+	case !begun:
+		err := prefix.ValidateNamespace(l.Namespace)
+		if err == nil {
+			f.namespace = l.Namespace
+		}
+		return err
+	case f.whole:
+		return errors.New("stands behind the end of the export")
+	case l.Kind == lineExport:
+		return errors.New("a second export begins: import one at a time")
+	case l.Kind == linePrefix && f.prefixed:
+		return errors.New("a second prefix")
+	case l.Kind == linePrefix:
+		f.prefixed, f.server = true, prefix.Server{ServerPrefix: l.ServerPrefix, NodeTag: l.NodeTag, Identities: l.Identities}
+		return f.server.Validate()
+	case l.Kind == lineEnd && !f.prefixed:
+		return errors.New("the line with the server's prefix is missing")
+	case l.Kind == lineEnd && !f.broken && (l.Counters == nil || *l.Counters != len(f.rows)):
+		return fmt.Errorf("the end states another number of counters than there are, %d", len(f.rows))
+	case l.Kind == lineEnd:
+		f.whole = true
+		return nil
+	}
+	return f.counter(line, l)
+}
+
+func (f *file) counter(line int, l record) error {
+	kind, err := ReadKind(l.Kind)
+	switch {
+	case err != nil:
+		return err
+	case l.Max == nil:
+		return errors.New("max is missing")
+	case min(*l.Max, l.Ranges, l.Epoch, l.Bare, l.Top, l.Written, l.Issued, l.GuardGap) < 0:
+		return errors.New("every number must be 0 or more")
+	}
+	row := Row{Line: line, State: admin.State{
+		Kind: kind, Bare: l.Bare, Top: l.Top, Written: l.Written, Issued: l.Issued, GuardGap: l.GuardGap, Lost: l.Lost,
+		Counter: admin.Counter{Name: l.Collection, Max: *l.Max, Ranges: l.Ranges, Epoch: l.Epoch, Origin: l.Origin},
+	}}
+	if err := row.Validate(f.separator); err != nil {
+		return err
+	}
+	if before, found := f.seen[row.Key()]; found {
+		return fmt.Errorf("%s stands on line %d already", row.Key(), before)
+	}
+	f.seen[row.Key()] = line
+	f.rows = append(f.rows, row)
+	return nil
+}

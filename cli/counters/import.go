@@ -1,0 +1,195 @@
+package counters
+
+import (
+	"cmp"
+	"context"
+	"math"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// importing raises counters to those of an export.
+type importing struct {
+	Plan
+	File          string
+	FromNamespace string // that the file may be of, beside the one to write to
+	Prefix        string // prefixKeep, prefixTake, or "": refuse another one
+	Margin        int64
+	Partial       bool
+}
+
+// mostMargin is more than is issued while an export is moved, and leaves room in a counter.
+const mostMargin = 1_000_000_000_000
+
+// The values of --prefix.
+const (
+	prefixKeep = "keep"
+	prefixTake = "take"
+)
+
+// imported is what comes of it, as JSON has it.
+type imported struct {
+	Prefix     string `json:"prefix"`     // the server's, afterwards
+	Tag        string `json:"tag"`        // the server's, afterwards
+	Identities bool   `json:"identities"` // the server is their home, afterwards
+	PrefixSet  bool   `json:"prefixSet"`  // prefix, tag or home are not what they were
+	Changes
+}
+
+// ImportCommand returns hilo import.
+func ImportCommand(env base.Env) *cli.Command {
+	return &cli.Command{
+		Name:      "import",
+		Usage:     "raise counters to those of an export",
+		UsageText: "hilo import [FILE]",
+		Description: base.Describe(`
+Reads what hilo export wrote, from FILE or stdin, and raises Max, ranges, epoch and bare
+(issued without prefix and tag) of each counter to it; none is lowered, so that to do it
+again, or of two servers, does no harm. All lines are checked before the first counter is
+written. A counter marked "lost" is raised by a gap besides, at least 65,536 (1,024 for
+identities): the old server may have issued more than it remembers. Origin and the
+statement that a server is durable belong to one server and are not carried over.
+
+The file has to be whole, with its last line, and of the same namespace; the server
+has to have the same prefix and tag, or to be empty: then it gets them when all counters
+are there, and is the home of identities if the old one was. Two servers with one prefix
+issue the same identifiers: the old one must not be used any more.
+
+--margin is for a file that may be older than the last range taken there: more than
+what was issued since.`,
+			[]string{
+				"hilo import counters.jsonl --dry-run", "hilo import counters.jsonl",
+				"hilo export --redis $OLD | hilo import --redis $NEW --margin 100000",
+			},
+			"1 failed or interrupted", "3 Redis unavailable", "4 another namespace or prefix, or refused by a rule"),
+		Flags: []cli.Flag{
+			&cli.GenericFlag{Name: "margin", Usage: "raise each counter by `N` more", Value: base.Number("0", 0, mostMargin)},
+			&cli.GenericFlag{Name: "from-namespace", Usage: "confirm that the file is of `NAMESPACE`, not of --namespace", Value: base.Text("")},
+			&cli.GenericFlag{Name: "prefix", Usage: "where the server has another prefix or tag, `WHICH`", Value: base.Choice("", prefixKeep, prefixTake)},
+			&cli.BoolFlag{Name: "partial", Usage: "confirm that the file is only a part of an export"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
+		},
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			i := importing{
+				Plan: Plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")},
+				File: "-", FromNamespace: r.String("from-namespace"), Partial: r.Bool("partial"),
+			}
+			if r.Args().Present() {
+				i.File = r.Arguments("FILE")[0]
+			} else if term.IsTerminal(env.Stdin) {
+				r.Failf("%s needs a FILE, or an export on stdin; usage: %s", r.FullName(), r.Command.UsageText)
+			}
+			i.Margin, i.Prefix = r.Number("margin"), r.String("prefix")
+			return i
+		}),
+	}
+}
+
+func (i importing) Run(ctx context.Context) error {
+	content, name, err := base.ReadFileOrStdin(ctx, i.Session, i.File)
+	if err != nil {
+		return err
+	}
+	file, err := readExport(name, i.Separator, content)
+	if err != nil {
+		return err
+	}
+	i.Source = name
+	if err := i.fits(file); err != nil {
+		return err
+	}
+	i.Rows = i.raised(file)
+	done, err := i.Raise(ctx, func(_ *target.Client, m *admin.Admin) (err error) {
+		i.Server, err = i.choose(ctx, m, i.Found, file)
+		i.Server.Durable = i.Found.Durable
+		return err
+	}, nil)
+	if err != nil {
+		return err
+	}
+	shown := imported{i.Server.ServerPrefix, i.Server.NodeTag, i.Server.Identities, i.Server != i.Found, done}
+	return i.Show(shown, func() error { return i.print(shown) })
+}
+
+func (i importing) print(shown imported) error {
+	if err := shown.Print(i.Session); err != nil || !shown.PrefixSet {
+		return err
+	}
+	was := "is now"
+	if shown.DryRun {
+		was = "would be"
+	}
+	home := ""
+	if shown.Identities {
+		home = ", and it " + was + " the home of identities"
+	}
+	return i.Printf("the server's prefix %s %s, its tag %s%s\n", was, cmp.Or(shown.Prefix, "none"), cmp.Or(shown.Tag, "none"), home)
+}
+
+// fits refuses a file that was made for something else.
+func (i importing) fits(file file) error {
+	switch {
+	case i.FromNamespace != "" && file.namespace != i.FromNamespace:
+		return exit.Refusedf("%s is of the namespace %s and not of %s, which --from-namespace names: nothing was written", i.Source, file.namespace, i.FromNamespace)
+	case i.FromNamespace == "" && file.namespace != i.Namespace:
+		return exit.Refusedf("%s is of the namespace %s, and --namespace is %s: nothing was written; name the same one, or confirm it "+
+			"with --from-namespace %[2]s", i.Source, file.namespace, i.Namespace)
+	case !file.whole && !i.Partial:
+		return exit.Refusedf("%s is not whole: nothing was written; its last line must count its counters, and a counter that is "+
+			"missing would begin at 1; export again, or confirm it with --partial", i.Source)
+	case !file.prefixed && i.Prefix == prefixTake:
+		return exit.Refusedf("%s has no line with a prefix: nothing was written; leave --prefix out, and set one with hilo prefix set", i.Source)
+	}
+	return nil
+}
+
+// raised returns the rows with the margin. A server without prefix and tag issued all its numbers bare, which an export of
+// version 1 does not record.
+func (i importing) raised(file file) []Row {
+	for n := range file.rows {
+		row, top := &file.rows[n], int64(math.MaxInt64)
+		if row.Kind == admin.KindServerSide {
+			top = max(row.Max, prefix.MaxServerSide)
+		}
+		row.Max += min(i.Margin, top-row.Max)
+		if row.Kind == admin.KindHiLo && file.prefixed && file.server.IsZero() {
+			row.Bare = max(row.Bare, row.Max)
+		}
+	}
+	return file.rows
+}
+
+// choose returns the prefix that the server is to have.
+func (i importing) choose(ctx context.Context, m *admin.Admin, server prefix.Server, file file) (prefix.Server, error) {
+	same := server.ServerPrefix == file.server.ServerPrefix && server.NodeTag == file.server.NodeTag
+	switch {
+	case same && server.Identities == file.server.Identities || file.prefixed && i.Prefix == prefixTake:
+		return file.server, nil
+	case !file.prefixed || i.Prefix == prefixKeep:
+		return server, nil
+	case server.IsZero() || same && file.server.Identities:
+		for _, err := range m.States(ctx) {
+			if err != nil || same { // where it is in use it stays the home, or none
+				return server, err
+			}
+			return server, otherPrefix(server, file)
+		}
+		return file.server, nil
+	case same:
+		return server, nil
+	}
+	return server, otherPrefix(server, file)
+}
+
+func otherPrefix(server prefix.Server, file file) error {
+	return exit.Refusedf("the file is of a server with prefix %s and tag %s, and this one has prefix %s and tag %s: nothing was written; "+
+		"--prefix keep leaves the prefix of the server, --prefix take sets that of the file", cmp.Or(file.server.ServerPrefix, "none"),
+		cmp.Or(file.server.NodeTag, "none"), cmp.Or(server.ServerPrefix, "none"), cmp.Or(server.NodeTag, "none"))
+}

@@ -1,0 +1,153 @@
+package counters
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestPrefixesAreCompared(t *testing.T) {
+	t.Parallel()
+	server := func(name, serverPrefix, tag string) finding.Adds {
+		return finding.Adds{Name: name, Adds: prefix.Server{ServerPrefix: serverPrefix, NodeTag: tag}}
+	}
+	tests := []struct {
+		name    string
+		servers []finding.Adds
+		want    []string // the faults
+	}{
+		{"one without", []finding.Adds{server("a", "", "")}, nil},
+		{"one with", []finding.Adds{server("a", "N/", "")}, nil},
+		{"all different", []finding.Adds{server("a", "N/", ""), server("b", "S/", ""), server("c", "", "A")}, nil},
+		{"the same prefix and another tag", []finding.Adds{server("a", "N/", "A"), server("b", "N/", "B")}, nil},
+		{"the same tag and another prefix", []finding.Adds{server("a", "N/", "A"), server("b", "S/", "A")}, nil},
+		{"one of two without", []finding.Adds{server("a", "N/", ""), server("b", "", "")}, []string{"b: it has neither prefix nor tag"}},
+		{
+			"both without", []finding.Adds{server("a", "", ""), server("b", "", "")},
+			[]string{"a: it has neither prefix nor tag", "b: it has neither prefix nor tag"},
+		},
+		{"the same", []finding.Adds{server("a", "N/", ""), server("b", "N/", "")}, []string{"a and b have the same prefix N/ and tag none"}},
+		{"the same tag alone", []finding.Adds{server("a", "", "X"), server("b", "", "X")}, []string{"a and b have the same prefix none and tag X"}},
+		{
+			"the same but for case", []finding.Adds{server("a", "North/", "a"), server("b", "south/", ""), server("c", "NORTH/", "A")},
+			[]string{`a and c have the same prefix and tag but for letter case: "North/" and tag "a" and "NORTH/" and tag "A"`},
+		},
+		{
+			"that cannot be used", []finding.Adds{{Name: "a", Err: fmt.Errorf("%w: key k: no", allocator.ErrCorrupt)}, server("b", "", "")},
+			[]string{"a: key k: no", "b: it has neither prefix nor tag"},
+		},
+		{"not known", []finding.Adds{{Name: "a", Err: errors.New("away")}, server("b", "N/", "")}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, f := range finding.ComparePrefixes(test.servers) {
+				if f.Level == finding.Fault {
+					got = append(got, strings.TrimPrefix(f.Server+": "+f.What, ": "))
+					if f.Why == "" || f.Do == "" {
+						t.Errorf("%+v does not say why, or what to do", f)
+					}
+				} else if f.Level != finding.OK && f.Check != "identities" {
+					t.Errorf("%+v", f)
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheHomeOfIdentitiesIsJudged(t *testing.T) {
+	t.Parallel()
+	home := prefix.Server{ServerPrefix: "N/", Identities: true}
+	none := prefix.Server{ServerPrefix: "S/"}
+	unknown := finding.Adds{Name: "u", Err: errors.New("away")}
+	tests := []struct {
+		name    string
+		servers []finding.Adds
+		level   finding.Level // "": nothing is said
+		want    string
+	}{
+		{"one with neither prefix nor tag", []finding.Adds{{Name: "a", Uses: true}}, "", ""},
+		{"one that is it", []finding.Adds{{Name: "a", Adds: home, Uses: true}}, "", ""},
+		{"one of which nothing is known", []finding.Adds{unknown}, "", ""},
+		{"one with a prefix that is not", []finding.Adds{{Name: "a", Adds: none}}, "", ""},
+		{"one with a prefix that is not, and has some", []finding.Adds{{Name: "a", Adds: none, Uses: true}}, finding.Warning, "there are identities, and no server reports"},
+		{"one of two", []finding.Adds{{Name: "a", Adds: home}, {Name: "b", Adds: none}}, finding.OK, "identities come from a"},
+		{"none of two", []finding.Adds{{Name: "a", Adds: none}, {Name: "b", Adds: none}}, finding.Note, "no server reports that it is the home of identities"},
+		{"none of two that have some", []finding.Adds{{Name: "a", Adds: none, Uses: true}, {Name: "b", Adds: none}}, finding.Warning, "there are identities, and no server reports"},
+		{"perhaps the one that is away", []finding.Adds{{Name: "a", Adds: none, Uses: true}, unknown}, finding.Unknown, "their home may be a server that did not answer"},
+		{"both", []finding.Adds{{Name: "a", Adds: home}, {Name: "b", Adds: home}}, finding.Fault, "a and b both report that they are the home of identities"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got []finding.Finding
+			for _, f := range finding.ComparePrefixes(test.servers) {
+				if f.Check == "identities" {
+					got = append(got, f)
+				}
+			}
+			switch {
+			case test.level == "" && len(got) > 0, test.level != "" && len(got) != 1:
+				t.Errorf("%+v", got)
+			case test.level != "" && (got[0].Level != test.level || !strings.Contains(got[0].What, test.want)):
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestPrefixCheckOfServers(t *testing.T) {
+	t.Parallel()
+	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
+		north, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })
+		check := append([]string{"prefix", "check"}, flags...)
+		if got := clitest.Must(t, check...); !strings.Contains(got, "north   NorthServer/  none  here        -        orders/NorthServer/1\n") || !strings.Contains(got, "identities come from north") || !strings.Contains(got, "\n0 faults") {
+			t.Errorf("%q", got)
+		}
+		clitest.Must(t, "prefix", "set", "northserver/", "--redis", south.URL())
+		r := clitest.Hilo(t, append(check, "--output", "json")...)
+		got := clitest.Decode[comparison](t, r.Stdout)
+		if r.Code != exit.Fault || got.Faults != 1 || len(got.Servers) != 2 || got.Servers[1].Prefix != "northserver/" {
+			t.Errorf("exit %d, %+v", r.Code, got)
+		}
+		clitest.Must(t, "prefix", "set", "SouthServer/", "--identities", "--redis", south.URL())
+		if r := clitest.Hilo(t, check...); r.Code != exit.Fault || !strings.Contains(r.Stdout, "north and south both report that they are the home of identities") {
+			t.Errorf("%+v", r)
+		}
+		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append([]string{"identity", "next", "companies"}, flags...)...), "both report that they are the home of identities", "hilo prefix check")
+		clitest.Must(t, "prefix", "set", "northserver/", "--identities=false", "--redis", south.URL())
+		if err := north.Client(t).Set(t.Context(), "{Raven}/ServerPrefixForHilo", "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if r := clitest.Hilo(t, check...); r.Code != exit.Fault || !strings.Contains(r.Stdout, "is not a hash") || !strings.Contains(r.Stderr, "1 fault found") {
+			t.Errorf("%+v", r)
+		}
+		south.Kill()
+		if r := clitest.Hilo(t, check...); r.Code != exit.Fault || !strings.Contains(r.Stdout, "is not a hash") {
+			t.Errorf("south is down: %+v", r)
+		}
+		if err := north.Client(t).Del(t.Context(), "{Raven}/ServerPrefixForHilo").Err(); err != nil {
+			t.Fatal(err)
+		}
+		clitest.Must(t, "prefix", "set", "NorthServer/", "--identities", "--redis", north.URL())
+		r = clitest.Hilo(t, check...)
+		if r.Code != exit.Unavailable || !strings.Contains(r.Stdout, "prefix NorthServer/") || !strings.Contains(r.Stderr, "south: no Redis answers at "+south.HostPort()) {
+			t.Errorf("south is down: %+v", r)
+		}
+		north.Kill()
+		clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, check...), "north: no Redis answers at "+north.HostPort(), "south: no Redis")
+	})
+}

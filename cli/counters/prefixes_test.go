@@ -1,0 +1,157 @@
+package counters
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestPrefixSetReplacesWhatIsNamedAndKeepsWhatIsNot(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		steps := []struct {
+			args []string
+			want shownPrefix
+		}{
+			{[]string{"get"}, shownPrefix{"", "", false, "", "orders/1"}},
+			{[]string{"set", "NorthServer/"}, shownPrefix{"NorthServer/", "", false, "", "orders/NorthServer/1"}},
+			{[]string{"set", "--tag", "A"}, shownPrefix{"NorthServer/", "A", false, "", "orders/NorthServer/1-A"}},
+			{[]string{"set", "South,"}, shownPrefix{"South,", "A", false, "", "orders/South,1-A"}},
+			{[]string{"set", ""}, shownPrefix{"", "A", false, "", "orders/1-A"}},
+			{[]string{"set", "North/", "--tag", ""}, shownPrefix{"North/", "", false, "", "orders/North/1"}},
+			{[]string{"set", "--tag", "B", "X/"}, shownPrefix{"X/", "B", false, "", "orders/X/1-B"}},
+			{[]string{"get"}, shownPrefix{"X/", "B", false, "", "orders/X/1-B"}},
+			{[]string{"set", "--identities"}, shownPrefix{"X/", "B", true, "", "orders/X/1-B"}},
+			{[]string{"set", "Y/", "--tag", "C"}, shownPrefix{"Y/", "C", true, "", "orders/Y/1-C"}},
+			{[]string{"get"}, shownPrefix{"Y/", "C", true, "", "orders/Y/1-C"}},
+			{[]string{"set", "--identities=false"}, shownPrefix{"Y/", "C", false, "", "orders/Y/1-C"}},
+			{[]string{"set", "", "--tag", "", "--identities"}, shownPrefix{"", "", true, "", "orders/1"}},
+			{[]string{"clear"}, shownPrefix{"", "", false, "", "orders/1"}},
+			{[]string{"get"}, shownPrefix{"", "", false, "", "orders/1"}},
+		}
+		for _, step := range steps {
+			args := append([]string{"prefix", "--redis", s.URL(), "--output", "json"}, step.args...)
+			if got := clitest.Decode[shownPrefix](t, clitest.Must(t, args...)); got != step.want {
+				t.Errorf("%q: %+v, want %+v", step.args, got, step.want)
+			}
+		}
+		const want = "prefix:       none\ntag:          none\nidentifiers:  orders/1\nidentities:   here, as long as it is the only server\ndurable:      no\n"
+		if got := clitest.Must(t, "prefix", "get", "--redis", s.URL()); got != want {
+			t.Errorf("%q", got)
+		}
+		for home, want := range map[string]string{"--identities": "\nidentities:   here\n", "--identities=false": "\nidentities:   elsewhere\n"} {
+			if got := clitest.Must(t, "prefix", "set", "North/", home, "--redis", s.URL()); !strings.Contains(got, want) {
+				t.Errorf("%s: %q", home, got)
+			}
+		}
+	})
+}
+
+// TestIdentitiesComeFromTheHomeThatIsSet: each answer of the commands that use one changes with the key.
+func TestIdentitiesComeFromTheHomeThatIsSet(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		next := func() clitest.Result { return clitest.Hilo(t, "identity", "next", "companies", "--redis", s.URL()) }
+		clitest.Must(t, "prefix", "set", "North/", "--redis", s.URL())
+		clitest.MustFail(t, exit.Refused, next(), "is not the home of identities", "make one the home with hilo prefix set --identities")
+		clitest.Must(t, "prefix", "set", "--identities", "--redis", s.URL())
+		if r := next(); r.Stdout != "companies/1\n" {
+			t.Errorf("%+v", r)
+		}
+		clitest.Must(t, "prefix", "set", "--identities=false", "--redis", s.URL())
+		clitest.MustFail(t, exit.Refused, next(), "is not the home of identities")
+	})
+}
+
+func TestPrefixSetDurableStatesThatTheServerKeepsEveryWrite(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "everysec")
+			set := func(args ...string) []string { return append([]string{"prefix", "set", "--redis", s.URL()}, args...) }
+			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, set("--durable", "always")...),
+				"the server does not keep every write in one place: appendfsync is everysec: CONFIG SET appendfsync always, also in its configuration file")
+			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("--durable", "sometimes")...), `--durable is "sometimes": must be always or empty`)
+			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("A/", "--yes")...), "--yes goes with --durable always only")
+			sync := func() {
+				t.Helper()
+				if err := s.Client(t).ConfigSet(t.Context(), "appendfsync", "always").Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sync()
+			clitest.Must(t, set("--durable", "always")...)
+			for want := range 3 {
+				got := clitest.Must(t, "next", "orders", "--redis", s.URL())
+				if got != fmt.Sprintf("orders/%d\n", want+1) {
+					t.Errorf("got %q, want orders/%d", got, want+1)
+				}
+				s.Restart()
+				sync()
+			}
+			for _, step := range []struct{ args, want string }{
+				{"get", "always"}, {"set N/ --tag A --identities", "always"}, {"set --durable=", ""}, {"set --durable always", "always"}, {"clear", ""},
+			} {
+				args := append([]string{"prefix", "--redis", s.URL(), "--output", "json"}, strings.Fields(step.args)...)
+				if got := clitest.Decode[shownPrefix](t, clitest.Must(t, args...)); got.Durable != step.want {
+					t.Errorf("%s: got durable %q, want %q", step.args, got.Durable, step.want)
+				}
+			}
+			if err := s.Client(t).Do(t.Context(), "ACL", "SETUSER", "operator", "on", ">secret", "~*", "+@all", "-config").Err(); err != nil {
+				t.Fatal(err)
+			}
+			url := "redis://operator:secret@" + s.HostPort()
+			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, "prefix", "set", "--durable", "always", "--redis", url),
+				"settings could not be seen: appendfsync, appendonly, no-appendfsync-on-rewrite; permit +config|get and +info, or check them yourself and add --yes")
+			clitest.Must(t, "prefix", "set", "--durable", "always", "--yes", "--redis", url)
+			if got := clitest.Must(t, "export", "--redis", s.URL()); !strings.Contains(got, `{"kind":"prefix","durable":"always"}`) {
+				t.Errorf("export: got %s", got)
+			} else if r := clitest.HiloIn(t, got, "import", "--redis", redistest.StartMini(t).URL()); r.Code != exit.Done {
+				t.Errorf("import of a durable server: %+v", r)
+			}
+		})
+	}
+}
+
+func TestWritesOfTheCommandsFailWhereTheyAreNotConfirmed(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		file := clitest.WriteFile(t, "collection,max\nusers,7\n")
+		replica := redistest.StartReplica(t, s)
+		commands := []string{"seed orders --max 7", "seed --file " + file, "identity seed people --value 7", "prefix set N/", "prefix clear"}
+		for _, command := range commands {
+			clitest.Must(t, append(strings.Fields(command), "--redis", s.URL())...)
+		}
+		replica.Pause()
+		for _, command := range commands {
+			r := clitest.Hilo(t, append(strings.Fields(command), "--timeout", "1s", "--redis", s.URL())...)
+			clitest.MustFail(t, exit.Failed, r, "written, but not confirmed: 0 of 1 replicas have it", "run the command again, which does no harm")
+		}
+		replica.Resume()
+	})
+}
+
+func TestImportRaisesWhatTheOldServerMayHaveLost(t *testing.T) {
+	t.Parallel()
+	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
+		old, other := start(), start()
+		clitest.Must(t, "next", "orders", "--count", "32", "--redis", old.URL())
+		old.ChangeReplicationID() // a restart or a failover, in which later ranges may have been lost
+		lines := clitest.Must(t, "export", "--redis", old.URL())
+		if !strings.Contains(lines, `"lost":true`) {
+			t.Errorf("got %s, want a counter that is marked", lines)
+		}
+		r := clitest.HiloIn(t, lines, "import", "--redis", other.URL())
+		if r.Code != exit.Done || r.Stdout != "1 counter: 1 new, 0 raised, 0 stay; 1 with a gap, since their server was restarted or promoted\n" {
+			t.Errorf("got %+v", r)
+		}
+		if got := clitest.Must(t, "next", "orders", "--redis", other.URL()); got != "orders/65569\n" {
+			t.Errorf("got %q, want orders/65569: 32 and the gap", got)
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package counters
+
+import (
+	"context"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/cli/internal/base"
+)
+
+// seed raises a counter, or sets it.
+type seed struct {
+	Plan
+	identity bool // and no collection
+	Name     string
+	Max      int64 // of an identity the value
+	Force    bool
+}
+
+type seeded struct {
+	Collection string `json:"collection"`
+	Max        int64  `json:"max"` // what stands now
+	Requested  int64  `json:"requested"`
+	Applied    bool   `json:"applied"` // false: it stood above, and stays
+}
+
+// SeedCommand returns hilo seed.
+func SeedCommand(env base.Env) *cli.Command {
+	return &cli.Command{
+		Name:      "seed",
+		Usage:     "raise counters: one, those of a file, or by a scan",
+		UsageText: "hilo seed COLLECTION --max N [--force] | --file F | --scan PATTERN [--yes]",
+		Description: base.Describe(`
+Raises Max, the greatest number issued, to N: the next identifier is N+1. A counter
+above N keeps its value, which is reported and no error; --force lowers it, and
+numbers that are in use may then be issued again.
+
+--file raises many, and lowers none. F is CSV, whose first line names the columns,
+or JSON lines; "-" is stdin. collection, max, and kind, which is hilo (as without
+one), identity or server-side:
+   collection,max,kind
+   orders,4000,hilo
+   {"collection":"companies","max":17,"kind":"identity"}
+All lines are checked before the first counter is written: one that cannot be, and
+nothing is. Of several lines for one counter the greatest counts.
+
+--scan looks through all keys of the Redis that match PATTERN for identifiers, and
+raises each collection to the greatest number found, whatever server's prefix or
+node tag it has. The braces of a key such as {orders}/1 are ignored, and --strip
+removes an application's own prefix. It shows what it found and asks for
+confirmation, unless --yes. Other keys, and server-side identifiers, are
+counted and left out.`,
+			[]string{
+				"hilo seed orders --max 4000", "hilo seed --file counters.csv --dry-run",
+				"hilo seed --scan 'orders/*'", "hilo seed --scan 'app:*' --strip app: --yes",
+			},
+			"1 failed, interrupted, or aborted", "3 Redis unavailable", "4 the name is taken by the other kind"),
+		Flags: []cli.Flag{
+			&cli.GenericFlag{Name: "max", Aliases: []string{"value"}, Usage: "`N`, 0 to 9223372036854775807, the greatest number that is taken", Value: base.Count("", 0)},
+			&cli.BoolFlag{Name: "force", Usage: "lower the counter too"},
+			&cli.GenericFlag{Name: "file", Usage: "`F` with a counter in each line, - for stdin", Value: base.Text(""), TakesFile: true},
+			&cli.StringFlag{Name: "scan", Usage: "`PATTERN` of keys, with * ? [a-z] as in Redis"},
+			&cli.StringFlag{Name: "strip", Usage: "with --scan: `TEXT` to take off the front of each key"},
+			&cli.GenericFlag{Name: "kind", Usage: "with --scan, the `KIND` to raise", Value: base.Choice("hilo", string(admin.KindHiLo), string(admin.KindIdentity))},
+			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
+		},
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			p := Plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
+			switch {
+			case r.IsSet("file"):
+				refuseOthers(r, "file")
+				return fromFile{p, r.String("file")}
+			case r.IsSet("scan"):
+				refuseOthers(r, "scan", "strip", "kind", "yes")
+				return readScan(r, p)
+			}
+			return readSeed(r, p)
+		}),
+	}
+}
+
+// refuseOthers refuses arguments, and the flags that have no effect beside the flag way.
+func refuseOthers(r *base.Reader, way string, others ...string) {
+	r.Arguments()
+	for _, name := range []string{"max", "force", "file", "scan", "strip", "kind", "yes"} {
+		if name != way && r.IsSet(name) && !slices.Contains(others, name) {
+			r.Failf("%s and %s exclude each other; %s", base.Dashed(way), base.Dashed(name), r.Help())
+		}
+	}
+}
+
+func readSeed(r *base.Reader, p Plan) seed {
+	s := seed{Plan: p, Name: r.Collection(p.Separator), Force: r.Bool("force")}
+	for _, name := range []string{"strip", "kind", "yes"} {
+		if r.IsSet(name) {
+			r.Failf("%s requires --scan; %s", base.Dashed(name), r.Help())
+		}
+	}
+	if s.Force && s.DryRun {
+		r.Failf("--force and --dry-run exclude each other; hilo inspect shows the counter")
+	}
+	if !r.IsSet("max") {
+		r.Failf("%s needs --max N, the greatest number that is taken; usage: %s", r.FullName(), r.Command.UsageText)
+	}
+	s.Max = r.Number("max")
+	return s
+}
+
+// Run seeds the counter and reports its value, which is the requested one or greater.
+func (s seed) Run(ctx context.Context) error {
+	if s.DryRun {
+		one := Row{State: admin.State{Kind: admin.KindHiLo, Counter: admin.Counter{Name: s.Name, Max: s.Max}}}
+		s.Source, s.Rows = "--max", []Row{one}
+		return s.Plan.Run(ctx)
+	}
+	set, field := (*admin.Admin).Seed, "Max"
+	if s.identity {
+		set, field = (*admin.Admin).SeedIdentity, "Value"
+	}
+	var now int64
+	err := base.Administer(ctx, s.Session, s.Target, func(m *admin.Admin) (err error) {
+		now, err = set(m, ctx, s.Name, s.Max, s.Force)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case s.JSON && s.identity:
+		return s.WriteJSON(seededIdentity{s.Name, now, s.Max, now == s.Max})
+	case s.JSON:
+		return s.WriteJSON(seeded{s.Name, now, s.Max, now == s.Max})
+	case now == s.Max:
+		return s.Printf("%s: %s is %d\n", s.Name, field, now)
+	}
+	return s.Printf("%s: %s stays %d, above %d; --force lowers it\n", s.Name, field, now, s.Max)
+}
+
+// fromFile raises the counters of a file.
+type fromFile struct {
+	Plan
+	File string
+}
+
+func (s fromFile) Run(ctx context.Context) error {
+	content, name, err := base.ReadFileOrStdin(ctx, s.Session, s.File)
+	if err != nil {
+		return err
+	}
+	s.Source = name
+	if s.Rows, err = readRows(name, s.Separator, content); err != nil {
+		return err
+	}
+	return s.Plan.Run(ctx)
+}
+
+type seededIdentity struct {
+	Name      string `json:"name"`
+	Value     int64  `json:"value"` // what stands now
+	Requested int64  `json:"requested"`
+	Applied   bool   `json:"applied"` // false: it stood above, and stays
+}
+
+// IdentitySeedCommand returns hilo identity seed.
+func IdentitySeedCommand(env base.Env) *cli.Command {
+	return &cli.Command{
+		Name:      "seed",
+		Usage:     "raise an identity",
+		UsageText: "hilo identity seed NAME --value N [--force]",
+		Description: base.Describe(`
+Raises the greatest value issued to N: the next is N+1. Of several servers, seed the
+home of identities, which hilo prefix check names. An identity above N keeps its
+value, which is reported and no error; --force lowers it, and values that are in use
+may then be issued again.`,
+			[]string{"hilo identity seed companies --value 1994"},
+			"1 failed or interrupted", "3 Redis unavailable", "4 the name is taken by a collection"),
+		Flags: []cli.Flag{
+			&cli.GenericFlag{Name: "value", Aliases: []string{"max"}, Usage: "`N`, 0 to 9223372036854775807, the greatest value that is taken", Value: base.Count("", 0)},
+			&cli.BoolFlag{Name: "force", Usage: "lower the identity too"},
+		},
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			s := seed{Plan: Plan{Session: r.Session(), Target: r.Target()}, identity: true, Force: r.Bool("force")}
+			s.Name = r.Identity(s.Separator)
+			if !r.IsSet("value") {
+				r.Failf("%s needs --value N, the greatest value that is taken; usage: %s", r.FullName(), r.Command.UsageText)
+			}
+			s.Max = r.Number("value")
+			return s
+		}),
+	}
+}

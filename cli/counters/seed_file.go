@@ -1,0 +1,140 @@
+package counters
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+// rows are the counters of a seed file, and what is wrong with its lines. Of several lines for one counter the greatest
+// counts: to raise it twice is to raise it to that.
+type rows struct {
+	separator string
+	read      []Row
+	places    map[string]int // in read, by key
+	bad       Bad
+}
+
+// readRows reads the counters of a seed file, CSV or JSON lines, whichever it looks like.
+func readRows(file, separator string, content []byte) ([]Row, error) {
+	r := rows{separator: separator, places: make(map[string]int), bad: Bad{File: file, Code: exit.Usage}}
+	switch text := bytes.TrimSpace(content); {
+	case len(text) == 0:
+	case text[0] == '{' || text[0] == '[':
+		r.json(content)
+	default:
+		r.csv(content)
+	}
+	if err := r.bad.Failure(); err != nil {
+		return nil, err
+	}
+	if len(r.read) == 0 {
+		return nil, exit.Usagef("%s names no counters: nothing was written", file)
+	}
+	return r.read, nil
+}
+
+// columns are those of CSV, of which the last may be missing.
+var columns = []string{"collection", "max", "kind"}
+
+const exampleHeader = "the first line names the columns, as in collection,max or collection,max,kind"
+
+// csv reads up to the first line that is not valid CSV: the lines after it cannot be separated.
+func (r *rows) csv(content []byte) {
+	in := csv.NewReader(bytes.NewReader(content))
+	in.FieldsPerRecord = -1
+	var header []string
+	for {
+		record, err := in.Read()
+		if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
+			r.bad.Add(wrong.Line, wrong.Err)
+		}
+		if err != nil {
+			return
+		}
+		line, _ := in.FieldPos(0)
+		switch {
+		case header == nil:
+			if err := readHeader(record); err != nil {
+				r.bad.Add(line, err)
+				return
+			}
+			header = record
+		case len(record) != len(header):
+			r.bad.Add(line, fmt.Errorf("%d values, where the header has %d", len(record), len(header)))
+		default:
+			cells := make(map[string]string)
+			for i, column := range header {
+				cells[column] = strings.TrimSpace(record[i])
+			}
+			r.add(line, cells["collection"], cells["max"], cells["kind"])
+		}
+	}
+}
+
+// readHeader makes the names of columns of a header, in place.
+func readHeader(record []string) error {
+	for i, column := range record {
+		record[i] = strings.ToLower(strings.TrimSpace(column))
+		switch {
+		case !slices.Contains(columns, record[i]):
+			return fmt.Errorf("%.64q is no column: %s", record[i], exampleHeader)
+		case slices.Contains(record[:i], record[i]):
+			return fmt.Errorf("column %s stands there twice", record[i])
+		}
+	}
+	for _, column := range columns[:2] {
+		if !slices.Contains(record, column) {
+			return fmt.Errorf("there is no column %s: %s", column, exampleHeader)
+		}
+	}
+	return nil
+}
+
+func (r *rows) json(content []byte) {
+	for line, text := range JsonLines(content) {
+		var fields struct {
+			Collection string          `json:"collection"`
+			Max        json.RawMessage `json:"max"` // a number, or a text with one, as tools write those that a double cannot hold
+			Kind       string          `json:"kind"`
+		}
+		if err := Unmarshal(text, &fields); err != nil {
+			r.bad.Add(line, err)
+			continue
+		}
+		r.add(line, fields.Collection, strings.Trim(string(fields.Max), `"`), fields.Kind)
+	}
+}
+
+// add adds a counter, as the line has it.
+func (r *rows) add(line int, name, max, kind string) {
+	row := Row{Line: line, State: admin.State{Counter: admin.Counter{Name: name}}}
+	var err error
+	if row.Kind, err = ReadKind(kind); row.Kind == admin.KindIdentity {
+		row.Name = strings.TrimSuffix(name, "|")
+	}
+	row.Max, _ = strconv.ParseInt(max, 10, 64) // of what is no such number it has another text
+	if err == nil && (row.Max < 0 || strconv.FormatInt(row.Max, 10) != max) {
+		err = fmt.Errorf("max is %.64q: must be 0 to 9223372036854775807, in digits only", max)
+	}
+	if err = cmp.Or(err, row.Validate(r.separator)); err != nil {
+		r.bad.Add(line, err)
+		return
+	}
+	place, found := r.places[row.Key()]
+	if !found {
+		r.places[row.Key()] = len(r.read)
+		r.read = append(r.read, row)
+	} else if row.Max > r.read[place].Max {
+		r.read[place].Line, r.read[place].Max = line, row.Max
+	}
+}

@@ -1,0 +1,163 @@
+package counters
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// fromScan raises counters to the greatest numbers that keys show.
+type fromScan struct {
+	Plan
+	Pattern string
+	Strip   string
+	Kind    admin.Kind
+	Yes     bool
+
+	found    scanned
+	greatest map[string]Row // by folded collection
+	example  string         // of a key that is no identifier
+}
+
+// scanned is what comes of it, as JSON has it.
+type scanned struct {
+	Scanned int64 `json:"scanned"` // keys that there are
+	Matched int64 `json:"matched"` // of these, keys that match the pattern
+	LeftOut int64 `json:"leftOut"` // of these, keys that are no identifiers
+	Changes
+}
+
+func readScan(r *base.Reader, p Plan) *fromScan {
+	p.Source = "--scan"
+	s := &fromScan{Plan: p, Pattern: r.String("scan"), Strip: r.String("strip"), Yes: r.Bool("yes")}
+	s.greatest = make(map[string]Row)
+	if s.Pattern == "" {
+		r.Failf("--scan is empty: must be a pattern of keys, such as 'orders/*'")
+	}
+	s.Kind = admin.Kind(r.String("kind"))
+	return s
+}
+
+// Run scans, shows what it found, and writes when that is agreed to.
+func (s *fromScan) Run(ctx context.Context) error {
+	if !s.Yes && !s.DryRun && (!term.IsTerminal(s.Stdin) || !term.IsTerminal(s.Stderr)) {
+		return &exit.Error{Code: exit.Failed, Text: "there is no terminal for the confirmation: " +
+			"add --yes to write, or --dry-run to see what would change"}
+	}
+	done, err := s.Raise(ctx, func(client *target.Client, _ *admin.Admin) error {
+		if err := s.scan(ctx, client); err != nil {
+			return exit.OfRedis(err)
+		}
+		s.Rows = slices.SortedFunc(maps.Values(s.greatest), func(a, b Row) int {
+			return strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name))
+		})
+		return nil
+	}, func(would Changes) error { return s.agree(ctx, would) })
+	switch {
+	case err != nil:
+		return err
+	case s.JSON:
+		s.found.Changes = done
+		return s.WriteJSON(s.found)
+	case s.DryRun:
+		return cmp.Or(s.printScan(s.Session), done.Print(s.Session))
+	}
+	return done.Print(s.Session)
+}
+
+// agree shows on stderr what would be written and asks for confirmation, unless nothing would change.
+func (s *fromScan) agree(ctx context.Context, would Changes) error {
+	if s.Yes || would.New+would.Raised == 0 {
+		return nil
+	}
+	onStderr := *s.Session
+	onStderr.Stdout = s.Stderr
+	if err := cmp.Or(s.printScan(&onStderr), would.WriteTable(&onStderr)); err != nil {
+		return err
+	}
+	agreed, err := base.Confirm(ctx, s.Session, "Raise "+s.Style(s.Stderr).Plural(int64(would.New+would.Raised), "counter")+"?")
+	if err == nil && !agreed {
+		err = &exit.Error{Code: exit.Failed, Text: "aborted; nothing was written"}
+	}
+	return err
+}
+
+// scan looks at all keys: of a cluster, at those of all primaries.
+func (s *fromScan) scan(ctx context.Context, client *target.Client) error {
+	nodes, err := client.Primaries(ctx)
+	if err != nil {
+		return err
+	}
+	if s.found.Scanned, err = client.DBSize(ctx); err != nil { // of a cluster the sum
+		return err
+	}
+	b := s.NewBar("scanning", "keys", s.found.Scanned)
+	defer b.End()
+	for _, node := range nodes {
+		for keys, err := range node.Keys(ctx, s.Pattern) {
+			if err != nil {
+				return err
+			}
+			for _, key := range keys {
+				s.key(key)
+			}
+			b.Add(target.KeysAtOnce)
+		}
+	}
+	return nil
+}
+
+func (s *fromScan) key(key string) {
+	s.found.Matched++
+	text, stripped := strings.CutPrefix(key, s.Strip)
+	id, err := prefix.Parse(withoutHashTag(text), s.Separator)
+	ofKind := s.Kind == admin.KindHiLo || id.ServerPrefix+id.NodeTag == "" // an identity has neither
+	if !stripped || err != nil || !ofKind || isOurs(key) {
+		s.found.LeftOut++
+		s.example = cmp.Or(s.example, key)
+		return
+	}
+	name := prefix.Fold(id.Collection)
+	r := s.greatest[name]
+	if r.Name == "" || r.Name > id.Collection {
+		r.Name = id.Collection // SCAN has no order, and what is found is to have one spelling
+	}
+	r.Kind, r.Max = s.Kind, max(r.Max, id.Number)
+	s.greatest[name] = r
+}
+
+// isOurs reports whether a key is one of hilo's own, of any namespace: counters are no identifiers, although
+// {Raven}/HiLo/orders2 reads like one.
+func isOurs(key string) bool {
+	namespace, _, _ := strings.Cut(strings.TrimPrefix(key, "{"), "}")
+	keys := prefix.NewKeys(namespace)
+	return strings.HasPrefix(key, keys.HiLoPrefix()) || strings.HasPrefix(key, keys.IdentityPrefix()) ||
+		key == keys.ServerSide() || key == keys.Server()
+}
+
+// withoutHashTag returns a key of a cluster without the braces that choose its slot. No identifier has braces.
+func withoutHashTag(key string) string {
+	head, rest, _ := strings.Cut(key, "{")
+	if tag, tail, closed := strings.Cut(rest, "}"); closed {
+		return head + tag + tail
+	}
+	return key
+}
+
+// printScan prints what was scanned.
+func (s *fromScan) printScan(to *base.Session) error {
+	f, leftOut := s.found, ""
+	if f.LeftOut > 0 {
+		leftOut = to.Style(to.Stdout).Sprintf("; left out: %d, %.64q among them", f.LeftOut, s.example)
+	}
+	return to.Printf("%d of %d keys match, %d of them identifiers%s\n", f.Matched, f.Scanned, f.Matched-f.LeftOut, leftOut)
+}

@@ -1,0 +1,51 @@
+package counters
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestSeedRaisesAndLowersOnlyWithForce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		steps := []struct{ args, want, after string }{
+			{"--max 4000", "orders: Max is 4000\n", "orders/4001\n"},
+			{"--max 4001", "orders: Max is 4001\n", "orders/4002\n"},
+			{"--max 17", "orders: Max stays 4002, above 17; --force lowers it\n", "orders/4003\n"},
+			{"--force --max 17", "orders: Max is 17\n", "orders/18\n"},
+			{"--max=0 --force", "orders: Max is 0\n", "orders/1\n"},
+			{"--max 0", "orders: Max stays 1, above 0; --force lowers it\n", "orders/2\n"},
+		}
+		for _, step := range steps {
+			args := append([]string{"seed", "orders", "--redis", s.URL()}, strings.Fields(step.args)...)
+			if got := clitest.Must(t, args...); got != step.want {
+				t.Errorf("seed %s: %q, want %q", step.args, got, step.want)
+			}
+			if got := clitest.Must(t, "next", "orders", "--redis", s.URL()); got != step.after {
+				t.Errorf("after seed %s: %q, want %q", step.args, got, step.after)
+			}
+		}
+	})
+}
+
+func TestSeedAsJSON(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		const most = 9223372036854775807
+		seed := func(max string, flags ...string) seeded {
+			return clitest.Decode[seeded](t, clitest.Must(t, append([]string{"seed", "orders", "--max", max, "--output", "json", "--redis", s.URL()}, flags...)...))
+		}
+		for _, got := range []struct{ is, want seeded }{
+			{seed("9223372036854775807"), seeded{"orders", most, most, true}},
+			{seed("5"), seeded{"orders", most, 5, false}},
+			{seed("5", "--force=false"), seeded{"orders", most, 5, false}},
+		} {
+			if got.is != got.want {
+				t.Errorf("%+v, want %+v", got.is, got.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package examine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// numbered are orders1, orders2 and so on.
+func numbered(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("orders%d", i+1))
+	}
+	return names
+}
+
+// aBench works on s and would never end. It calls underWay once, when identifiers have been given.
+func aBench(t *testing.T, s *redistest.Server, underWay func()) (b bench, stdout, log *bytes.Buffer) {
+	t.Helper()
+	// After as many failures to dial as it has room for connections, go-redis goes on dialing for a second after the end.
+	to, err := target.Parse(s.URL() + "?pool_size=10000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, log = new(bytes.Buffer), new(bytes.Buffer)
+	var once sync.Once
+	return bench{
+		Session: &base.Session{
+			Env: base.Env{Stdout: stdout, Stderr: log}, Namespace: "hilo-bench-of-a-test", Separator: "/", JSON: true,
+			Timeout: time.Minute, Log: base.NewLogger(log, zap.WarnLevel),
+		},
+		target: to, Collections: numbered(2), Workers: 4, Allocators: 2, Duration: time.Hour,
+		watch: func(_ string, p loadProgress) {
+			if p.ids > 0 {
+				once.Do(underWay)
+			}
+		},
+	}, stdout, log
+}
+
+func TestBenchInterruptedShowsWhatItMeasuredAndCleansUp(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"at full speed", "at a rate"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				b, stdout, log := aBench(t, s, cancel)
+				b.Compare = true
+				if mode == "at a rate" {
+					b.Rate = 10_000
+				}
+				err := b.Run(ctx)
+				got := clitest.Decode[measured](t, stdout.String())
+				if !got.Interrupted || got.IDs == 0 || got.Total.Reserved != got.Total.Issued+got.Total.Returned+got.Total.Burnt || got.Compare != nil {
+					t.Errorf("%+v", got)
+				}
+				if want := "interrupted after " + term.Plural(got.IDs, "id"); exit.Code(err) != exit.Failed || err.Error() != want || log.Len() > 0 {
+					t.Errorf("exit %d, error %v, want %s; log %s", exit.Code(err), err, want, log)
+				}
+				clitest.CheckEmpty(t, s)
+			})
+		})
+	}
+}
+
+func TestBenchInterruptedWhileItComparesShowsBoth(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		b, stdout, _ := aBench(t, s, func() {})
+		b.Compare, b.Count, b.Duration = true, 1_000_000, 0
+		b.watch = func(what string, p loadProgress) {
+			if what == "INCR" && p.ids > 0 {
+				cancel()
+			}
+		}
+		err := b.Run(ctx)
+		got := clitest.Decode[measured](t, stdout.String())
+		if !got.Interrupted || got.IDs != 1_000_000 || got.Compare == nil || got.Compare.IDs == 0 || exit.Code(err) != exit.Failed {
+			t.Errorf("%v, %+v", err, got)
+		}
+		clitest.CheckEmpty(t, s)
+	})
+}
+
+// TestBenchWhoseRedisGoesAway takes from so many collections that each call needs the server.
+func TestBenchWhoseRedisGoesAway(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		underWay, ended := make(chan struct{}), make(chan error)
+		b, stdout, log := aBench(t, s, func() { close(underWay) })
+		b.Collections, b.Timeout = numbered(10_000), 500*time.Millisecond
+		go func() { ended <- b.Run(t.Context()) }()
+		select {
+		case <-underWay:
+		case err := <-ended:
+			t.Fatalf("it ended before its time: %v", err)
+		}
+		s.Kill()
+		err := <-ended
+		got := clitest.Decode[measured](t, stdout.String())
+		if got.IDs == 0 || got.Interrupted || got.Total.Failures == 0 || got.Total.Reserved != got.Total.Issued+got.Total.Returned+got.Total.Burnt {
+			t.Errorf("%d ids, %+v", got.IDs, got.Total)
+		}
+		want := "after " + term.Plural(got.IDs, "id") + ": "
+		if s.Real() { // miniredis may die in the middle of a script, and say so
+			want += "no Redis answers at "
+		}
+		if exit.Code(err) != exit.Unavailable || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("exit %d, error %v", exit.Code(err), err)
+		}
+		if !strings.Contains(log.String(), "could not be removed") || !strings.Contains(log.String(), "{hilo-bench-of-a-test}/HiLo/orders1;") {
+			t.Errorf("log %s", log)
+		}
+	})
+}
+
+func TestBenchThatMayNotCleanUpDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	s.Hook(func(cmd string, _ []string) string {
+		if cmd == "DEL" {
+			return "NOPERM this user has no permissions to run the 'del' command"
+		}
+		return ""
+	})
+	clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "bench", "--count", "100", "--redis", s.URL()), "denies this user a command (NOPERM")
+	clitest.CheckEmpty(t, s)
+	clitest.Must(t, "bench", "orders", "--namespace", "Mine", "--count", "100", "--redis", s.URL()) // nothing to remove
+}
+
+func TestBenchThatCannotCleanUpSaysSo(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	var written sync.Once
+	wrote := make(chan struct{})
+	s.Hook(func(cmd string, _ []string) string {
+		switch cmd {
+		case "EVALSHA":
+			written.Do(func() { close(wrote) })
+		case "DEL":
+			select {
+			case <-wrote:
+				return "ERR not now"
+			default:
+			}
+		}
+		return ""
+	})
+	r := clitest.Hilo(t, "bench", "--count", "100", "--redis", s.URL())
+	if !strings.Contains(r.Stdout, "100 in ") {
+		t.Errorf("stdout %q", r.Stdout)
+	}
+	r.Stdout = ""
+	clitest.MustFail(t, exit.Failed, r, "could not be removed (ERR not now): 1", "{hilo-bench-", "}/HiLo/orders", "redis-cli")
+}
+
+func TestBenchOnATerminal(t *testing.T) {
+	t.Parallel()
+	paced := []string{"--rate", "10000"} // leaves the processors to other tests
+	for _, test := range []struct {
+		columns int
+		output  string
+		pace    []string
+		want    []string
+		not     string
+	}{
+		{80, "text", nil, []string{"Next  ", "%", " ids/s", "s left", "wait", "\x1b[1m", "█", " ids/s\x1b[m at full speed"}, "HELD was"},
+		{50, "text", paced, []string{"Next  ", "s left", "█", "\nCOLLECTION  "}, "WAITS"},
+		{80, "json", paced, nil, "\x1b"},
+	} {
+		t.Run(fmt.Sprint(test.columns, test.output), func(t *testing.T) {
+			t.Parallel()
+			terminal := &clitest.Terminal{Width: test.columns}
+			code := clitest.Run(t.Context(), append([]string{"hilo", "bench", "--duration", "500ms", "--redis", "embedded:", "--output", test.output}, test.pace...),
+				base.Env{Stdout: terminal, Stderr: terminal})
+			seen := terminal.String()
+			if code != exit.Done {
+				t.Errorf("exit %d", code)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(seen, want) {
+					t.Errorf("%q is not in %q", want, seen)
+				}
+			}
+			if strings.Contains(seen, test.not) {
+				t.Errorf("%q is in %q", test.not, seen)
+			}
+			for line := range strings.FieldsFuncSeq(seen, func(r rune) bool { return r == '\n' || r == '\r' }) {
+				if got := ansi.StringWidth(line); test.output == "text" && got > test.columns {
+					t.Errorf("%d columns: %q", got, line)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package examine
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+func TestRatesCoverTheWholeTime(t *testing.T) {
+	t.Parallel()
+	r := loadResult{progress: []loadProgress{{}}}
+	for i := range 100 { // 10 ids in each of 50 steps, then 30
+		last := r.progress[i]
+		r.progress = append(r.progress, loadProgress{elapsed: last.elapsed + 100*time.Millisecond, ids: last.ids + int64(10+20*(i/50))})
+	}
+	about := func(rate, want float64) bool { return rate > want*0.99 && rate < want*1.01 }
+	for n, want := range map[int]int{0: 0, 1: 1, 10: 10, 1000: 100} {
+		rates := r.rates(n)
+		if len(rates) != want || n >= 10 && (!about(rates[0], 100) || !about(rates[len(rates)-1], 300)) {
+			t.Errorf("%d points: %v", n, rates)
+		}
+	}
+	if got := (loadResult{}).rates(60); got != nil {
+		t.Errorf("nothing was measured: %v", got)
+	}
+}
+
+func TestBenchDrawsAPicture(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "bench.svg")
+	clitest.Must(t, "bench", "--duration", "700ms", "--rate", "10000", "--svg", file, "--redis", "embedded:")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for decoder := xml.NewDecoder(strings.NewReader(string(text))); ; {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			names = append(names, start.Name.Local)
+		}
+	}
+	for _, want := range []string{"svg", "text", "rect", "polygon"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is not in %s", want, text)
+		}
+	}
+	if !strings.Contains(string(text), "ids/s") || !strings.Contains(string(text), "8 workers on 1 allocator") {
+		t.Errorf("%s", text)
+	}
+	r := clitest.Hilo(t, "bench", "--count", "9", "--svg", filepath.Join(file, "x"), "--redis", "embedded:")
+	if r.Code != exit.Failed || !strings.Contains(r.Stderr, "name another file with --svg") || !strings.Contains(r.Stdout, "ids/s") {
+		t.Errorf("%+v", r)
+	}
+}

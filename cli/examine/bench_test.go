@@ -1,0 +1,264 @@
+package examine
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/fleet"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestBenchFiguresAddUp(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		got := clitest.Decode[measured](t, clitest.Must(t, "bench", "--workers", "4", "--allocators", "2", "--collections", "3",
+			"--count", "200000", "--output", "json", "--redis", s.URL()))
+		if got.IDs != 200_000 || got.IDs != got.Total.Issued || got.Seconds <= 0 || got.Interrupted || got.Compare != nil {
+			t.Errorf("%+v", got)
+		}
+		if near := float64(got.IDs) / got.Seconds; got.PerSecond < 0.99*near || got.PerSecond > 1.01*near {
+			t.Errorf("%f ids/s, want %f", got.PerSecond, near)
+		}
+		var total fleet.Tallies
+		var names []string
+		for _, c := range got.Collections {
+			names = append(names, c.Collection)
+			total = fleet.Tallies{
+				Ranges: total.Ranges + c.Ranges, Reserved: total.Reserved + c.Reserved, Issued: total.Issued + c.Issued,
+				Returned: total.Returned + c.Returned, Burnt: total.Burnt + c.Burnt, Held: total.Held + c.Held,
+				Waits: total.Waits + c.Waits, Failures: total.Failures + c.Failures,
+			}
+			if c.Ranges == 0 || c.Issued == 0 || c.Reserved != c.Issued+c.Returned+c.Burnt || c.Held != c.Returned+c.Burnt {
+				t.Errorf("%+v", c)
+			}
+		}
+		if !slices.Equal(names, []string{"orders1", "orders2", "orders3"}) || total != got.Total {
+			t.Errorf("%q, %+v, want %+v", names, got.Total, total)
+		}
+		if got.RoundTripsPerID != float64(total.Ranges)/float64(got.IDs) || got.BurntPerID != float64(total.Burnt)/float64(got.IDs) {
+			t.Errorf("%+v", got)
+		}
+		checkLatency(t, got.Latency)
+		if got.Sampling.OneIn != sampleOneIn || got.Sampling.Waited != got.CallsThatWaited || got.CallsThatWaited == 0 {
+			t.Errorf("%+v", got.Sampling)
+		}
+		clitest.CheckEmpty(t, s)
+	})
+}
+
+func TestBenchAfterAWarmUp(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		args := []string{"bench", "--workers", "2", "--rate", "20000", "--count", "5000", "--redis", s.URL()}
+		cold := clitest.Decode[measured](t, clitest.Must(t, append(args, "--output", "json")...))
+		warm := clitest.Decode[measured](t, clitest.Must(t, append(args, "--output", "json", "--warmup", "300ms")...))
+		if cold.Total.Ranges == 0 || cold.Warmup != 0 {
+			t.Errorf("cold: %+v", cold)
+		}
+		if warm.IDs != 5000 || warm.Total.Issued != 5000 || warm.Warmup != 0.3 || warm.Total.Reserved != warm.Total.Issued+warm.Total.Returned+warm.Total.Burnt {
+			t.Errorf("warm: %+v", warm)
+		}
+		if warm.Total.Ranges >= cold.Total.Ranges || warm.Total.Reserved < warm.Total.Issued {
+			t.Errorf("warm: %+v, cold: %+v", warm, cold)
+		}
+		if text := clitest.Must(t, append(args, "--warmup", "10ms")...); !strings.Contains(text, ", warm-up 10ms\n") {
+			t.Errorf("%s", text)
+		}
+		clitest.CheckEmpty(t, s)
+	})
+}
+
+func checkLatency(t *testing.T, p percentiles) {
+	t.Helper()
+	if !slices.IsSorted([]int64{0, p.P50, p.P99, p.P999, p.P9999, p.Greatest}) || p.Greatest == 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestBenchGoesOnForItsDuration(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		got := clitest.Decode[measured](t, clitest.Must(t, "bench", "--duration", "50ms", "--output", "json", "--redis", s.URL()))
+		if got.Seconds < 0.05 || got.IDs != got.Total.Issued {
+			t.Errorf("%+v", got)
+		}
+		clitest.CheckEmpty(t, s)
+	})
+}
+
+func TestBenchTakesExactlyTheCount(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{
+		"--count 1 --workers 5",
+		"--count 1003 --workers 7 --allocators 3",
+		"--count 250001 --workers 7 --collections 2", // a sample of which is timed
+		"--count 103 --workers 7 --rate 1000",
+		"--count 3 --workers 7 --rate 1000",
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			count, err := strconv.ParseInt(strings.Fields(args)[1], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := clitest.Decode[measured](t, clitest.Must(t, append([]string{"bench", "--output", "json", "--redis", "embedded:"}, strings.Fields(args)...)...))
+			if got.IDs != count || got.Total.Issued != count {
+				t.Errorf("%d ids, %d issued, want %d", got.IDs, got.Total.Issued, count)
+			}
+			if s := got.Sampling; s.Waited+s.Timed > count || s.OneIn == 1 && s.Waited+s.Timed != count {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestBenchIsNeverFasterThanItsRate: how much slower it is depends on the machine, so there is no bound to that here.
+func TestBenchIsNeverFasterThanItsRate(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		got := clitest.Decode[measured](t, clitest.Must(t, "bench", "--rate", "1000", "--duration", "100ms", "--output", "json", "--redis", s.URL()))
+		if got.IDs > 100 || got.Seconds < 0.1 || got.TargetRate != 1000 || got.Sampling.OneIn != 1 {
+			t.Errorf("%+v", got)
+		}
+		got = clitest.Decode[measured](t, clitest.Must(t, "bench", "--rate", "1000", "--count", "100", "--output", "json", "--redis", s.URL()))
+		if got.IDs != 100 || got.Seconds < 0.1 || got.PerSecond > 1000 {
+			t.Errorf("%+v", got)
+		}
+		if got.Total.Ranges > 10 { // of 32, 64 and so on, not one for each
+			t.Errorf("%d ranges for %d ids", got.Total.Ranges, got.IDs)
+		}
+	})
+}
+
+func TestBenchComparesWithIncrements(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		got := clitest.Decode[measured](t, clitest.Must(t, "bench", "--count", "50", "--compare", "--output", "json", "--redis", s.URL()))
+		c := got.Compare
+		if c == nil || c.IDs != 50 || c.Seconds <= 0 || c.PerSecond <= 0 || c.Failures != 0 || c.Ratio != got.PerSecond/c.PerSecond {
+			t.Fatalf("%+v", c)
+		}
+		checkLatency(t, c.Latency)
+		clitest.CheckEmpty(t, s)
+	})
+}
+
+// TestBenchTouchesNothingOfTheUsers looks at each key that is named to the server.
+func TestBenchTouchesNothingOfTheUsers(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	var lock sync.Mutex
+	keys, commands := map[string]bool{}, map[string]bool{}
+	s.Hook(func(cmd string, args []string) string {
+		lock.Lock()
+		defer lock.Unlock()
+		for _, arg := range args {
+			if strings.HasPrefix(arg, "{") {
+				commands[cmd] = true
+				keys[arg[:min(len(arg), len("{hilo-bench-"))]] = true
+			}
+		}
+		return ""
+	})
+	environment := map[string]string{"HILO_NAMESPACE": "Mine", "HILO_REDIS_URL": s.URL()}
+	if r := clitest.HiloWith(t, environment, "bench", "--count", "500", "--compare"); r.Code != exit.Done {
+		t.Fatalf("%+v", r)
+	}
+	if got := slices.Sorted(maps.Keys(keys)); !slices.Equal(got, []string{"{hilo-bench-"}) {
+		t.Errorf("keys %q", got)
+	}
+	for _, cmd := range []string{"EVALSHA", "INCR", "DEL"} {
+		if !commands[cmd] {
+			t.Errorf("no %s was seen", cmd)
+		}
+	}
+	clitest.CheckEmpty(t, s)
+}
+
+func TestBenchInTheUsersNamespaceKeepsTheCounter(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		args := []string{"bench", "--namespace", "Mine", "--count", "500", "--compare", "--redis", s.URL()}
+		clitest.MustFail(t, exit.Usage, clitest.Hilo(t, args...), "needs a COLLECTION", "raised")
+		clitest.CheckEmpty(t, s)
+
+		if got := clitest.Must(t, append(args, "orders")...); !strings.Contains(got, "The counters in the namespace Mine stay raised.") {
+			t.Errorf("%s", got)
+		}
+		client := s.Client(t)
+		if got := client.Keys(t.Context(), "*").Val(); !slices.Equal(got, []string{"{Mine}/HiLo/orders"}) {
+			t.Errorf("keys %q", got)
+		}
+		if got := client.HGet(t.Context(), "{Mine}/HiLo/orders", "Max").Val(); got != "500" {
+			t.Errorf("Max is %s", got)
+		}
+	})
+}
+
+func TestBenchAsText(t *testing.T) {
+	t.Parallel()
+	full := clitest.Must(t, "bench", "invoices", "--count", "5000", "--workers", "1", "--compare", "--explain", "--redis", "embedded:")
+	paced := clitest.Must(t, "bench", "--count", "50", "--rate", "10000", "--collections", "25", "--allocators", "2", "--explain", "--redis", "embedded:")
+	for _, test := range []struct{ text, want string }{
+		{full, " ids/s at full speed\n"},
+		{full, " times the rate of one INCR per id, "},
+		{full, "workers:      1 on 1 allocator\n"},
+		{full, "ids:          5000 in "},
+		{full, "\nlatency:      p50 "},
+		{full, "\n              p99.99 "},
+		{full, "\nINCR per id:  p50 "},
+		{full, "\nCOLLECTION  RANGES  RESERVED  ISSUED  RETURNED  BURNT "},
+		{full, "\ninvoices    "},
+		{full, "--rate shows them"},
+		{full, " is removed.\n"},
+		{paced, " ids/s of 10000 wanted\n"},
+		{paced, " on 2 allocators\n"},
+		{paced, "\nand 5 more\n"},
+		{paced, "\nall  "},
+		{paced, "is timed from when it was due"},
+	} {
+		if !strings.Contains(test.text, test.want) {
+			t.Errorf("%q is not in\n%s", test.want, test.text)
+		}
+	}
+}
+
+func TestBenchRefusesABadCommandLine(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, args, want string }{
+		{"no workers", "--workers 0", "--workers is 0: must be 1 or more"},
+		{"workers below 0", "--workers -3", "--workers is -3: must be 1 or more"},
+		{"too many workers", "--workers 10001", "--workers is 10001: must be at most 10000"},
+		{"workers of words", "--workers many", `--workers is "many": must be a whole number`},
+		{"no allocators", "--allocators 0", "--allocators is 0: must be 1 or more"},
+		{"more allocators than workers", "--workers 2 --allocators 3", "--allocators is 3: must be at most --workers, 2"},
+		{"no collections", "--collections 0", "--collections is 0"},
+		{"too many collections", "--collections 100001", "must be at most 100000"},
+		{"too many collections of too many allocators", "--collections 20000 --workers 100 --allocators 100", "product must be at most 1000000"},
+		{"no time", "--duration 0s", "--duration is 0s: must be more than 0"},
+		{"time below 0", "--duration -1s", "--duration is -1s: must be more than 0"},
+		{"time without a unit", "--duration 5", `--duration is "5": must be a duration`},
+		{"no count", "--count 0", "--count is 0: must be 1 or more"},
+		{"two ends", "--count 5 --duration 5s", "exclude each other"},
+		{"no rate", "--rate 0", "--rate is 0: must be 1 or more"},
+		{"a rate below 0", "--rate -1", "--rate is -1: must be 1 or more"},
+		{"a rate of nobody", "--rate 1000000001", "must be at most 1000000000"},
+		{"two collections", "orders companies", `"companies" is one too many`},
+		{"a bad collection", "a/b", `"a/b" holds the separator`},
+		{"a collection too long with its number", strings.Repeat("x", 127) + " --collections 10", "129 bytes long"},
+		{"several servers", "--redis a=embedded: --redis b=embedded:", "uses one server"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			environment := map[string]string{"HILO_REDIS_URL": "redis://127.0.0.1:1/0"} // nobody is asked
+			clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, environment, append([]string{"bench"}, strings.Fields(test.args)...)...), test.want)
+		})
+	}
+}

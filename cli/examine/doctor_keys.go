@@ -1,0 +1,246 @@
+package examine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+const (
+	checkKeys  = "keys"
+	checkReset = "reset"
+)
+
+// exemplars is how many keys of a kind are named.
+const exemplars = 5
+
+// keyScan collects what is wrong with the keys of a namespace.
+type keyScan struct {
+	keys       prefix.Keys
+	separator  string
+	origin     string          // the server's replication id, "" if unknown
+	counters   map[string]bool // by folded name
+	identities map[string]bool
+	expiring   sample
+	corrupt    sample
+	unread     sample // keys of names that are not folded as they should be
+	unnamed    sample // keys of names that cannot be
+	origins    sample // keys with an Origin
+	begunAnew  sample // keys that jumped, and have issued few ranges
+	older      bool   // a counter was there before the server was started
+}
+
+// sample is the first few of many.
+type sample struct {
+	n     int
+	first []string
+}
+
+func (s *sample) addf(format string, values ...any) {
+	if s.n++; s.n <= exemplars {
+		s.first = append(s.first, term.Printable(fmt.Sprintf(format, values...)))
+	}
+}
+
+func (s *sample) String() string {
+	text := strings.Join(s.first, "; ")
+	if more := s.n - len(s.first); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// fieldLease and fieldOrigin are the last of fields; those before them hold numbers, the first two what a counter counts.
+const fieldLease, fieldOrigin = "Lease", "Origin"
+
+var fields = []string{
+	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", "Top", "GuardGap", fieldLease, fieldOrigin,
+}
+
+// add adds one key, of hilo's or not; its TTL, below 0 for none; and the values of fields, or why there are none.
+func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
+	folded := key // the key that is read for the name in this one
+	counts := 1   // of fields, the one without which it is corrupt: Value
+	name, ok := strings.CutPrefix(key, k.keys.HiLoPrefix())
+	if ok {
+		k.counters[name], folded = true, k.keys.HiLo(name)
+		counts = 0 // Max
+	} else if name, ok = strings.CutPrefix(key, k.keys.IdentityPrefix()); ok {
+		k.identities[name], folded = true, k.keys.Identity(name)
+	} else if key != k.keys.ServerSide() && key != k.keys.Server() {
+		return
+	}
+	if bad := prefix.ValidateCollection(name, k.separator); ok && bad != nil {
+		k.unnamed.addf("%s (%s)", key, exit.Plain(bad))
+		folded = key
+	}
+	if ttl >= 0 {
+		k.expiring.addf("%s in %v", key, ttl.Round(time.Second))
+	}
+	if err != nil {
+		k.corrupt.addf("%s is not a hash", key)
+		return
+	}
+	if folded != key {
+		k.unread.addf("%s, read is %s", key, folded)
+	}
+	for i, field := range fields {
+		switch text, there := values[i].(string); {
+		case !there:
+		case field != fieldOrigin && field != fieldLease && !isDecimal(text):
+			k.corrupt.addf("%s has %s %.40q", key, field, text)
+		case text == "":
+		case values[counts] == nil && key != k.keys.Server():
+			k.corrupt.addf("%s has no %s, yet numbers were issued", key, fields[counts])
+			return
+		case field == fieldOrigin:
+			k.origins.addf("%s", key)
+		}
+	}
+	if key != k.keys.Server() {
+		k.date(key, counts == 0, values)
+	}
+}
+
+// fewRanges is below what a counter issues before it has jumped for another reason than that it was lost.
+const fewRanges = 10
+
+// date finds counters that may have been lost and begun anew. A client that remembers a counter which is gone continues it
+// with a jump, so Epoch is 1 and Ranges begins at 1.
+func (k *keyScan) date(key string, hasRanges bool, values []any) {
+	number := func(field string) int64 {
+		text, _ := values[slices.Index(fields, field)].(string)
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return n
+	}
+	epoch, ranges := number("Epoch"), number("Ranges")
+	if hasRanges && epoch > 0 && ranges > 0 && ranges < fewRanges {
+		k.begunAnew.addf("%s (epoch %d, %s)", key, epoch, term.Plural(ranges, "range"))
+	}
+	origin, _ := values[slices.Index(fields, fieldOrigin)].(string)
+	k.older = k.older || epoch > 0 || origin != k.origin
+}
+
+// isDecimal reports whether a script would take text for a number.
+func isDecimal(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && n >= 0 && strconv.FormatInt(n, 10) == text
+}
+
+// report adds the findings of a scan.
+func (p *probedServer) report(k *keyScan) {
+	var both sample
+	for name := range k.identities {
+		if k.counters[name] && p.adds.Bare() {
+			both.addf("%s", name)
+		}
+	}
+	before := len(p.Findings)
+	p.fault("ttl", "key", k.expiring, "about to expire").Because("A counter that expires issues its numbers again.").
+		Remedy("PERSIST each, and find out what sets a TTL: hilo never does.")
+	p.fault("state", "value", k.corrupt, "that cannot be used").Because("A counter whose state is not plain decimals in a hash issues nothing.").
+		Remedy("Correct it with redis-cli or, where only the number is missing, with hilo seed; not below the greatest number in use.")
+	p.fault("spelling", "key", k.unread, "never read").
+		Because("An earlier version, or a user of redis-cli, spelt the name otherwise; numbers that it issued can be issued again.").
+		Remedy("Seed the name with the greater Max of the two, with hilo seed or hilo identity seed, and DEL the key.")
+	p.fault("name", "key", k.unnamed, "with an invalid name").Because("It issues nothing, and hilo export refuses it.").
+		Remedy("Where another --separator is in use, name it; else RENAME the key, or DEL it.")
+	if p.unguarded {
+		p.fault(checkGuard, "key", k.origins, "with an Origin, and scripts of this user may not use INFO").
+			Because("They issue nothing to this user, whose writes would hide a restart from the others.").
+			Remedy(grantInfo + " Where the server permits INFO to no user, HDEL the field Origin of each.")
+	}
+	p.fault("mixed", "name", both, "both a collection and an identity").
+		Because("Without prefix and tag both have the same identifiers, so neither issues any.").
+		Remedy("Set a prefix with hilo prefix set, or remove the one that is not used.")
+	if len(p.Findings) == before {
+		p.Add(checkKeys, finding.OK, "%s and %s are sound, and no key expires", term.Plural(len(k.counters), "counter"), term.Plural(len(k.identities), "identity"))
+	}
+	p.reportResets(k)
+}
+
+// recently is how long ago a server that came back empty was started, at most, for that to be reported.
+const recently = time.Hour
+
+const compareMax = "Compare each with the greatest number in your own data: where Max is below it, hilo seed COLLECTION --max N raises it, and no counter may be in use until then."
+
+// reportResets adds what looks like a server that lost its counters.
+func (p *probedServer) reportResets(k *keyScan) {
+	if k.begunAnew.n > 0 {
+		p.Add(checkReset, finding.Warning, "%s jumped and issued few ranges: %s", term.Plural(k.begunAnew.n, "counter"), &k.begunAnew).
+			Because("Either it was young when the server was restarted, or it was lost, and a client that remembered it began it anew: other clients may have begun it at 1.").
+			Remedy("%s", compareMax)
+	}
+	n := len(k.counters) + len(k.identities)
+	if n == 0 || k.older || k.origin == "" || len(p.nodes) != 1 || p.adds.Adds.Durable != "" {
+		return
+	}
+	seconds, err := strconv.Atoi(p.nodes[0].info["uptime_in_seconds"])
+	if up := time.Duration(seconds) * time.Second; err == nil && up < recently {
+		p.Add(checkReset, finding.Note, "every counter began after the server was started, %v ago", up).
+			Because("Unless they are new, it came back without its data, and their numbers are issued again.").Remedy("%s", compareMax)
+	}
+}
+
+// fault adds that there are things of a kind, and names some. If there are none it adds nothing.
+func (p *probedServer) fault(check, thing string, seen sample, what string) *finding.Finding {
+	if seen.n == 0 {
+		return &finding.Finding{}
+	}
+	return p.Add(check, finding.Fault, "%s %s: %s", term.Plural(seen.n, thing), what, &seen)
+}
+
+// checkKeys scans all keys of the namespace.
+func (p *probedServer) checkKeys(ctx context.Context) {
+	k := &keyScan{keys: prefix.NewKeys(p.Namespace), separator: p.Separator, counters: make(map[string]bool), identities: make(map[string]bool)}
+	if len(p.nodes) == 1 {
+		k.origin = p.nodes[0].info["master_replid"]
+	}
+	more, err := p.scanKeys(ctx, k)
+	p.adds.Uses = len(k.identities) > 0
+	if err != nil {
+		_, remedy := p.Diagnose(err, p.Timeout)
+		if target.Forbidden(err) {
+			remedy = "let this user do it: ACL SETUSER … +scan +pttl +hmget"
+		}
+		p.Add(checkKeys, finding.Unknown, "the keys of the namespace could not be read: %s", target.Cause(err, p.Timeout)).
+			Because("A key that expires, or a value that is no number, would not be seen.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])
+		return
+	}
+	p.report(k)
+	if more {
+		p.Add(checkKeys, finding.Unknown, "the server has more keys than the %d or so that were checked", p.most).
+			Because("Faults in the others would not be found.")
+	}
+}
+
+// scanKeys reads all keys, or reports that there are more than it may read.
+func (p *probedServer) scanKeys(ctx context.Context, k *keyScan) (more bool, err error) {
+	client, err := p.client.Holder(ctx, k.keys.Server())
+	if err != nil {
+		return false, err
+	}
+	read := 0
+	for keys, err := range p.admin.Keys(ctx) {
+		if err != nil || read >= p.most {
+			return err == nil, err
+		}
+		for i, hash := range client.Hashes(ctx, keys, fields) {
+			if hash.Err != nil && !hash.WrongType() {
+				return false, hash.Err
+			}
+			k.add(keys[i], hash.TTL, hash.Values, hash.Err)
+		}
+		read += target.KeysAtOnce
+	}
+	return false, nil
+}

@@ -1,0 +1,199 @@
+package examine
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+const (
+	checkScripts  = "scripts"
+	checkExact    = "exactness"
+	checkGuard    = "guard"
+	checkDurable  = "durability"
+	checkShared   = "shared"
+	checkLeftover = "probe"
+)
+
+const (
+	leftFor     = time.Minute           // how long a key of the doctor's own stays at most where it could not be removed
+	propagation = time.Second           // within which what is written on one master would be seen on another
+	lookAgain   = 50 * time.Millisecond // how often such a key is looked for on the others
+)
+
+// counting is what the scripts do to a counter.
+type counting interface {
+	// Raise brings the counter to max.
+	Raise(ctx context.Context, max int64) error
+	// Next takes a range, and reports whether scripts may use INFO.
+	Next(ctx context.Context, capacity int64) (got admin.Range, guarded bool, err error)
+}
+
+// ownKeys is what the doctor does with keys of its own. A target.Client does it on a server.
+type ownKeys interface {
+	HSet(ctx context.Context, key, field, value string) error
+	HDel(ctx context.Context, key string, fields ...string) error
+	Exists(ctx context.Context, key string) (bool, error)
+	PExpire(ctx context.Context, key string, d time.Duration) error
+}
+
+// checkCounting counts where doubles no longer can, and at the end of int64.
+func (p *probedServer) checkCounting(ctx context.Context, c counting) {
+	probes := []struct{ max, capacity, low, high int64 }{
+		{1 << 53, 3, 1<<53 + 1, 1<<53 + 3},
+		{math.MaxInt64 - 3, 10, math.MaxInt64 - 2, math.MaxInt64},
+	}
+	var guarded bool
+	for _, probe := range probes {
+		var got admin.Range
+		err := c.Raise(ctx, probe.max)
+		if err == nil {
+			got, guarded, err = c.Next(ctx, probe.capacity)
+		}
+		switch {
+		case errors.Is(err, allocator.ErrCorrupt): // the server's prefix, which is another check's
+			return
+		case err != nil:
+			remedy := "Correct what the message names, and run hilo doctor again."
+			if target.Forbidden(err) {
+				remedy = "Grant this user +evalsha +eval +hmget +hset +hdel +exists +time on the keys of the namespace."
+			}
+			p.Add(checkScripts, finding.Fault, "a range could not be taken: %s", exit.Plain(err)).
+				Because("It issues no identifiers.").Remedy("%s", remedy)
+			return
+		case got.Low != probe.low || got.High != probe.high:
+			p.Add(checkExact, finding.Fault, "above %d it issues %d..%d, and should issue %d..%d", probe.max, got.Low, got.High, probe.low, probe.high).
+				Because("Numbers are issued twice.").Remedy("Do not use this server.")
+			return
+		}
+	}
+	p.Add(checkExact, finding.OK, "it counts exactly, past 2^53 and up to 2^63-1")
+	if p.unguarded = !guarded; guarded {
+		p.Add(checkGuard, finding.OK, "scripts may use INFO, so the guard is on")
+	} else {
+		p.Add(checkGuard, finding.Warning, "scripts may not use INFO").
+			Because("The guard is off: after a restart or a failover that lost writes, numbers are issued again to workers that were started since.").
+			Remedy(grantInfo)
+	}
+}
+
+// checkConfirmed takes a range with the durability that is wanted. Other errors are reported by checkCounting.
+func (p *probedServer) checkConfirmed(ctx context.Context, c counting) {
+	switch _, _, err := c.Next(ctx, 1); {
+	case err == nil:
+		p.Add(checkDurable, finding.OK, "a range was confirmed as asked for")
+	case errors.Is(err, allocator.ErrNotDurable):
+		p.Add(checkDurable, finding.Fault, "a range was not confirmed: %s", exit.Plain(err)).
+			Because("It would be discarded, and no identifiers issued.").
+			Remedy("Check replicas and AOF, or require less with --replicas and --fsync.")
+	}
+}
+
+// newKey returns a new key of the doctor's own, in the namespace, where it has the rights that a worker has.
+func (d doctor) newKey() string { return "{" + d.Namespace + "}/Doctor/" + crand.Text() }
+
+// count counts on the server, at a counter of its own, which it removes. At its end there is no range left to confirm.
+func (p *probedServer) count(ctx context.Context) {
+	key := p.newKey()
+	if want := p.servers.Durability; want.Replicas > 0 || want.Fsync {
+		p.checkConfirmed(ctx, p.admin.Probe(key, admin.Durability(want)))
+	}
+	p.checkCounting(ctx, p.admin.Probe(key, admin.Durability{}))
+	p.remove(ctx, key)
+}
+
+// remove removes a key of the doctor's own by its fields, which takes no more rights than a worker needs.
+func (p *probedServer) remove(ctx context.Context, key string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Timeout)
+	defer cancel()
+	err := p.own.HDel(ctx, key, append([]string{"Name"}, fields...)...)
+	if err == nil {
+		return
+	}
+	if there, none := p.own.Exists(ctx, key); none == nil && !there { // nothing was written
+		return
+	}
+	p.Add(checkLeftover, finding.Warning, "the key %s could not be removed: %s", key, exit.Plain(err)).
+		Because("It does no harm.").Remedy("DEL '%s'", key)
+}
+
+// shares reports whether a node of each has the same value in a field of INFO.
+func (p *probedServer) shares(other *probedServer, field string) bool {
+	return slices.ContainsFunc(p.nodes, func(a *node) bool {
+		return a.info[field] != "" && slices.ContainsFunc(other.nodes, func(b *node) bool { return b.info[field] == a.info[field] })
+	})
+}
+
+// checkSharing leaves a key at each server and looks for it at all others, until propagation has passed.
+func checkSharing(ctx context.Context, there []*probedServer, s *finding.Sheet) {
+	left := make(map[string]*probedServer)
+	for _, p := range there {
+		key := p.newKey()
+		if err := p.own.HSet(ctx, key, "Name", "doctor"); err != nil {
+			p.Add(checkShared, finding.Unknown, "no test key could be written to it: %s", exit.Plain(err)).
+				Because("Masters that replicate to each other issue the same numbers, unless each has a namespace of its own.")
+			continue
+		}
+		left[key] = p
+		_ = p.own.PExpire(ctx, key, leftFor) // the key is removed anyway
+	}
+	seen := make(map[[2]*probedServer]bool) // what is written on the first comes up on the second
+	for deadline := time.Now().Add(propagation); ; base.Sleep(ctx, lookAgain) {
+		for key, p := range left {
+			for _, other := range there {
+				pair := [2]*probedServer{p, other}
+				if !seen[pair] {
+					seen[pair], _ = other.own.Exists(ctx, key)
+				}
+			}
+		}
+		if ctx.Err() != nil || !time.Now().Before(deadline) {
+			break
+		}
+	}
+	for key, p := range left {
+		p.remove(ctx, key)
+	}
+	before := len(s.Findings)
+	compare(there, seen, s)
+	if len(s.Findings) == before && len(left) == len(there) && len(there) > 1 {
+		s.Add(checkShared, finding.OK, "what is written to one server appears on no other")
+	}
+}
+
+// compare finds those that are one, or have the same data. INFO tells more of two than what they have seen of each
+// other.
+func compare(there []*probedServer, seen map[[2]*probedServer]bool, s *finding.Sheet) {
+	for i, p := range there {
+		for _, other := range there[:i] {
+			a, b := other.Label(), p.Label()
+			what, why := "what is written to %s appears on %s", "One overwrites the other's counters, and numbers are issued twice."
+			do := "Stop the replication, or give each a namespace of its own: allocator.Server.Namespace."
+			switch from, to := seen[[2]*probedServer{other, p}], seen[[2]*probedServer{p, other}]; {
+			case p.shares(other, "run_id"):
+				what, do = "%s and %s are one server (same run_id)", "Name each server once."
+				why = "There is no second server to continue at when it fails, and workers refuse it."
+			case p.shares(other, "master_replid"):
+				what, do = "%s and %s have the same data (same replication id)", "Name masters that do not replicate from each other."
+				why = "One is a replica of the other, or was, and no second master. Workers refuse it."
+			case from && to:
+				what = "what is written to %s or %s appears on both: they replicate to each other, or are one"
+			case to:
+				a, b = b, a
+			case !from:
+				continue
+			}
+			s.Add(checkShared, finding.Fault, what, a, b).Because(why).Remedy("%s", do)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package examine
+
+import (
+	"cmp"
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// verify checks on the user's servers that no identifier is issued twice.
+type verify struct {
+	*base.Session
+	servers     target.Servers
+	settings    map[string]string // of worker processes, as environment variables
+	Base        string            // the user's namespace; Namespace is the trial's own
+	IDs         int64
+	Workers     int
+	Goroutines  bool // instead of processes
+	Collections []string
+	Rate        int64         // identifiers a second in all; 0 means full speed
+	Duration    time.Duration // 0 means no limit
+	GiveUp      time.Duration
+	KillWorkers bool
+	live        *term.Live
+}
+
+const (
+	mostIDs         = 1_000_000_000
+	mostWorkers     = 1000
+	mostCollections = 10_000
+)
+
+// VerifyCommand returns hilo verify.
+func VerifyCommand(env base.Env) *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "check on your servers that no id is issued twice",
+		UsageText: "hilo verify [--ids N] [--workers N] [--kill-workers]",
+		Description: base.Describe(`
+Starts worker processes, each with an allocator of its own, that take identifiers
+with all calls of the library (Next, AppendNext, TryNext, NextID, Take) and report
+every one, parsed from its text. A bitmap per collection and prefix finds
+duplicates. Several masters also issue values of an identity, which all come from
+one of them. Meanwhile you can kill, pause, disconnect or promote your servers: verify
+reports when one went down and came back.
+
+An id counts when its worker has reported it: after 4096 at the latest, and
+before the worker waits for a server. What a killed worker took and did not report
+counts as unused.
+
+verify uses a namespace of its own, NAMESPACE-verify-…, with the prefixes that
+the servers have in yours, or temporary ones where several have none. It removes
+its keys at the end, also after an error or Ctrl-C; kill -9 leaves them.`+base.AboutServers,
+			[]string{
+				"hilo verify",
+				"hilo verify --ids 100000000 --kill-workers --redis redis://cache.example",
+				"hilo verify --rate 20000 --duration 5m \\\n     --redis north=redis://n.example --redis south=redis://s.example",
+			},
+			"1 failed, interrupted, or keys are left", "3 Redis unavailable, or no id for --give-up", "4 refused by a rule", "5 an identifier was issued twice"),
+		Flags: base.ServerFlags(
+			&cli.GenericFlag{Name: "ids", Usage: "take `N` identifiers, up to 1000000000", Value: base.Number("", 1, mostIDs), DefaultText: "1000000"},
+			&cli.GenericFlag{Name: "workers", Usage: "`N` workers", Value: base.Number("8", 1, mostWorkers)},
+			&cli.BoolFlag{Name: "goroutines", Usage: "run the workers as goroutines of one process"},
+			&cli.GenericFlag{Name: "collections", Usage: "take from `N` collections in turn", Value: base.Number("1", 1, mostCollections)},
+			&cli.GenericFlag{Name: "rate", Usage: "take `R` identifiers a second in all", Value: base.Number("", 1, base.MostRate), DefaultText: "full speed"},
+			&cli.GenericFlag{Name: "duration", Usage: "end after `D`; without --ids, there is no other limit", Value: base.Duration("", 0)},
+			&cli.BoolFlag{Name: "kill-workers", Usage: "kill -9 one of its workers 4 times a second"},
+			&cli.GenericFlag{Name: "give-up", Usage: "end when no worker got an identifier for `D`", Value: base.Duration("1m", 0)},
+			&cli.BoolFlag{Name: flagAsWorker, Hidden: true},
+		),
+		Action: base.Action(env, readVerify),
+	}
+}
+
+// readVerify reads the flags of a trial, or of a worker of one.
+func readVerify(r *base.Reader) base.Runner {
+	r.Arguments()
+	if r.Bool(flagAsWorker) {
+		return readWorker(r)
+	}
+	v := verify{Session: r.Session(), servers: r.Servers(), settings: r.Settings()}
+	standard := int64(1_000_000)
+	if v.Duration = r.Period("duration"); v.Duration > 0 {
+		standard = mostIDs
+	}
+	v.IDs = cmp.Or(r.Number("ids"), standard)
+	v.Rate, v.GiveUp = r.Number("rate"), r.Period("give-up")
+	v.Workers, v.Collections = int(r.Number("workers")), r.Collections(base.DefaultCollection)
+	v.Goroutines, v.KillWorkers = r.Bool("goroutines"), r.Bool("kill-workers")
+	if v.Goroutines && v.KillWorkers {
+		r.Failf("--kill-workers needs processes, and goroutines cannot be killed: remove --goroutines")
+	}
+	return v
+}
+
+// scratch returns the trial's namespace: the user's, its purpose, and something random.
+func scratch(namespace string) string {
+	const most = 128 // bytes of a namespace
+	suffix := "-verify-" + strings.ToLower(crand.Text()[:12])
+	return strings.ToValidUTF8(namespace[:min(len(namespace), most-len(suffix))], "") + suffix
+}
+
+// Run shows what was found, also if the trial ended early.
+func (v verify) Run(ctx context.Context) error {
+	v.Base, v.Namespace = v.Namespace, scratch(v.Namespace)
+	v.live = v.GoLive()
+	return v.servers.Use(ctx, v.Timeout, func(o target.Opened) error {
+		v.servers = o.Servers // as workers of other processes reach them
+		v.settings[base.Variable(base.FlagRedis)] = listedURLs(o.Targets)
+		v.settings[base.Variable(base.FlagNamespace)] = v.Namespace
+		return v.try(ctx, o)
+	})
+}
+
+// listedURLs returns the URLs of the targets, as $HILO_REDIS_URL has them.
+func listedURLs(targets []target.Target) string {
+	var urls []string
+	for _, t := range targets {
+		url := strings.ReplaceAll(t.URL, " ", "%20")
+		if t.Name != "" {
+			url = t.Name + "=" + url
+		}
+		urls = append(urls, url)
+	}
+	return strings.Join(urls, " ")
+}
+
+func (v verify) try(ctx context.Context, o target.Opened) error {
+	t := newTrial(v, o)
+	if err := t.prepare(ctx); err != nil {
+		return err
+	}
+	if err := t.setUp(ctx); err != nil {
+		return errors.Join(err, t.clean(ctx))
+	}
+	stop := t.watch(ctx)
+	fmt.Fprintf(v.live, "namespace %s, removed at the end\n", v.Namespace)
+	for _, m := range t.masters {
+		if m.temporary {
+			fmt.Fprintf(v.live, "%s has no prefix; in this namespace its prefix is %s\n", m.name, m.adds.ServerPrefix)
+		}
+	}
+	t.run(ctx)
+	found := t.found(context.WithoutCancel(ctx))
+	stop()
+	left := t.clean(ctx)
+	for _, m := range t.masters {
+		found.Servers = append(found.Servers, server{m.name, m.adds.ServerPrefix, m.adds.NodeTag, m.adds.Identities, m.temporary, m.left})
+		found.Outages = append(found.Outages, m.outages...)
+	}
+	v.live.End()
+	if found.IDs > 0 {
+		if err := v.Show(found, func() error { return v.print(found) }); err != nil {
+			return err
+		}
+	}
+	return t.verdict(left)
+}

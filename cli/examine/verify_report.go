@@ -1,0 +1,241 @@
+package examine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// report is what was found.
+type report struct {
+	Namespace   string         `json:"namespace"` // of the trial
+	Proven      bool           `json:"proven"`    // all that was asked for was issued, without duplicates
+	Interrupted bool           `json:"interrupted"`
+	Processes   bool           `json:"processes"` // the workers are processes, not goroutines
+	Workers     int            `json:"workers"`   // at a time
+	Killed      int            `json:"killed"`    // workers, by --kill-workers
+	Lost        int            `json:"lost"`      // workers, killed by others
+	IDs         int64          `json:"ids"`       // that workers reported, duplicates included
+	Duplicates  int64          `json:"duplicates"`
+	Seconds     float64        `json:"seconds"`
+	PerSecond   float64        `json:"perSecond"`
+	Ranges      int64          `json:"ranges"`
+	Jumps       int64          `json:"jumps"`    // of counters, on evidence of lost writes
+	Returned    int64          `json:"returned"` // numbers, by workers at their end
+	Burnt       int64          `json:"burnt"`    // numbers that workers had at their end and could not return
+	Unused      int64          `json:"unused"`   // numbers up to max that were never reported
+	Failures    int64          `json:"failures"` // refills that failed, of workers that were not killed
+	Servers     []server       `json:"servers"`
+	Outages     []outage       `json:"outages"`
+	Collections []seriesReport `json:"collections"`
+	Repeated    []repeated     `json:"repeated"` // the duplicates
+}
+
+// server is a server as the result shows it.
+type server struct {
+	Name       string `json:"name"`
+	Prefix     string `json:"prefix"`
+	Tag        string `json:"tag"`
+	Identities bool   `json:"identities"` // it is their home, in the trial's namespace
+	Temporary  bool   `json:"temporary"`  // the prefix is the trial's: the server has none of its own
+	Left       int    `json:"left"`       // keys that could not be removed
+}
+
+// outage is a time when a server did not answer.
+type outage struct {
+	Server  string  `json:"server"`
+	From    string  `json:"from"` // RFC 3339
+	To      string  `json:"to"`   // empty where it was still down at the end
+	Seconds float64 `json:"seconds"`
+	Changed bool    `json:"changed"` // another process answered then: restarted, or promoted
+	Reason  string  `json:"reason"`
+}
+
+const outageTime = "2006-01-02T15:04:05.000Z07:00"
+
+// seriesReport is what was found about one collection with one prefix.
+type seriesReport struct {
+	Collection string `json:"collection"`
+	Prefix     string `json:"prefix"`
+	Tag        string `json:"tag"`
+	IDs        int64  `json:"ids"`
+	Duplicates int64  `json:"duplicates"`
+	Greatest   int64  `json:"greatest"` // number reported
+	Gaps       int64  `json:"gaps"`     // runs of numbers below it that were not
+	Missing    int64  `json:"missing"`  // numbers in them
+	Max        int64  `json:"max"`      // of the server at the end; 0 where it is down
+	Ranges     int64  `json:"ranges"`
+	Epoch      int64  `json:"epoch"`
+}
+
+// repeated is a run of duplicates.
+type repeated struct {
+	First   string `json:"first"`
+	Last    string `json:"last"`
+	IDs     int64  `json:"ids"`
+	Times   int    `json:"times"`   // that each of them was issued
+	Workers []int  `json:"workers"` // by number, one for each time
+}
+
+// found returns the result, from the ledger, the workers and the servers' counters. Servers and Outages are added when the keys
+// are removed.
+func (t *trial) found(ctx context.Context) report {
+	p := t.result
+	p.Namespace = t.Namespace
+	p.Proven = t.err == nil && t.ledger.Duplicates == 0
+	p.Interrupted = errors.Is(t.err, context.Canceled)
+	p.Processes = !t.Goroutines
+	p.Workers = t.Workers
+	p.IDs = t.ledger.IDs
+	p.Duplicates = t.ledger.Duplicates
+	p.PerSecond = float64(p.IDs) / max(p.Seconds, 1e-9)
+	p.Returned = t.stats.Returned
+	p.Burnt = t.stats.Burnt
+	p.Failures = t.stats.Failures
+	p.Outages = []outage{}
+	p.Repeated = []repeated{}
+	for _, s := range t.ledger.Series {
+		c := t.counter(ctx, s)
+		shown := seriesReport{
+			Collection: s.Collection, Prefix: s.ServerPrefix, Tag: s.NodeTag,
+			IDs: s.IDs, Duplicates: s.Duplicates, Greatest: s.Numbers.Greatest, Gaps: s.Numbers.Gaps(), Missing: s.Numbers.Missing(),
+			Max: c.Max, Ranges: c.Ranges, Epoch: c.Epoch,
+		}
+		p.Ranges += shown.Ranges
+		p.Jumps += shown.Epoch
+		p.Unused += max(shown.Max, shown.Greatest) - (shown.IDs - shown.Duplicates)
+		p.Collections = append(p.Collections, shown)
+		for _, r := range s.Repetitions() {
+			p.Repeated = append(p.Repeated, repeated{
+				First: s.Text(r.Low, t.Separator), Last: s.Text(r.High, t.Separator),
+				IDs: r.High - r.Low + 1, Times: len(r.Workers), Workers: r.Workers,
+			})
+		}
+	}
+	p.Jumps = max(p.Jumps, t.stats.Jumps) // a counter that was lost has no record of its jumps
+	return p
+}
+
+func (v verify) print(p report) error {
+	style, kind := v.Style(v.Stdout), "goroutine"
+	if p.Processes {
+		kind = "process"
+	}
+	workers := style.Plural(int64(p.Workers), kind)
+	if p.Killed > 0 {
+		workers += style.Sprintf("; %d killed and replaced", p.Killed)
+	}
+	if p.Lost > 0 {
+		workers += style.Sprintf("; %d lost", p.Lost)
+	}
+	t := v.Table()
+	t.Addf("ids:", "%d in %s, %.0f ids/s", p.IDs, term.Short(int64(p.Seconds*1e9)), p.PerSecond)
+	t.Addf("duplicates:", "%d", p.Duplicates)
+	t.Add("workers:", workers)
+	t.Addf("ranges:", "%d; %s of counters", p.Ranges, style.Plural(p.Jumps, "jump"))
+	t.Add("unused:", style.Plural(p.Unused, "number"))
+	held := min(p.Unused, p.Burnt)
+	if held > 0 {
+		t.Addf("", "%d not returned by a worker at its end", held)
+	}
+	if p.Unused > held {
+		t.Addf("", "%d %s", p.Unused-held, p.cause())
+	}
+	for _, o := range p.Outages {
+		t.Add("outage:", o.String())
+	}
+	t.Add("namespace:", p.where())
+	t.Add("")
+	return cmp.Or(v.WriteTable(t), v.printSeries(p.Collections), v.printRepeated(p.Repeated), v.Prosef("\n%s\n", p.summary(style)))
+}
+
+// cause returns why numbers are unused that no worker had at its end.
+func (p report) cause() string {
+	switch {
+	case p.Killed+p.Lost == 0:
+		return "skipped by jumps"
+	case p.Jumps == 0:
+		return "lost with killed workers"
+	}
+	return "lost with killed workers, or skipped by jumps"
+}
+
+func (o outage) String() string {
+	_, clock, _ := strings.Cut(o.From, "T")
+	clock = clock[:min(len(clock), len("15:04:05.000"))]
+	switch {
+	case o.To == "":
+		return fmt.Sprintf("%s, from %s to the end", o.Server, clock)
+	case o.Seconds == 0:
+		return fmt.Sprintf("%s, another process at %s", o.Server, clock)
+	case o.Changed:
+		return fmt.Sprintf("%s, %s for %.1f s; another process since", o.Server, clock, o.Seconds)
+	}
+	return fmt.Sprintf("%s, %s for %.1f s", o.Server, clock, o.Seconds)
+}
+
+func (p report) where() string {
+	var left []string
+	for _, s := range p.Servers {
+		if s.Left > 0 {
+			left = append(left, s.Name)
+		}
+	}
+	if left != nil {
+		return p.Namespace + ", still on " + strings.Join(left, ", ")
+	}
+	return p.Namespace + ", removed"
+}
+
+// maxRows is how many rows a table has at most; all are in JSON.
+const maxRows = 20
+
+func (v verify) printSeries(all []seriesReport) error {
+	t := v.Table("SERIES", "IDS", "DUPLICATES", "RANGES", "GAPS", "MISSING", "JUMPS")
+	t.Drop = []int{6, 4, 3}
+	for _, c := range all[:min(maxRows, len(all))] {
+		name := c.Collection
+		if c.Prefix+c.Tag != "" {
+			name += " " + c.Prefix + "…"
+		}
+		if c.Tag != "" {
+			name += "-" + c.Tag
+		}
+		t.Add(name, c.IDs, c.Duplicates, c.Ranges, c.Gaps, c.Missing, c.Epoch)
+	}
+	if more := len(all) - maxRows; more > 0 {
+		t.Add(t.Style.Sprintf("and %d more", more))
+	}
+	return v.WriteTable(t)
+}
+
+func (v verify) printRepeated(all []repeated) error {
+	if len(all) == 0 {
+		return nil
+	}
+	t := v.Table("DUPLICATES", "TO", "IDS", "TIMES", "WORKERS")
+	t.Cut = []int{1}
+	for _, r := range all[:min(maxRows, len(all))] {
+		t.Add(r.First, r.Last, r.IDs, r.Times, strings.Trim(fmt.Sprint(r.Workers), "[]"))
+	}
+	err := cmp.Or(v.Printf("\n"), v.WriteTable(t))
+	if more := len(all) - maxRows; more > 0 {
+		err = cmp.Or(err, v.Printf("and %d more; --output json has all\n", more))
+	}
+	return err
+}
+
+func (p report) summary(style term.Style) string {
+	switch ids := style.Plural(p.IDs, "id"); {
+	case p.Duplicates > 0:
+		return style.Red("NOT VERIFIED:") + " " + ids + ", " + style.Plural(p.Duplicates, "duplicate") + "."
+	case p.Proven:
+		return style.Green("Verified:") + " " + ids + ", no duplicates."
+	default:
+		return style.Yellow("Verified so far:") + " " + ids + ", no duplicates."
+	}
+}

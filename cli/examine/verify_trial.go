@@ -1,0 +1,197 @@
+package examine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/proof"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/fleet"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// trial is a verification while it runs: one goroutine that receives the messages of all workers, records what they took in a
+// ledger, and starts, kills and ends them.
+type trial struct {
+	verify
+	masters []*master
+	keys    []string // all that is written, the prefix first
+	ledger  proof.Ledger
+	result  report // counted while it runs; found adds what only the masters and the ledger have
+	bar     *term.Bar
+
+	workers    []*workerHandle // that have not ended
+	events     chan func()     // run on this goroutine: messages and ends of workers
+	started    int             // workers so far
+	fruitless  int             // workers in a row that ended without a last message and had reported nothing
+	unassigned int64           // identifiers that no worker was asked to take
+	stats      allocator.CollectionStats
+
+	began       time.Time // all workers were ready
+	lastReport  time.Time
+	nextKill    time.Time
+	lastErr     *exit.Error // why a worker got none, if that came after the last report
+	ending      bool
+	stopWorkers context.CancelFunc
+	err         error // why it ends early
+}
+
+const (
+	// maxFruitless is how many workers in a row may end without having done anything.
+	maxFruitless = 20
+	// maxShown is how many duplicates are shown at once; all are in the result.
+	maxShown = 10
+)
+
+// run returns when all workers have ended.
+func (t *trial) run(ctx context.Context) {
+	t.events, t.unassigned = make(chan func()), t.IDs
+	interrupted := ctx.Done()
+	ctx, t.stopWorkers = context.WithCancel(context.WithoutCancel(ctx))
+	for range t.Workers {
+		t.startWorker(ctx)
+	}
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for len(t.workers) > 0 {
+		select {
+		case event := <-t.events:
+			event()
+		case <-ticker.C:
+			t.tick()
+		case <-interrupted:
+			interrupted = nil
+			t.end(context.Canceled)
+		}
+	}
+}
+
+// receive handles a message of a worker.
+func (t *trial) receive(h *workerHandle, m message) {
+	switch {
+	case m.LastStats != nil:
+		h.done = true
+		t.stats.Add(*m.LastStats)
+		if m.Err != nil {
+			t.end(&exit.Error{Code: m.Err.Code, Text: fmt.Sprintf("worker %d: %s", h.number, m.Err.Text)})
+		}
+	case m.Err != nil:
+		t.lastErr = m.Err
+	case m.Runs != nil:
+		t.record(h, m.Runs)
+	default:
+		t.assign(h)
+	}
+}
+
+// record enters what a worker took in the ledger.
+func (t *trial) record(h *workerHandle, runs []fleet.Run) {
+	if t.ledger.IDs == 0 && len(t.workers) > 0 {
+		t.live.Eventf(time.Now(), "%s take identifiers", term.Plural(len(t.workers), "worker"))
+	}
+	for _, r := range runs {
+		if r.Number < 1 || r.Count < 1 || r.Number > math.MaxInt64-(r.Count-1) {
+			t.end(fmt.Errorf("bug: invalid run %+v", r))
+			return
+		}
+		at, before := t.ledger.SeriesOf(r.ID), t.ledger.Duplicates
+		high := r.Number + r.Count - 1
+		if again := t.ledger.Add(at, proof.Run{Low: r.Number, High: high, Worker: h.number}); again > 0 && before < maxShown {
+			text := t.ledger.Series[at].Text(r.Number, t.Separator)
+			if r.Count > 1 {
+				text += " to " + t.ledger.Series[at].Text(high, t.Separator)
+			}
+			t.live.Eventf(time.Now(), "%s %d of %s, issued to worker %d, were issued before", t.Style(t.Stderr).Red("DUPLICATES:"), again, text, h.number)
+		}
+		h.assigned -= r.Count
+	}
+	t.lastReport, t.lastErr, t.fruitless = time.Now(), nil, 0
+	if t.ledger.IDs >= t.IDs {
+		t.end(nil)
+	}
+}
+
+// tick does what is due.
+func (t *trial) tick() {
+	if t.ending || t.began.IsZero() {
+		return
+	}
+	now := time.Now()
+	quiet := now.Sub(t.lastReport)
+	if t.Rate > 0 { // for so long a worker may have nothing to do
+		quiet -= time.Duration(t.Workers) * time.Second / time.Duration(t.Rate)
+	}
+	switch {
+	case t.Duration > 0 && now.Sub(t.began) >= t.Duration:
+		t.end(nil)
+		return
+	case quiet >= t.GiveUp:
+		t.end(t.gaveUp())
+		return
+	}
+	if t.KillWorkers && now.After(t.nextKill) {
+		t.killWorker()
+	}
+	p := t.progress()
+	t.bar.Set(p.Count, p.Share, p.Note)
+}
+
+// gaveUp returns the error of a trial that makes no progress, with the newest error of a worker.
+func (t *trial) gaveUp() error {
+	err := &exit.Error{Code: exit.Unavailable, Text: fmt.Sprintf("ended: no worker got an identifier for %s (--give-up)", t.GiveUp)}
+	if t.lastErr != nil {
+		err.Code = t.lastErr.Code
+		err.Text += "; " + t.lastErr.Text
+	}
+	return err
+}
+
+// end makes all workers end, once; err is why, if that is early.
+func (t *trial) end(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+	if t.ending {
+		return
+	}
+	t.ending = true
+	if !t.began.IsZero() {
+		t.result.Seconds = time.Since(t.began).Seconds()
+	}
+	t.stopWorkers()
+}
+
+// progress returns how far the trial is: by its count, or by its time if that has more of it.
+func (t *trial) progress() term.Progress {
+	p := term.Progress{Unit: "ids", Count: t.ledger.IDs, Note: term.Plural(t.ledger.Duplicates, "duplicate")}
+	if t.Duration > 0 {
+		p.Share = max(float64(t.ledger.IDs)/float64(t.IDs), time.Since(t.began).Seconds()/t.Duration.Seconds())
+	} else {
+		p.Total = t.IDs
+	}
+	var down []string
+	for _, m := range t.masters {
+		if m.away.Load() {
+			down = append(down, m.name)
+		}
+	}
+	if down != nil {
+		p.Note += "  down: " + strings.Join(down, ", ")
+	}
+	return p
+}
+
+// verdict returns why the verification failed, duplicates before anything else. left names the keys that are left.
+func (t *trial) verdict(left error) error {
+	err := exit.After(t.err, t.ledger.IDs)
+	if t.ledger.Duplicates > 0 {
+		err = &exit.Error{Code: exit.Fault, Cause: err,
+			Text: fmt.Sprintf("%s among %s", term.Plural(t.ledger.Duplicates, "duplicate"), term.Plural(t.ledger.IDs, "id"))}
+	}
+	return errors.Join(err, left)
+}

@@ -1,0 +1,230 @@
+package examine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/fleet"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+const flagAsWorker = "as-worker"
+
+// A trial and its workers send each other values as JSON over two streams. The trial sends its settings, to a process, and an
+// assignment when all workers are ready; the end of its stream ends the worker. The worker sends messages, of which the first
+// is empty: it is ready. Part of a message, of a worker that was killed meanwhile, does not count.
+type (
+	// assignment is what a worker has to take.
+	assignment struct {
+		IDs  int64
+		Rate float64 // a second; 0 means full speed
+	}
+	message struct {
+		Runs      []fleet.Run                // that it took; from now on they count
+		Err       *exit.Error                // why it got none just now, or ended by itself; without a cause
+		LastStats *allocator.CollectionStats // sums over all collections, in its last message
+	}
+)
+
+// worker takes identifiers for a trial, as a program does, by each of the library's calls. It reads them back from their texts,
+// and reports them.
+type worker struct {
+	*base.Session
+	servers     target.Servers
+	collections []string
+	in          *json.Decoder
+	out         *json.Encoder
+
+	newest     map[string]prefix.ID // by collection
+	text       []byte               // buffer for one
+	identities *allocator.Allocator // to take values of the identity from, too; nil means none
+	identified time.Time            // when it took some last
+}
+
+// readWorker returns a worker process, whose stdin and stdout lead to the trial that started it. Its environment is the
+// settings, which may hold passwords and go through nothing but a pipe.
+func readWorker(r *base.Reader) *worker {
+	w := &worker{in: json.NewDecoder(r.Env.Stdin), out: json.NewEncoder(r.Env.Stdout)}
+	var settings map[string]string
+	if err := w.in.Decode(&settings); err != nil {
+		r.Failf("%s: --%s is for processes that hilo verify starts", r.FullName(), flagAsWorker)
+		return w
+	}
+	r.Env.LookupEnv = func(name string) (string, bool) { value, ok := settings[name]; return value, ok }
+	w.Session, w.servers, w.collections = r.Session(), r.Servers(), r.Collections(base.DefaultCollection)
+	return w
+}
+
+// Run returns when ctx or the worker's input ends.
+func (w *worker) Run(ctx context.Context) error {
+	last := message{LastStats: new(allocator.CollectionStats)}
+	err := w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
+		a, err := o.Allocator(base.Options(w.Session, o, base.WithoutReturned(w.Log)))
+		if err != nil {
+			return err
+		}
+		err = w.work(ctx, o, a)
+		failures := sumStats(a).Failures // without the refills that Close cancels
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
+		defer cancel()
+		_ = a.Close(closing) // what it could not return is counted as burnt
+		*last.LastStats = sumStats(a)
+		last.LastStats.Failures = failures
+		return err
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		last.Err = flatten(err)
+	}
+	return w.out.Encode(last)
+}
+
+func sumStats(a *allocator.Allocator) (sums allocator.CollectionStats) {
+	for _, s := range a.Stats().Collections {
+		sums.Add(s)
+	}
+	return sums
+}
+
+// flatten returns err as it goes through a pipe.
+func flatten(err error) *exit.Error {
+	return &exit.Error{Code: exit.Code(err), Text: exit.Sentence(err)}
+}
+
+// work takes what is assigned, and waits for the end of its input, which is no error.
+func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocator) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := w.out.Encode(message{}); err != nil {
+		return err
+	}
+	var mine assignment
+	if err := w.in.Decode(&mine); err != nil {
+		return nil // the trial ended already
+	}
+	go func() {
+		defer cancel()
+		_ = w.in.Decode(new(assignment)) // returns at the end: there is no other
+	}()
+	w.newest = make(map[string]prefix.ID)
+	if len(o.Targets) > 1 {
+		w.identities = a
+	}
+	program := fleet.Program{
+		IDs: a, Collections: w.collections, Goroutines: 1, Count: mine.IDs, Rate: mine.Rate, Batch: 4096, Prompt: true,
+		Call: w.call,
+		Sink: func(runs []fleet.Run) error { return w.out.Encode(message{Runs: runs}) },
+		Failed: func(_ string, err error, _ bool) error {
+			if !temporary(err) {
+				return err
+			}
+			return w.out.Encode(message{Err: flatten(o.Explain(ctx, err))})
+		},
+	}
+	if mine.Rate > 0 { // not all workers at once
+		base.Sleep(ctx, rand.N(time.Duration(float64(time.Second)/mine.Rate)))
+	}
+	if err := program.Run(ctx); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// temporary reports whether err may end by itself, or by what the trial restores.
+func temporary(err error) bool {
+	return errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, allocator.ErrNotDurable) ||
+		errors.Is(err, allocator.ErrPrefixMissing) || errors.Is(err, allocator.ErrIdentitiesElsewhere)
+}
+
+// maxTake is the greatest size of one call of Take.
+const maxTake = 64
+
+// call takes identifiers for a fleet.Program.
+func (w *worker) call(ctx context.Context, from *allocator.Collection, limit int64, note func(prefix.ID)) error {
+	if took, err := w.takeIdentities(ctx, limit, note); took || err != nil {
+		return err
+	}
+	if ctx.Err() == nil && rand.IntN(2) == 0 { // Take does not serve a ctx that is over
+		batch, err := from.Take(ctx, rand.N(min(limit, maxTake))+1)
+		for text := range batch.All() {
+			if err == nil {
+				err = w.read(from.Name(), text, note)
+			}
+		}
+		return err
+	}
+	var text string
+	var err error
+	switch rand.IntN(4) {
+	case 0:
+		return fleet.NextID(ctx, from, limit, func(id prefix.ID) { w.newest[from.Name()] = id; note(id) })
+	case 1:
+		w.text, err = from.AppendNext(ctx, w.text[:0])
+		text = string(w.text)
+	case 2:
+		text, _ = from.TryNext()
+	}
+	if text == "" && err == nil { // TryNext had none in hand, or rand chose Next
+		text, err = from.Next(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return w.read(from.Name(), text, note)
+}
+
+// read parses the text of an identifier and notes it. The text is usually that of the newest identifier but one more: to
+// compare takes a tenth of the time that parsing takes.
+func (w *worker) read(collection, text string, note func(prefix.ID)) error {
+	id := w.newest[collection]
+	id.Number++
+	if w.text = id.Append(w.text[:0], w.Separator); string(w.text) != text {
+		var err error
+		id, err = prefix.Parse(text, w.Separator)
+		if err == nil && id.Collection != collection {
+			err = fmt.Errorf("its collection is %q", id.Collection)
+		}
+		if err != nil {
+			return &exit.Error{Code: exit.Fault, Cause: err,
+				Text: fmt.Sprintf("%q was issued, which is no identifier of %q (%s): please report this", text, collection, exit.Plain(err))}
+		}
+	}
+	w.newest[collection] = id
+	note(id)
+	return nil
+}
+
+const (
+	// identityTimeout is how long a worker waits for values of the identity: while their home is down, identifiers go on.
+	identityTimeout = 250 * time.Millisecond
+	// identityEvery is how often it takes some, and maxIdentities how many at most.
+	identityEvery = 50 * time.Millisecond
+	maxIdentities = 4
+)
+
+// takeIdentities takes some values of the identity if the last time was identityEvery ago and ctx has not ended. It returns no
+// error where their home is down.
+func (w *worker) takeIdentities(ctx context.Context, limit int64, note func(prefix.ID)) (took bool, err error) {
+	if w.identities == nil || ctx.Err() != nil || time.Since(w.identified) < identityEvery {
+		return false, nil
+	}
+	defer func() { w.identified = time.Now() }()
+	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
+	defer cancel()
+	got, err := w.identities.NextIdentities(ctx, identityName, rand.N(min(limit, maxIdentities))+1)
+	if err != nil && (temporary(err) || ctx.Err() != nil) {
+		return false, nil
+	}
+	for number := got.Low; number <= got.High && err == nil; number++ {
+		note(prefix.ID{Collection: identityName, Number: number})
+	}
+	return err == nil, err
+}

@@ -1,0 +1,120 @@
+package base
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+// Value is the value of a cli.GenericFlag. It implements cli.Generic: Set refuses a text that breaks the rule of the flag.
+type Value struct {
+	Choices []string // the texts that are allowed, where they are few
+
+	text  string
+	wrong error // why Set refused a text
+	parse func(text string) (canonical string, err error)
+}
+
+// Set stores a text in its canonical form. Its error continues a sentence that begins with the flag and "is".
+func (v *Value) Set(text string) error {
+	canonical, err := v.parse(text)
+	if text == "" && !slices.Contains(v.Choices, "") {
+		err = errors.New("empty: give it a value, or remove it")
+	}
+	if v.wrong = err; err == nil {
+		v.text = canonical
+	}
+	return err
+}
+
+// String returns the text, or the default where none was set.
+func (v *Value) String() string { return v.text }
+
+// Or allows one more word.
+func (v *Value) Or(word string) *Value {
+	parse := v.parse
+	v.parse = func(text string) (string, error) {
+		canonical, err := parse(text)
+		if text == word {
+			return word, nil
+		} else if err != nil {
+			err = fmt.Errorf("%w, or %s", err, word)
+		}
+		return canonical, err
+	}
+	return v
+}
+
+// Text returns a value that may be any text but the empty one. A flag without a default has the default "", here and below.
+func Text(standard string) *Value {
+	return &Value{text: standard, parse: func(text string) (string, error) { return text, nil }}
+}
+
+// Number returns a value that is a whole number from low to high.
+func Number(standard string, low, high int64) *Value {
+	return &Value{text: standard, parse: func(text string) (string, error) {
+		number, err := strconv.ParseInt(text, 10, 64) // the nearest int64 where the number is beyond all
+		switch {
+		case err != nil && !errors.Is(err, strconv.ErrRange):
+			return "", fmt.Errorf("%q: must be a whole number, %d or more", text, low)
+		case number < low:
+			return "", fmt.Errorf("%s: must be %d or more", text, low)
+		case number > high || err != nil:
+			return "", fmt.Errorf("%s: must be at most %d", text, high)
+		}
+		return strconv.FormatInt(number, 10), nil
+	}}
+}
+
+// Count returns a value that is a whole number from low on.
+func Count(standard string, low int64) *Value { return Number(standard, low, math.MaxInt64) }
+
+// Duration returns a value that is a duration of more than 0, and of low or more.
+func Duration(standard string, low time.Duration) *Value {
+	return &Value{text: standard, parse: func(text string) (string, error) {
+		d, err := time.ParseDuration(text)
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("%q: must be a duration such as 5s or 500ms", text)
+		case d <= 0:
+			return "", fmt.Errorf("%s: must be more than 0", text)
+		case d < low:
+			return "", fmt.Errorf("%s: must be %s or more", text, low)
+		}
+		return text, nil
+	}}
+}
+
+// Choice returns a value that is one of a few words, which may be empty. The help of the flag lists them, and a shell completes them.
+func Choice(standard string, words ...string) *Value {
+	return &Value{text: standard, Choices: words, parse: func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("%q: must be %s", text, anyOf(words))
+		}
+		return text, nil
+	}}
+}
+
+// Address returns a value that is an address to listen at: a host, which may be empty, and a port, of which 0 is any free one.
+func Address(standard string) *Value {
+	return &Value{text: standard, parse: func(text string) (string, error) {
+		if _, port, err := net.SplitHostPort(text); err != nil || port != "0" && !target.IsPort(port) {
+			return "", fmt.Errorf("%q: must be HOST:PORT or :PORT, such as 127.0.0.1:8080", text)
+		}
+		return text, nil
+	}}
+}
+
+// anyOf lists words, the last one after "or".
+func anyOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + cmp.Or(words[last], "empty")
+}

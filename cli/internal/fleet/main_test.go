@@ -1,9 +1,0 @@
-package fleet
-
-import (
-	"testing"
-
-	"github.com/hilo-id/hilo/scripts/redistest"
-)
-
-func TestMain(m *testing.M) { redistest.Main(m) }

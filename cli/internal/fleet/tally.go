@@ -1,0 +1,89 @@
+package fleet
+
+import (
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// Tallies are of all allocators. Reserved = Issued + Returned + Burnt.
+type Tallies struct {
+	Ranges   int64 `json:"ranges"` // each is one round trip
+	Reserved int64 `json:"reserved"`
+	Issued   int64 `json:"issued"`
+	Returned int64 `json:"returned"`
+	Burnt    int64 `json:"burnt"`
+	Held     int64 `json:"held"` // in hand at the end, before it was returned or burnt
+	Waits    int64 `json:"waits"`
+	Failures int64 `json:"failures"` // refills that failed
+}
+
+// CollectionReport has the tallies of one collection.
+type CollectionReport struct {
+	Collection string `json:"collection"`
+	Tallies
+}
+
+// Report has the tallies of each collection, and of all together.
+type Report struct {
+	Total       Tallies            `json:"total"`
+	Collections []CollectionReport `json:"collections"`
+}
+
+// Between returns what allocators counted from a start until they were closed, from their statistics at the start, at the end,
+// and when they were closed. Numbers in hand at the start count as reserved after it.
+func Between(names []string, start, end, closed []allocator.Stats) Report {
+	before, held, after := sums(start), sums(end), sums(closed)
+	between := func(name string) Tallies {
+		was, is := before[name], after[name]
+		t := Tallies{
+			Ranges: is.Ranges - was.Ranges, Reserved: is.Reserved - was.Issued - was.Burnt, Issued: is.Issued - was.Issued,
+			Returned: is.Returned, Burnt: is.Burnt - was.Burnt, Waits: is.Waits - was.Waits, Failures: is.Failures - was.Failures,
+		}
+		t.Held = t.Reserved - t.Issued - (held[name].Burnt - was.Burnt) // with a range that was in flight
+		return t
+	}
+	r := Report{Total: between(total), Collections: make([]CollectionReport, len(names))}
+	for i, name := range names {
+		r.Collections[i] = CollectionReport{name, between(name)}
+	}
+	return r
+}
+
+// total is the name of the sum of all collections: no collection has it.
+const total = ""
+
+// sums returns the sums over allocators, by the name of the collection.
+func sums(all []allocator.Stats) map[string]allocator.CollectionStats {
+	by := make(map[string]allocator.CollectionStats)
+	for _, stats := range all {
+		for _, s := range stats.Collections {
+			for _, name := range []string{s.Name, total} {
+				sum := by[name]
+				sum.Add(s)
+				by[name] = sum
+			}
+		}
+	}
+	return by
+}
+
+// Table returns a table of the first collections and of the sums of all.
+func (r Report) Table(style term.Style) term.Table {
+	t := term.Table{
+		Head: []string{"COLLECTION", "RANGES", "RESERVED", "ISSUED", "RETURNED", "BURNT", "HELD", "WAITS"}, Drop: []int{6, 7, 5, 1, 4}, Style: style,
+	}
+	row := func(name string, n Tallies) {
+		t.Add(name, n.Ranges, n.Reserved, n.Issued, n.Returned, n.Burnt, n.Held, n.Waits)
+	}
+	const rows = 20
+	for _, c := range r.Collections[:min(rows, len(r.Collections))] {
+		row(c.Collection, c.Tallies)
+	}
+	if more := len(r.Collections) - rows; more > 0 {
+		t.Add(style.Sprintf("and %d more", more))
+	}
+	if len(r.Collections) > 1 {
+		row("all", r.Total)
+	}
+	return t
+}

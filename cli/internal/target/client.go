@@ -1,0 +1,248 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
+)
+
+// Client is a client of a server with the few commands that hilo sends besides those of the library. Commands use it instead
+// of a client of go-redis, since each package that names one compiles hundreds of its methods again.
+type Client struct{ redis node }
+
+// node is a redis.UniversalClient, without the methods whose types reach *redis.Client.
+type node interface {
+	redis.Cmdable
+	AddHook(redis.Hook)
+	Close() error
+}
+
+// universalOf returns the client for the library. It is no method, and not inlined, so that commands do not reach
+// *redis.Client by it.
+//
+//go:noinline
+func universalOf(c *Client) redis.UniversalClient { return c.redis.(redis.UniversalClient) }
+
+// Close closes the client. Commands in flight end with an error.
+func (c *Client) Close() error { return c.redis.Close() }
+
+// Limit bounds each command, its retries included. It is called once, before the first command.
+func (c *Client) Limit(timeout time.Duration) { c.redis.AddHook(stepLimit(timeout)) }
+
+// Admin returns the operator's side of the server.
+func (c *Client) Admin(opts admin.Options) (*admin.Admin, error) {
+	return admin.New(universalOf(c), opts)
+}
+
+// Allocator returns an allocator of this server alone.
+func (c *Client) Allocator(opts allocator.Options) (*allocator.Allocator, error) {
+	return allocator.New(universalOf(c), opts)
+}
+
+// Addr returns the address of a single server, and "" for a cluster. It is not inlined, as universalOf is not.
+//
+//go:noinline
+func (c *Client) Addr() string {
+	if one, ok := c.redis.(*redis.Client); ok {
+		return one.Options().Addr
+	}
+	return ""
+}
+
+// Info returns the fields of INFO.
+func (c *Client) Info(ctx context.Context, sections ...string) (map[string]string, error) {
+	text, err := c.redis.Info(ctx, sections...).Result()
+	if err != nil {
+		return nil, err
+	}
+	return ParseInfo(text), nil
+}
+
+// ConfigGet returns the settings of a pattern.
+func (c *Client) ConfigGet(ctx context.Context, pattern string) (map[string]string, error) {
+	return c.redis.ConfigGet(ctx, pattern).Result()
+}
+
+// Incr increments a key.
+func (c *Client) Incr(ctx context.Context, key string) error { return c.redis.Incr(ctx, key).Err() }
+
+// Del removes keys.
+func (c *Client) Del(ctx context.Context, keys ...string) error {
+	return c.redis.Del(ctx, keys...).Err()
+}
+
+// Exists reports whether there is a key.
+func (c *Client) Exists(ctx context.Context, key string) (bool, error) {
+	n, err := c.redis.Exists(ctx, key).Result()
+	return n > 0, err
+}
+
+// PExpire sets how long a key stays.
+func (c *Client) PExpire(ctx context.Context, key string, d time.Duration) error {
+	return c.redis.PExpire(ctx, key, d).Err()
+}
+
+// HSet sets a field of a hash.
+func (c *Client) HSet(ctx context.Context, key, field, value string) error {
+	return c.redis.HSet(ctx, key, field, value).Err()
+}
+
+// HDel removes fields of a hash.
+func (c *Client) HDel(ctx context.Context, key string, fields ...string) error {
+	return c.redis.HDel(ctx, key, fields...).Err()
+}
+
+// DBSize returns the number of keys, of a cluster the sum of its primaries.
+func (c *Client) DBSize(ctx context.Context) (int64, error) { return c.redis.DBSize(ctx).Result() }
+
+// Hash is what Hashes read of a key.
+type Hash struct {
+	TTL    time.Duration // below 0: it does not expire
+	Values []any         // of the fields, nil or a string each
+	Err    error
+}
+
+// WrongType reports whether the key holds something other than a hash.
+func (h Hash) WrongType() bool { return redis.HasErrorPrefix(h.Err, wrongType) }
+
+const wrongType = "WRONGTYPE"
+
+// Hashes reads fields of keys with one round trip.
+func (c *Client) Hashes(ctx context.Context, keys, fields []string) []Hash {
+	ttls, values := make([]*redis.DurationCmd, len(keys)), make([]*redis.SliceCmd, len(keys))
+	_, _ = c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		for i, key := range keys {
+			ttls[i], values[i] = p.PTTL(ctx, key), p.HMGet(ctx, key, fields...)
+		}
+		return nil
+	})
+	read := make([]Hash, len(keys))
+	for i := range keys {
+		err := values[i].Err()
+		if err == nil {
+			err = ttls[i].Err()
+		}
+		read[i] = Hash{TTL: ttls[i].Val(), Values: values[i].Val(), Err: err}
+	}
+	return read
+}
+
+// Document is a key and a value that is stored in it.
+type Document struct{ Key, Value string }
+
+// Stored is the result of storing a Document.
+type Stored struct {
+	There bool   // the key was there already
+	Found string // its value
+	Err   error
+}
+
+// Add stores documents whose keys are not there yet, with one round trip. It takes Redis 7 or Valkey.
+func (c *Client) Add(ctx context.Context, documents []Document) []Stored {
+	sets, _ := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		for _, d := range documents {
+			p.SetArgs(ctx, d.Key, d.Value, redis.SetArgs{Mode: "NX", Get: true})
+		}
+		return nil
+	})
+	stored := make([]Stored, len(sets))
+	for i, set := range sets {
+		switch found, err := set.(*redis.StatusCmd).Result(); {
+		case errors.Is(err, redis.Nil):
+		case redis.HasErrorPrefix(err, wrongType):
+			stored[i] = Stored{There: true, Found: "a key of another type"}
+		default:
+			stored[i] = Stored{err == nil, found, err}
+		}
+	}
+	return stored
+}
+
+// Holder returns the node that has the namespace, whose keys share a slot.
+func (c *Client) Holder(ctx context.Context, key string) (*Client, error) {
+	cluster, ok := c.redis.(*redis.ClusterClient)
+	if !ok {
+		return c, nil
+	}
+	node, err := cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{node}, nil
+}
+
+// Primaries returns the nodes that between them have every key once.
+func (c *Client) Primaries(ctx context.Context) ([]*Client, error) {
+	cluster, ok := c.redis.(*redis.ClusterClient)
+	if !ok {
+		return []*Client{c}, nil
+	}
+	var mu sync.Mutex // it calls for all nodes at once
+	var nodes []*Client
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, &Client{node})
+		return nil
+	})
+	return nodes, err
+}
+
+// KeysAtOnce is how many keys, or thereabouts, each step of Keys covers.
+const KeysAtOnce = 1000
+
+// Keys iterates over the keys of a node that match a pattern, by steps that do not hold the server up.
+func (c *Client) Keys(ctx context.Context, pattern string) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for cursor := uint64(0); ; {
+			keys, next, err := c.redis.Scan(ctx, cursor, pattern, KeysAtOnce).Result()
+			if !yield(keys, err) || err != nil || next == 0 {
+				return
+			}
+			cursor = next
+		}
+	}
+}
+
+// RedisLog logs the messages of go-redis at level debug: the errors among them reach the caller anyway.
+type RedisLog struct{ *zap.Logger }
+
+// Printf implements the logger of go-redis.
+func (l RedisLog) Printf(_ context.Context, format string, v ...any) {
+	l.Debug("go-redis: " + fmt.Sprintf(format, v...))
+}
+
+// SetLog sets the log of go-redis, for the whole process.
+func SetLog(log RedisLog) { redis.SetLogger(log) }
+
+// stepLimit is a hook that bounds each command, its retries included. A scan of a large server is many of them, and all of it
+// has no limit.
+type stepLimit time.Duration
+
+// DialHook implements redis.Hook.
+func (stepLimit) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (l stepLimit) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return within(l, next) }
+
+// ProcessPipelineHook implements redis.Hook.
+func (l stepLimit) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return within(l, next)
+}
+
+func within[Sent any](l stepLimit, next func(context.Context, Sent) error) func(context.Context, Sent) error {
+	return func(ctx context.Context, sent Sent) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Duration(l))
+		defer cancel()
+		return next(ctx, sent)
+	}
+}

@@ -1,0 +1,143 @@
+package web
+
+import (
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/allocator/gateway/access"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+// The flags of a command with an HTTP server, beside --listen.
+const (
+	FlagListen         = "listen"
+	flagMaxConnections = "max-connections"
+	flagCert           = "cert"
+	flagKey            = "key"
+	flagClientCA       = "client-ca"
+	flagTokenFile      = "token-file"
+	flagInsecure       = "insecure"
+)
+
+// maxConnections is the greatest --max-connections.
+const maxConnections = 1_000_000
+
+// AboutAccess is for the description of a command that has Flags.
+const AboutAccess = `
+
+On anything but loopback TLS is required, --cert and --key, and callers have to sign in:
+with a token of --token-file, one a line, or with a certificate that --client-ca signed.
+--insecure disables both. The files are read again when they change.`
+
+// Flags are for Read. listen is the flag --listen; own are the command's.
+func Flags(listen *cli.GenericFlag, own ...cli.Flag) []cli.Flag {
+	listen.Name = FlagListen
+	return append([]cli.Flag{
+		listen,
+		&cli.GenericFlag{Name: flagMaxConnections, Usage: "have `N` connections open at once; others wait", Value: base.Number("4096", 1, maxConnections)},
+		&cli.GenericFlag{Name: flagCert, Usage: "PEM `FILE` of the certificate to serve with", Value: base.Text(""), TakesFile: true},
+		&cli.GenericFlag{Name: flagKey, Usage: "PEM `FILE` of its key", Value: base.Text(""), TakesFile: true},
+		&cli.GenericFlag{Name: flagClientCA, Usage: "PEM `FILE` of the authorities whose certificates sign callers in", Value: base.Text(""), TakesFile: true},
+		&cli.GenericFlag{Name: flagTokenFile, Usage: "`FILE` of the tokens that sign callers in, one a line", Value: base.Text(""), TakesFile: true},
+		&cli.BoolFlag{Name: flagInsecure, Usage: "serve others than loopback without TLS and sign-in"},
+	}, own...)
+}
+
+// Read reads the flags of Flags. It returns nil if the command does not listen; then none of the others may be given.
+func Read(r *base.Reader, s *base.Session) *Server {
+	address, source := r.Text(FlagListen)
+	if address == "" {
+		for _, flag := range Flags(&cli.GenericFlag{}) {
+			if name := flag.Names()[0]; r.IsSet(name) {
+				r.Failf("%s is for an HTTP server: add --%s ADDR", base.Dashed(name), FlagListen)
+			}
+		}
+		return nil
+	}
+	w := &Server{Session: s, address: address, maxConnections: int(r.Number(flagMaxConnections))}
+	w.readTLS(r)
+	w.readTokens(r)
+	host, _, _ := net.SplitHostPort(address)
+	ip, _ := netip.ParseAddr(host) // the zero address for a name
+	w.Loopback = host == "localhost" || ip.IsLoopback()
+	if !w.Loopback && !r.Switch(flagInsecure) && (w.tls == nil || !w.SignIn.Required()) {
+		r.Failf("%s is %q, which others can reach: it takes TLS (--cert, --key) and sign-in (--token-file or --client-ca), or --insecure",
+			source, address)
+	}
+	return w
+}
+
+// readTLS reads the files of certificates.
+func (w *Server) readTLS(r *base.Reader) {
+	pair := r.KeyPairFiles(flagCert, flagKey)
+	authorities, source := r.Text(flagClientCA)
+	if pair == nil {
+		if authorities != "" {
+			r.Failf("%s is for TLS: name a certificate with --cert and its key with --key", source)
+		}
+		return
+	}
+	files := []string{pair.Cert, pair.Key}
+	if authorities != "" {
+		files = append(files, authorities)
+	}
+	w.SignIn.Certificates = authorities != ""
+	w.tls = reload(r, w.Log, files, func() (*tls.Config, error) {
+		certificate, err := pair.Read()
+		config := &tls.Config{
+			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		}
+		if err == nil && authorities != "" {
+			// A token or a path that needs no sign-in is accepted without a certificate.
+			config.ClientAuth = tls.VerifyClientCertIfGiven
+			config.ClientCAs, err = base.ReadAuthorities(authorities, source)
+		}
+		return config, err
+	})
+}
+
+// readTokens reads the file of tokens.
+func (w *Server) readTokens(r *base.Reader) {
+	file, source := r.Text(flagTokenFile)
+	if file == "" {
+		return
+	}
+	tokens := reload(r, w.Log, []string{file}, func() (t access.Tokens, err error) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return t, exit.Usagef("%s names a file that cannot be read", source) // the name may be the token, put in the wrong place
+		}
+		var all []string
+		for line := range strings.Lines(string(text)) {
+			if token := strings.TrimSpace(line); token != "" && !strings.HasPrefix(token, "#") {
+				all = append(all, token)
+			}
+		}
+		if len(all) == 0 {
+			return t, exit.Usagef("%s is %q: holds no token; write one a line", source, file)
+		}
+		if t, err = access.NewTokens(all...); err != nil {
+			err = exit.Usagef("%s is %q: %v", source, file, err)
+		}
+		return t, err
+	})
+	w.SignIn.Tokens = tokens.get
+}
+
+// reload returns what read returns, read again when one of the files changes. An error of the first time is a mistake of the
+// command line.
+func reload[T any](r *base.Reader, log *zap.Logger, files []string, read func() (T, error)) *reloaded[T] {
+	value := &reloaded[T]{files: files, read: read, log: log, now: time.Now}
+	if r.Err == nil {
+		r.Fail(value.load())
+	}
+	return value
+}

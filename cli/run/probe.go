@@ -1,0 +1,98 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+const defaultProbe = "http://127.0.0.1:9090/readyz"
+
+// probe asks a worker how it is, for containers that hold nothing else to ask with.
+type probe struct {
+	*base.Session
+	URL string
+	TLS *tls.Config // for https
+}
+
+// ProbeCommand is hilo probe.
+func ProbeCommand(env base.Env) *cli.Command {
+	return &cli.Command{
+		Name:      "probe",
+		Usage:     "check whether a worker or a gateway is ready",
+		UsageText: "hilo probe [URL]",
+		Description: base.Describe(`
+Asks URL, `+defaultProbe+` if none is given, and shows the answer.
+It is done when the answer is 200, and waits --timeout at most. For https:// --tls-ca
+names the authorities to trust.`,
+			[]string{"hilo probe", "hilo probe http://127.0.0.1:9090/healthz --timeout 1s"},
+			"1 not ready, or no answer"),
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			p := probe{URL: defaultProbe}
+			switch given := r.Args().Slice(); len(given) {
+			case 0:
+			case 1:
+				p.URL = given[0]
+			default:
+				r.Failf("%s takes one URL: %q is one too many", r.FullName(), given[1])
+			}
+			if parsed, err := url.Parse(p.URL); err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+				r.Failf("the URL is %q: must be such as %s", p.URL, defaultProbe)
+			}
+			p.Session = r.SessionWithoutRedis()
+			p.TLS = &tls.Config{RootCAs: r.Access().Authorities, MinVersion: tls.VersionTLS12}
+			return p
+		}),
+	}
+}
+
+// answer is what --output json shows.
+type answer struct {
+	Ready  bool   `json:"ready"`
+	Status int    `json:"status"`
+	Answer string `json:"answer"`
+}
+
+// Run shows the answer. One that is not ready is said by the error alone, but as JSON.
+func (p probe) Run(ctx context.Context) error {
+	got := p.ask(ctx)
+	if got.Ready {
+		return p.Show(got, func() error { return p.Printf("%s\n", got.Answer) })
+	}
+	unready := &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("%s is not ready: %s", p.URL, got.Answer)}
+	return cmp.Or[error](p.Show(got, func() error { return nil }), unready)
+}
+
+func (p probe) ask(ctx context.Context) answer {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
+	if err != nil {
+		return answer{Answer: err.Error()}
+	}
+	client := &http.Client{Timeout: p.Timeout, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: p.TLS}} // by no proxy
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{Answer: target.Cause(err, p.Timeout)}
+	}
+	defer func() { _ = response.Body.Close() }()
+	const most = 200 // of its answer
+	body, err := io.ReadAll(io.LimitReader(response.Body, most))
+	if err != nil {
+		return answer{Status: response.StatusCode, Answer: target.Cause(err, p.Timeout)}
+	}
+	said, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	if said == "" || response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+		said = response.Status // it is no worker's answer
+	}
+	return answer{Ready: response.StatusCode == http.StatusOK, Status: response.StatusCode, Answer: said}
+}

@@ -1,0 +1,71 @@
+package run
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+func TestProbeShowsWhatAWorkerAnswers(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })
+	mux.HandleFunc("/starting", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no server is up", http.StatusServiceUnavailable)
+	})
+	mux.HandleFunc("/hanging", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+
+	if got := clitest.Must(t, "probe", server.URL+"/readyz"); got != "ready\n" {
+		t.Errorf("%q", got)
+	}
+	shown := clitest.Decode[answer](t, clitest.Must(t, "probe", server.URL+"/readyz", "--output", "json"))
+	if want := (answer{Ready: true, Status: 200, Answer: "ready"}); shown != want {
+		t.Errorf("%+v", shown)
+	}
+	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "probe", server.URL+"/starting"), "/starting is not ready: no server is up")
+	r := clitest.Hilo(t, "probe", server.URL+"/starting", "--output", "json")
+	if want := (answer{Status: 503, Answer: "no server is up"}); r.Code != exit.Failed || clitest.Decode[answer](t, r.Stdout) != want {
+		t.Errorf("%+v", r)
+	}
+	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "probe", server.URL+"/hanging", "--timeout", "10ms"), "nothing came back within 10ms")
+}
+
+func TestProbeOfNobody(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "probe", "http://"+listener.Addr().String()), "connection refused")
+}
+
+func TestMistakesInTheURLOfAProbe(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no scheme", []string{"127.0.0.1:9090"}, `the URL is "127.0.0.1:9090": must be such as http://`},
+		{"another scheme", []string{"redis://h"}, "must be such as http://"},
+		{"no host", []string{"http:///readyz"}, "must be such as http://"},
+		{"two", []string{"http://a", "http://b"}, `"http://b" is one too many`},
+		{"a server", []string{"--redis", "embedded:"}, "uses no server; remove --redis"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, append([]string{"probe"}, test.args...)...), test.want)
+		})
+	}
+}

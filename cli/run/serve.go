@@ -1,0 +1,160 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/web"
+)
+
+// serve issues identifiers over HTTP.
+type serve struct {
+	*base.Session
+	servers     target.Servers
+	web         *web.Server
+	gateway     target.Gateway
+	Collections []string // whose first range is fetched before the first request
+}
+
+// ServeCommand is hilo serve.
+func ServeCommand(env base.Env) *cli.Command {
+	return &cli.Command{
+		Name:      "serve",
+		Usage:     "issue ids over HTTP, also to RavenDB's clients",
+		UsageText: "hilo serve [--listen ADDR] [--database NAME=NAMESPACE]... [--cert FILE --key FILE] [COLLECTION]...",
+		Description: base.Describe(`
+Serves until SIGTERM or Ctrl-C. Then it accepts no more requests, answers those in
+flight, and returns unused ranges. The first line on stdout is its URL.
+
+  POST /v1/ids/orders?count=2           {"ids":["orders/1","orders/2"]}
+  POST /v1/identities/companies         {"ids":["companies/1"]}
+  GET  /v1/collections, /v1/collections/orders
+  GET  /v1/openapi.json, /healthz, /readyz, /metrics
+
+RavenDB's unmodified clients get their HiLo ranges and identities here, too, from the
+first server, which needs a node tag: hilo prefix set --tag A. Identities need the
+server to be their home. Each --database maps a database of RavenDB to a namespace;
+without any the namespace is the database's name in lower case. Behind a balancer of
+several gateways set --accept-returns=false: no gateway can take back a range that
+another one issued.
+
+Each --node names another gateway of the same master, which Java, Go and Node.js use when
+this one is down: start each with the others as --node. Returns are not accepted then.
+Node.js and Go take numbers above 2^53-1 for others: --limit 9007199254740991.`+web.AboutAccess+`
+A token comes as Authorization: Bearer. RavenDB's clients send certificates.
+
+Every collection is served. A range of each COLLECTION is fetched at the start, so that
+its first request does not wait either.
+
+serve needs no server to start, and is ready again when one is back. Each flag has a
+variable, $HILO_SERVE_LISTEN and so on; databases, nodes, and the collections of
+$HILO_SERVE_COLLECTIONS, are separated by white space.`+base.AboutServers,
+			[]string{
+				"hilo serve",
+				"hilo serve orders users",
+				"hilo serve --listen 127.0.0.1:0 --redis embedded:",
+				"hilo serve --listen :8443 --cert c.pem --key k.pem --client-ca ca.pem --database Shop=Raven",
+			},
+			"1 failed"),
+		Flags: base.ServerFlags(web.Flags(
+			&cli.GenericFlag{Usage: "listen at `ADDR`; port 0 picks one", Value: base.Address("127.0.0.1:8080")},
+			&cli.StringSliceFlag{Name: "database", Usage: "serve RavenDB's database `NAME=NAMESPACE`, such as Shop=Raven; may be repeated"},
+			&cli.GenericFlag{Name: "public-url", Usage: "the `URL` that RavenDB's clients use; else that of their request", Value: base.Text("")},
+			&cli.StringSliceFlag{Name: "node", Usage: "name another gateway as `TAG=URL`, for the failover of RavenDB's clients; may be repeated"},
+			&cli.GenericFlag{Name: "limit", Usage: "issue no number above `N`", DefaultText: "2^63-1", Value: base.Count("", 1)},
+			&cli.BoolFlag{Name: "accept-returns", Usage: "take back what RavenDB's clients return", Value: true, DefaultText: "true"},
+		)...),
+		Action: base.Action(env, readServe),
+	}
+}
+
+// Run returns when ctx ends, which is no error.
+func (s *serve) Run(ctx context.Context) error {
+	return base.AllocateUpTo(ctx, s.Session, s.servers, s.gateway.Limit, func(o target.Opened, ids *allocator.Allocator) error {
+		if err := s.check(ctx, o); err != nil {
+			return err
+		}
+		handler, err := s.gateway.Handler(o, ids)
+		if err != nil {
+			return err
+		}
+		s.warm(ctx, ids)
+		warned := s.warnOfLargeNumbers(ctx, o)
+		defer warned()
+		return s.web.Serve(ctx, handler)
+	})
+}
+
+// exact is the greatest number that clients which count in doubles have exactly: Node.js, and Go with identities.
+const exact = 1<<53 - 1
+
+// warnOfLargeNumbers warns of numbers that some of RavenDB's clients take for others, where databases are named. It looks for
+// such counters beside the first requests; the function that it returns ends that.
+func (s *serve) warnOfLargeNumbers(ctx context.Context, o target.Opened) (end func()) {
+	if len(s.gateway.Databases) == 0 {
+		return func() {}
+	}
+	if s.gateway.Limit > exact {
+		s.Log.Warn("the limit is above 2^53-1: Node.js and Go take such numbers for others", zap.Int64("limit", s.gateway.Limit))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		for _, namespace := range slices.Compact(slices.Sorted(maps.Values(s.gateway.Databases))) {
+			operator, err := o.Clients[0].Admin(admin.Options{Namespace: namespace, Separator: s.Separator})
+			if err != nil {
+				return
+			}
+			for _, counters := range []iter.Seq2[admin.Counter, error]{operator.Counters(ctx), operator.Identities(ctx)} {
+				for c, err := range counters {
+					if err == nil && c.Max > exact {
+						s.Log.Warn("a counter is above 2^53-1: Node.js and Go take such numbers for others",
+							zap.String("namespace", namespace), zap.String("counter", c.Name), zap.Int64("max", c.Max))
+						break
+					}
+				}
+			}
+		}
+	})
+	return func() { cancel(); looking.Wait() }
+}
+
+// warm fetches a range of each collection that was named. One without a range is served nevertheless, as soon as possible.
+func (s *serve) warm(ctx context.Context, ids *allocator.Allocator) {
+	attempt, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	if err := ids.Warm(attempt, s.Collections...); err != nil && ctx.Err() == nil {
+		s.Log.Warn("some collections have no range yet; serving without", zap.Error(err))
+	}
+}
+
+// check warns of what keeps RavenDB's clients from their ids at first. A server that is down, or that has no node tag yet, is
+// asked again at each request. Without --database a missing node tag matters only to RavenDB's clients, which may not come.
+func (s *serve) check(ctx context.Context, o target.Opened) error {
+	switch err := s.gateway.CheckRavenDB(ctx, o); {
+	case err == nil || ctx.Err() != nil: // an end before the start is no error
+		return nil //nolint:nilerr // see above
+	case errors.Is(err, ravendb.ErrNoTag):
+		if len(s.gateway.Databases) > 0 {
+			s.Log.Warn("RavenDB's clients are refused until the server has a node tag", zap.Error(err))
+		}
+		return nil
+	case errors.Is(err, allocator.ErrUnavailable):
+		s.Log.Warn("the server is not available yet; serving without it")
+		return nil
+	default:
+		return err
+	}
+}

@@ -1,0 +1,111 @@
+package run
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// launch begins hilo serve as a process of its own.
+func launch(t *testing.T, s *redistest.Server) (url string, process *exec.Cmd) {
+	t.Helper()
+	process = exec.CommandContext(t.Context(), os.Args[0], "serve", "--listen", "127.0.0.1:0", "--redis", s.URL())
+	process.Env = append(os.Environ(), "HILO_TEST_AS_PROGRAM=1")
+	process.Stderr = io.Discard
+	stdout, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line), process
+}
+
+// load takes identifiers on some connections until they break, and counts each
+// number that arrived.
+func load(t *testing.T, url string, seen *sync.Map, enough int64, then func()) (doubles int64) {
+	t.Helper()
+	var got, twice atomic.Int64
+	var once sync.Once
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			client := newClient(t)
+			for {
+				response, err := client.Post(url+"/v1/ids/orders?count=3", "", nil) //nolint:noctx // it ends with the server
+				if err != nil {
+					return
+				}
+				var answer struct{ IDs []string }
+				err = json.NewDecoder(response.Body).Decode(&answer)
+				response.Body.Close()
+				if err != nil || response.StatusCode != http.StatusOK {
+					return
+				}
+				for _, id := range answer.IDs {
+					if _, there := seen.LoadOrStore(id, true); there {
+						twice.Add(1)
+					}
+				}
+				if got.Add(3) > enough {
+					once.Do(then)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return twice.Load()
+}
+
+func TestAnEndUnderLoadGivesNothingTwiceAndReturnsTheRest(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		url, process := launch(t, s)
+		var seen sync.Map
+		twice := load(t, url, &seen, 3000, func() { _ = process.Process.Signal(syscall.SIGTERM) })
+		if err := process.Wait(); err != nil {
+			t.Errorf("%v", err)
+		}
+		count := 0
+		seen.Range(func(any, any) bool { count++; return true })
+		max := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val()
+		if twice != 0 || max != strconv.Itoa(count) {
+			t.Errorf("%d twice, %d ids, Max %s", twice, count, max)
+		}
+	})
+}
+
+func TestAKillUnderLoadGivesNothingTwice(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		var seen sync.Map
+		for range 3 {
+			url, process := launch(t, s)
+			if twice := load(t, url, &seen, 1000, func() { _ = process.Process.Kill() }); twice != 0 {
+				t.Errorf("%d twice", twice)
+			}
+			_ = process.Wait() // it was killed
+		}
+		count := 0
+		seen.Range(func(any, any) bool { count++; return true })
+		if count < 3000 {
+			t.Errorf("%d ids", count)
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package run
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+)
+
+// authority signs certificates.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	file string
+}
+
+// text returns the certificate as PEM.
+func (a *authority) text() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))
+}
+
+func newCertificate(t *testing.T, parent *authority) (certPEM, keyPEM string, made *authority) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "hilo"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	signer, signKey := template, key
+	if parent != nil {
+		signer, signKey = parent.cert, parent.key
+	} else {
+		template.IsCA, template.KeyUsage = true, x509.KeyUsageCertSign
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, signer, &key.PublicKey, signKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	keyPEM = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	return certPEM, keyPEM, &authority{cert: cert, key: key, file: clitest.WriteFile(t, certPEM)}
+}
+
+// askTLS sends a POST with a certificate of signer, unless it is nil, and gives the status and the serial number of the server's
+// certificate.
+func askTLS(t *testing.T, url string, trusted []*authority, signer *authority, authorization string) (status int, serial string, err error) {
+	t.Helper()
+	roots := x509.NewCertPool()
+	for _, a := range trusted {
+		roots.AddCert(a.cert)
+	}
+	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if signer != nil {
+		cert, key, _ := newCertificate(t, signer)
+		pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	}
+	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", authorization)
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	if response.ProtoMajor != 2 {
+		t.Errorf("the protocol is %s, want HTTP/2", response.Proto)
+	}
+	return response.StatusCode, response.TLS.PeerCertificates[0].SerialNumber.String(), response.Body.Close()
+}
+
+func TestServeReadsCertificatesAndTokensAgainWhenTheyChange(t *testing.T) {
+	t.Parallel()
+	_, _, ca := newCertificate(t, nil)
+	_, _, newCA := newCertificate(t, nil)
+	cert, key, made := newCertificate(t, ca)
+	const oldToken, newToken = "the-old-token-of-all", "the-new-token-of-all"
+	files := map[string]string{}
+	for flag, text := range map[string]string{"--cert": cert, "--key": key, "--client-ca": ca.text(), "--token-file": oldToken} {
+		files[flag] = clitest.WriteFile(t, text)
+	}
+	replace := func(flag, text string) {
+		if err := os.WriteFile(files[flag], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"--redis", "embedded:"}
+	for flag, file := range files {
+		args = append(args, flag, file)
+	}
+	r := start(t, args...)
+	ask := func(signer *authority, token string) (int, string) {
+		status, serial, _ := askTLS(t, r.url+"/v1/ids/orders", []*authority{ca, newCA}, signer, "Bearer "+token)
+		return status, serial
+	}
+	expect := func(name string, signer *authority, token string, want int) {
+		t.Helper()
+		if got, _ := ask(signer, token); got != want {
+			t.Errorf("%s: got %d, want %d", name, got, want)
+		}
+	}
+	expect("the old token", nil, oldToken, 200)
+	expect("the new token before it is in the file", nil, newToken, 401)
+	expect("a certificate of the old authority", ca, "", 200)
+	expect("a certificate of the new authority before it is in the file", newCA, "", 0)
+
+	replace("--token-file", "too short")
+	clitest.AwaitTrue(t, "a warning about the tokens", func() bool {
+		expect("the old token while the file is broken", nil, oldToken, 200)
+		return strings.Contains(r.stderr.String(), "files changed and cannot be used")
+	})
+	replace("--token-file", newToken)
+	clitest.AwaitTrue(t, "the new token", func() bool { status, _ := ask(nil, newToken); return status == 200 })
+	expect("the old token after it was removed", nil, oldToken, 401)
+
+	newCert, newKey, newMade := newCertificate(t, newCA)
+	replace("--cert", newCert) // and for a moment not the key that belongs to it
+	if _, serial := ask(nil, newToken); serial != made.cert.SerialNumber.String() {
+		t.Errorf("the certificate is %s, want the old one", serial)
+	}
+	replace("--key", newKey)
+	replace("--client-ca", newCA.text())
+	clitest.AwaitTrue(t, "the new certificate", func() bool {
+		_, serial := ask(nil, newToken)
+		return serial == newMade.cert.SerialNumber.String()
+	})
+	clitest.AwaitTrue(t, "the new authority", func() bool { status, _ := ask(newCA, ""); return status == 200 })
+	expect("a certificate of the old authority after it was removed", ca, "", 0)
+}
+
+func TestOthersThanThisMachineAreServedOverTLSAndSignIn(t *testing.T) {
+	t.Parallel()
+	_, _, ca := newCertificate(t, nil)
+	_, _, other := newCertificate(t, nil)
+	cert, key, _ := newCertificate(t, ca)
+	const token = "a-token-of-some-length"
+	r := start(t, "--redis", "embedded:", "--listen", "0.0.0.0:0", "--log-level", "error",
+		"--cert", clitest.WriteFile(t, cert), "--key", clitest.WriteFile(t, key), "--client-ca", ca.file,
+		"--token-file", clitest.WriteFile(t, "# ours\n"+token+"\n"))
+	_, port, err := net.SplitHostPort(r.url[len("https://"):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "https://127.0.0.1:" + port
+	ask := func(signer *authority, authorization string) (status int, err error) {
+		status, _, err = askTLS(t, url+"/v1/ids/orders", []*authority{ca}, signer, authorization)
+		return status, err
+	}
+	for _, tt := range []struct {
+		name          string
+		signer        *authority
+		authorization string
+		want          int
+	}{
+		{"nobody", nil, "", 401},
+		{"a token", nil, "Bearer " + token, 200},
+		{"another token", nil, "Bearer another-token-of-some-length", 401},
+		{"a certificate", ca, "", 200},
+		{"a certificate of another authority", other, "Bearer " + token, 0},
+	} {
+		if got, err := ask(tt.signer, tt.authorization); got != tt.want {
+			t.Errorf("%s: %d %v, want %d", tt.name, got, err, tt.want)
+		}
+	}
+	if got := clitest.Must(t, "probe", url+"/readyz", "--tls-ca", ca.file); got != "ready\n" {
+		t.Errorf("%q", got)
+	}
+	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "probe", url+"/readyz", "--tls-ca", other.file), "certificate")
+}

@@ -1,0 +1,190 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// tool is the path of a program of the Debian package prometheus.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		redistest.Missing(t, name+" of the Debian package prometheus")
+	}
+	return path
+}
+
+// The file with the token of the gateway is in the containers only.
+func TestPromtoolFindsNoFault(t *testing.T) {
+	t.Parallel()
+	promtool := tool(t, "promtool")
+	for _, arguments := range []string{"check config --syntax-only prometheus.yml", "check rules alerts.yml", "test rules alerts_test.yml"} {
+		command := exec.CommandContext(t.Context(), promtool, strings.Fields(arguments)...)
+		command.Dir = "../../docker/prometheus"
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", arguments, err, output)
+		}
+	}
+}
+
+// TestAPrometheusScrapesAFleet has a real one evaluate every panel and every rule on what workers serve.
+func TestAPrometheusScrapesAFleet(t *testing.T) {
+	t.Parallel()
+	program := tool(t, "prometheus")
+	north, _, flags := clitest.Masters(t, func() *redistest.Server { return redistest.StartMini(t) })
+	documents := redistest.StartMini(t)
+	var targets []string
+	for range 2 {
+		w := startWorker(t, nil, append(flags, "orders", "users", "--rate", "500", "--documents", documents.URL(), "--metrics-addr", "127.0.0.1:0")...)
+		targets = append(targets, strings.TrimPrefix(w.address(t), "http://"))
+	}
+	const token = "a-token-of-some-length"
+	file := clitest.WriteFile(t, token+"\n")
+	gateway := startServe(t, append(flags, "--token-file", file)...)
+	p := startPrometheus(t, program, targets, fmt.Sprintf("{job_name: gateway, authorization: {credentials_file: %q}, static_configs: [{targets: [%q]}]}",
+		file, gateway))
+
+	p.await(t, `hilo_gateway_requests_total{job="gateway", route="GET /metrics", code="200"} > 0`)
+	p.await(t, `sum(hilo_ids_issued_total) > 200`)
+	p.await(t, `sum(hilo_worker_stored_total) > 200`)
+	p.await(t, `count(hilo_server_up{job="hilo"} == 1) == 4`)
+	p.await(t, `hilo_server_info{server="north", prefix="NorthServer/"}`)
+	variables := strings.NewReplacer("$job", ".*", "$collection", ".*", "$server", ".*", "$__rate_interval", "10s", "$__range", "1m")
+	for _, panel := range readDashboard(t).Panels {
+		for _, target := range panel.Targets {
+			expr := variables.Replace(target.Expr)
+			if regexp.MustCompile(`(> 0|== 0\))$`).MatchString(expr) { // shows what is wrong, and nothing is
+				if found := p.query(t, expr); len(found) > 0 {
+					t.Errorf("%s: %s gives %v", panel.Title, expr, found)
+				}
+				continue
+			}
+			p.await(t, expr)
+		}
+	}
+
+	north.Kill()
+	p.awaitRule(t, "HiloServerDown")
+}
+
+// startServe starts hilo serve and returns its address.
+func startServe(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout clitest.Watched
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		clitest.Run(ctx, append([]string{"hilo", "serve", "--listen", "127.0.0.1:0"}, args...), base.Env{Stdout: &stdout, Stderr: io.Discard})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	stdout.Await(t, "\n")
+	return strings.TrimPrefix(strings.TrimSpace(stdout.String()), "http://")
+}
+
+// prometheusServer is one that runs.
+type prometheusServer struct{ base string }
+
+func startPrometheus(t *testing.T, program string, targets []string, more string) prometheusServer {
+	t.Helper()
+	rules, err := filepath.Abs("../../docker/prometheus/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := json.Marshal(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "prometheus.yml")
+	text := fmt.Sprintf("global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}\nrule_files: [%q]\n"+
+		"scrape_configs: [{job_name: hilo, static_configs: [{targets: %s}]}, %s]\n", rules, list, more)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var output clitest.Watched
+	ctx, cancel := context.WithCancel(context.Background())
+	command := exec.CommandContext(ctx, program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(t.TempDir(), "data"),
+		"--web.listen-address=127.0.0.1:0", "--log.level=info")
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); _ = command.Wait() })
+	output.Await(t, "Server is ready to receive web requests")
+	listening := regexp.MustCompile(`msg="Listening on" address=(127\.0\.0\.1:[0-9]+)`)
+	clitest.AwaitTrue(t, "it says where it listens", func() bool { return listening.MatchString(output.String()) }) // after it is ready or before
+	address := listening.FindStringSubmatch(output.String())
+	return prometheusServer{"http://" + address[1]}
+}
+
+// await returns when an expression gives something.
+func (p prometheusServer) await(t *testing.T, expr string) {
+	t.Helper()
+	clitest.AwaitTrue(t, expr, func() bool { return len(p.query(t, expr)) > 0 })
+}
+
+// awaitRule returns when an alert is at least pending. All rules have to be well meanwhile.
+func (p prometheusServer) awaitRule(t *testing.T, name string) {
+	t.Helper()
+	clitest.AwaitTrue(t, name, func() bool {
+		var found struct {
+			Groups []struct {
+				Rules []struct{ Name, State, Health, LastError string }
+			}
+		}
+		p.get(t, "rules", nil, &found)
+		var is bool
+		for _, group := range found.Groups {
+			for _, rule := range group.Rules {
+				if rule.Health == "err" {
+					t.Errorf("%s: %s", rule.Name, rule.LastError)
+				}
+				is = is || rule.Name == name && rule.State != "inactive"
+			}
+		}
+		return is
+	})
+}
+
+func (p prometheusServer) query(t *testing.T, expr string) []json.RawMessage {
+	t.Helper()
+	var found struct{ Result []json.RawMessage }
+	p.get(t, "query", url.Values{"query": {expr}}, &found)
+	return found.Result
+}
+
+func (p prometheusServer) get(t *testing.T, what string, parameters url.Values, data any) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.base+"/api/v1/"+what+"?"+parameters.Encode(), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer := struct {
+		Status, Error string
+		Data          any
+	}{Data: data}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
+		t.Fatalf("%s %v: %v %s", what, parameters, err, answer.Error)
+	}
+}

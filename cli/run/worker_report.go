@@ -1,0 +1,110 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/fleet"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// report is the result of a worker.
+type report struct {
+	Worker      string        `json:"worker"`  // host, process id and something random, as in its documents
+	Stopped     string        `json:"stopped"` // signal, count, duration, failed
+	Seconds     float64       `json:"seconds"`
+	IDs         int64         `json:"ids"` // taken
+	PerSecond   float64       `json:"perSecond"`
+	Stored      int64         `json:"stored"`      // as documents
+	Duplicates  int64         `json:"duplicates"`  // whose document was there already: issued twice
+	Unstored    int64         `json:"unstored"`    // taken and not stored before the end
+	NotReturned int64         `json:"notReturned"` // in hand at the end, and gaps now
+	Errors      errorCounts   `json:"errors"`      // attempts that failed and were repeated
+	Prefixes    []prefixCount `json:"prefixes"`    // how many identifiers have which
+	fleet.Report
+}
+
+type errorCounts struct {
+	Servers   int64 `json:"servers"`
+	Documents int64 `json:"documents"`
+}
+
+// prefixCount is the number of identifiers with a prefix and tag.
+type prefixCount struct {
+	Prefix string `json:"prefix"`
+	Tag    string `json:"tag"`
+	IDs    int64  `json:"ids"`
+}
+
+// report returns the result, from the allocator's statistics before and after it was closed.
+func (w *worker) report(stopped string, took time.Duration, before, after allocator.Stats) report {
+	r := report{
+		Worker:     w.name,
+		Stopped:    stopped,
+		Seconds:    took.Seconds(),
+		Stored:     w.stored.Load(),
+		Duplicates: w.duplicates.Load(),
+		Unstored:   w.unstored.Load(),
+		Errors:     errorCounts{w.failures.Load(), w.storeErrors.Load()},
+		Prefixes:   []prefixCount{},
+		Report:     fleet.Between(w.Collections, nil, []allocator.Stats{before}, []allocator.Stats{after}),
+	}
+	r.NotReturned = r.Total.Held - r.Total.Returned
+	for server, n := range w.byPrefix {
+		r.IDs += n
+		r.Prefixes = append(r.Prefixes, prefixCount{server.ServerPrefix, server.NodeTag, n})
+	}
+	r.PerSecond = float64(r.IDs) / max(took.Seconds(), 1e-9)
+	slices.SortFunc(r.Prefixes, func(x, y prefixCount) int {
+		return cmp.Or(cmp.Compare(x.Prefix, y.Prefix), cmp.Compare(x.Tag, y.Tag))
+	})
+	return r
+}
+
+// verdict returns the error of the exit code, duplicates before anything else.
+func (w *worker) verdict(found report, err error) error {
+	switch {
+	case found.Duplicates > 0:
+		return &exit.Error{Code: exit.Fault, Text: term.Plural(found.Duplicates, "duplicate") +
+			": each is in the log, at DUPLICATE ID; stop the fleet and run hilo doctor"}
+	case err != nil:
+		return exit.After(err, found.IDs)
+	case found.Unstored > 0:
+		return &exit.Error{Code: exit.Unavailable, Text: fmt.Sprintf("the documents of %s were not stored before the end: the Redis at %s was not available",
+			term.Plural(found.Unstored, "id"), w.Documents.Addr)}
+	}
+	return nil
+}
+
+func (w *worker) print(r report) error {
+	t := w.Table()
+	t.Add("worker:", r.Worker)
+	t.Addf("ended by:", "%s after %s", r.Stopped, term.Short(int64(r.Seconds*1e9)))
+	t.Addf("ids:", "%d, %.0f ids/s", r.IDs, r.PerSecond)
+	for _, p := range r.Prefixes {
+		t.Addf("  with "+describePrefix(p)+":", "%d", p.IDs)
+	}
+	if w.Documents != nil {
+		t.Addf("documents:", "%d stored, %d duplicates, %d not stored", r.Stored, r.Duplicates, r.Unstored)
+	}
+	t.Addf("returned:", "%d of %d in hand; %d are a gap", r.Total.Returned, r.Total.Held, r.NotReturned)
+	t.Addf("errors:", "%d of servers, %d of documents", r.Errors.Servers, r.Errors.Documents)
+	t.Add("")
+	return cmp.Or(w.WriteTable(t), w.WriteTable(r.Table(t.Style)))
+}
+
+func describePrefix(p prefixCount) string {
+	switch {
+	case p.Prefix+p.Tag == "":
+		return "no prefix"
+	case p.Tag == "":
+		return "prefix " + p.Prefix
+	case p.Prefix == "":
+		return "tag " + p.Tag
+	}
+	return "prefix " + p.Prefix + " and tag " + p.Tag
+}

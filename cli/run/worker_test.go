@@ -1,0 +1,369 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestWorkerTakesStoresAndReturns(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		documents := redistest.StartMini(t)
+		r := clitest.Decode[report](t, succeed(t, "worker", "orders", "users", "--rate", "max", "--count", "1001", "--goroutines", "3",
+			"--documents", documents.URL(), "--redis", s.URL(), "--output", "json"))
+		if r.IDs != 1001 || r.Stored != 1001 || r.Duplicates != 0 || r.Unstored != 0 || r.Stopped != "count" {
+			t.Errorf("%+v", r)
+		}
+		if len(r.Collections) != 2 || r.Total.Issued != 1001 || r.Total.Reserved != r.Total.Issued+r.Total.Returned+r.Total.Burnt ||
+			r.NotReturned != r.Total.Held-r.Total.Returned {
+			t.Errorf("%+v", r.Collections)
+		}
+		if len(r.Prefixes) != 1 || r.Prefixes[0] != (prefixCount{IDs: 1001}) {
+			t.Errorf("%+v", r.Prefixes)
+		}
+		keys, err := documents.Client(t).Keys(t.Context(), "*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, c := range r.Collections {
+			for i := range c.Issued {
+				want = append(want, fmt.Sprintf("%s/%d", c.Collection, i+1))
+			}
+			if top := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/"+c.Collection, "Max").Val(); top != fmt.Sprint(c.Issued) {
+				t.Errorf("%s: Max is %s after %d, the rest was not returned", c.Collection, top, c.Issued)
+			}
+		}
+		slices.Sort(keys)
+		slices.Sort(want)
+		if !slices.Equal(keys, want) {
+			t.Errorf("%d documents, want those of %d identifiers from 1 on", len(keys), len(want))
+		}
+		if value := documents.Client(t).Get(t.Context(), "orders/1").Val(); !strings.HasPrefix(value, r.Worker+" #") {
+			t.Errorf("written by %q, want %s", value, r.Worker)
+		}
+	})
+}
+
+func TestWorkerFetchesARangeOfEachCollectionFirst(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		if err := s.Client(t).HSet(t.Context(), "{Raven}/HiLo/corrupt", "Max", "x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		r := clitest.Decode[report](t, clitest.Hilo(t, "worker", "orders", "users", "corrupt", "people", "--count", "1", "--goroutines", "1",
+			"--redis", s.URL(), "--output", "json").Stdout)
+		for _, c := range r.Collections {
+			if c.Collection != "corrupt" && c.Ranges != 1 {
+				t.Errorf("%+v", c)
+			}
+		}
+		if r.IDs != 1 || r.NotReturned != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestWorkerReportsDuplicates(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		args := []string{"worker", "orders", "--rate", "0", "--count", "20", "--documents", s.URL(), "--redis", s.URL(), "--output", "json"}
+		first := clitest.Decode[report](t, succeed(t, args...))
+		clitest.Must(t, "seed", "orders", "--max", "15", "--force", "--redis", s.URL())
+		r := clitest.Hilo(t, args...)
+		found := clitest.Decode[report](t, r.Stdout)
+		if found.Duplicates != 5 || found.Stored != 15 || found.IDs != 20 {
+			t.Errorf("%+v", found)
+		}
+		if r.Code != exit.Fault || !strings.Contains(r.Stderr, "hilo: 5 duplicates: ") {
+			t.Errorf("exit %d, stderr %q", r.Code, r.Stderr)
+		}
+		for i := 16; i <= 20; i++ {
+			if want := fmt.Sprintf(`"id": "orders/%d", "existing": "%s #`, i, first.Worker); !strings.Contains(r.Stderr, want) {
+				t.Errorf("%s is not in %q", want, r.Stderr)
+			}
+		}
+	})
+}
+
+func TestWorkerStartsBeforeItsServers(t *testing.T) {
+	t.Parallel()
+	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
+		s, documents := start("--appendonly", "yes"), start()
+		s.Kill()
+		documents.Kill()
+		w := startWorker(t, nil, "orders", "--rate", "max", "--count", "100", "--timeout", "1s", "--log-level", "info",
+			"--redis", s.URL(), "--documents", documents.URL(), "--output", "json")
+		w.stderr.Await(t, "no ids available, retrying")
+		s.Restart()
+		w.stderr.Await(t, "ids available again")
+		w.stderr.Await(t, "cannot store documents, retrying")
+		documents.Restart()
+		w.stderr.Await(t, "documents are stored again")
+		r := w.wait()
+		found := clitest.Decode[report](t, r.Stdout)
+		if r.Code != exit.Done || found.Stored != 100 || found.Errors.Servers == 0 || found.Errors.Documents == 0 || found.Unstored != 0 {
+			t.Errorf("exit %d, %+v", r.Code, found)
+		}
+	})
+}
+
+// TestWorkerOfTwoMastersWaitsForTheirPrefixes, as when the job that sets them runs later.
+func TestWorkerOfTwoMastersWaitsForTheirPrefixes(t *testing.T) {
+	t.Parallel()
+	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
+		north, south := start(), start()
+		environment := map[string]string{
+			"HILO_REDIS_URL":           "north=" + north.URL() + " south=" + south.URL(),
+			"HILO_PREFER":              "south",
+			"HILO_OUTPUT":              "json",
+			"HILO_WORKER_COLLECTIONS":  "orders users",
+			"HILO_WORKER_RATE":         "max",
+			"HILO_WORKER_COUNT":        "50",
+			"HILO_WORKER_GOROUTINES":   "2",
+			"HILO_WORKER_DOCUMENTS":    north.URL(),
+			"HILO_WORKER_DURATION":     "10m",
+			"HILO_WORKER_METRICS_ADDR": "127.0.0.1:0",
+		}
+		w := startWorker(t, environment)
+		w.stderr.Await(t, "server prefix missing")
+		clitest.Must(t, "prefix", "set", "NorthServer/", "--redis", north.URL())
+		clitest.Must(t, "prefix", "set", "SouthServer/", "--tag", "B", "--redis", south.URL())
+		r := w.wait()
+		found := clitest.Decode[report](t, r.Stdout)
+		if r.Code != exit.Done || found.Stored != 50 || len(found.Prefixes) != 1 || found.Prefixes[0] != (prefixCount{"SouthServer/", "B", 50}) {
+			t.Errorf("exit %d, %+v", r.Code, found)
+		}
+	})
+}
+
+func TestWorkerContinuesAtTheOtherMaster(t *testing.T) {
+	t.Parallel()
+	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
+		north, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })
+		documents := redistest.StartMini(t)
+		args := append([]string{"orders", "--rate", "2000", "--documents", documents.URL(), "--output", "json"}, flags...)
+		w := startWorker(t, nil, args...)
+		clitest.AwaitKey(t, documents, "orders/NorthServer/1")
+		north.Kill()
+		clitest.AwaitKey(t, documents, "orders/SouthServer/1")
+		w.cancel()
+		r := w.wait()
+		found := clitest.Decode[report](t, r.Stdout)
+		if r.Code != exit.Done || found.Stopped != "signal" || len(found.Prefixes) != 2 || found.Stored != found.IDs {
+			t.Errorf("exit %d, %+v", r.Code, found)
+		}
+		if top := south.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); top != fmt.Sprint(found.Prefixes[1].IDs) {
+			t.Errorf("south: Max is %s after %d", top, found.Prefixes[1].IDs)
+		}
+	})
+}
+
+func TestWorkerReportsWhatItCouldNotReturn(t *testing.T) {
+	t.Parallel()
+	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
+		s, documents := start(), redistest.StartMini(t)
+		w := startWorker(t, nil, "orders", "--rate", "10", "--goroutines", "1", "--timeout", "1s",
+			"--documents", documents.URL(), "--redis", s.URL(), "--output", "json")
+		clitest.AwaitKey(t, documents, "orders/1")
+		s.Kill()
+		w.cancel()
+		r := w.wait()
+		found := clitest.Decode[report](t, r.Stdout)
+		if r.Code != exit.Done || found.Total.Returned != 0 || found.NotReturned == 0 || found.NotReturned != found.Total.Burnt {
+			t.Errorf("exit %d, %+v", r.Code, found)
+		}
+		if !strings.Contains(r.Stderr, "could not be returned, and are a gap now") {
+			t.Errorf("%q", r.Stderr)
+		}
+	})
+}
+
+// TestWorkerServesOthersWhileACollectionIsRefused, whose state is corrupt until it is corrected.
+func TestWorkerServesOthersWhileACollectionIsRefused(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		set := func(max string) {
+			if err := client.HSet(t.Context(), "{Raven}/HiLo/users", "Max", max).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set("x")
+		documents := redistest.StartMini(t)
+		w := startWorker(t, nil, "users", "orders", "--rate", "max", "--goroutines", "1", "--log-level", "info",
+			"--redis", s.URL(), "--documents", documents.URL(), "--output", "json")
+		clitest.AwaitKey(t, documents, "orders/5000") // with a pause after each refusal that would take minutes
+		set("7")
+		clitest.AwaitKey(t, documents, "users/8")
+		w.cancel()
+		r := w.wait()
+		found := clitest.Decode[report](t, r.Stdout)
+		if r.Code != exit.Done || found.Errors.Servers == 0 || found.Stored != found.IDs {
+			t.Errorf("exit %d, %+v", r.Code, found)
+		}
+		for _, line := range []string{"no ids available, retrying", "ids available again"} {
+			if n := strings.Count(r.Stderr, line+` {"collection": "users"`); n != 1 || strings.Count(r.Stderr, line) != 1 {
+				t.Errorf("got %q %d times for users, want once: %q", line, n, r.Stderr)
+			}
+		}
+	})
+}
+
+func TestWorkerEndsWhenRetryingIsUseless(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "seed", "orders", "--max", "9223372036854775800", "--redis", s.URL())
+		r := clitest.Hilo(t, "worker", "orders", "--rate", "max", "--documents", s.URL(), "--redis", s.URL(), "--output", "json")
+		if found := clitest.Decode[report](t, r.Stdout); found.Stopped != "failed" || found.IDs != 7 || found.Stored != 7 {
+			t.Errorf("%+v", found)
+		}
+		if r.Code != exit.Refused || !strings.Contains(r.Stderr, "hilo: after 7 ids: ") || !strings.Contains(r.Stderr, "exhausted") {
+			t.Errorf("exit %d, %q", r.Code, r.Stderr)
+		}
+		clitest.Must(t, "identity", "next", "companies", "--redis", s.URL())
+		if r := clitest.Hilo(t, "worker", "companies", "--redis", s.URL()); r.Code != exit.Refused || !strings.Contains(r.Stderr, "mixed") {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestWorkerKeepsItsRateAndDuration(t *testing.T) {
+	t.Parallel()
+	r := clitest.Decode[report](t, succeed(t, "worker", "orders", "--rate", "2000", "--duration", "1s", "--redis", "embedded:", "--output", "json"))
+	// It may be late on a busy machine, and takes a tenth of a second's worth at once.
+	if r.Stopped != "duration" || r.IDs > 2300 || r.IDs < 200 || r.Seconds < 0.99 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWorkerOnATerminal(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args string
+		want []string
+	}{
+		{"--rate 1000 --duration 500ms", []string{" takes ids of orders at 1,000 ids/s", "%", " ids/s", "s left"}},
+		{"--rate 2000 --count 1200", []string{" takes ids of orders at 2,000 ids/s", "%", " of 1,200 ids"}},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			t.Parallel()
+			terminal := &clitest.Terminal{Width: 80}
+			args := append([]string{"hilo", "worker", "orders", "--redis", "embedded:"}, strings.Fields(test.args)...)
+			if code := clitest.Run(t.Context(), args, base.Env{Stdout: terminal, Stderr: terminal}); code != exit.Done {
+				t.Errorf("exit %d", code)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(terminal.String(), want) {
+					t.Errorf("%q is not in %q", want, terminal)
+				}
+			}
+		})
+	}
+}
+
+func TestWorkerRefusesABadCommandLine(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		args string
+		want string
+	}{
+		{"no collection", "", "hilo worker needs a COLLECTION"},
+		{"a bad collection", "orders a/b", "name one such as orders"},
+		{"a collection twice", "orders users orders", `collection "orders" is named twice`},
+		{"a rate of words", "orders --rate fast", `--rate is "fast": must be a whole number, 0 or more`},
+		{"a rate below 0", "orders --rate=-1", "--rate is -1: must be 0 or more"},
+		{"a rate that nobody reaches", "orders --rate 1000000001", "--rate is 1000000001: must be at most 1000000000"},
+		{"no goroutines", "orders --goroutines 0", "--goroutines is 0: must be 1 or more"},
+		{"no end", "orders --count 0", "--count is 0: must be 1 or more"},
+		{"a time without unit", "orders --duration 5", `--duration is "5": must be a duration`},
+		{"documents nowhere", "orders --documents nowhere", "--documents must be HOST:PORT or embedded:, or begin with redis://"},
+		{"a password for nobody", "orders --documents-password-file /dev/null", "name their Redis with --documents URL"},
+		{"an empty password", "orders --documents redis://h --documents-password-file /dev/null", "--documents-password-file names a file without a password"},
+		{"an address without port", "orders --metrics-addr localhost", `--metrics-addr is "localhost": must be HOST:PORT`},
+		{"a port that is none", "orders --metrics-addr :99999", `--metrics-addr is ":99999": must be HOST:PORT`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, append([]string{"worker"}, strings.Fields(test.args)...)...), test.want)
+		})
+	}
+	for _, flag := range []string{"RATE", "GOROUTINES", "COUNT", "DURATION", "DOCUMENTS", "METRICS_ADDR", "COLLECTIONS"} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"worker"}
+			if flag != "COLLECTIONS" {
+				args = append(args, "orders")
+			}
+			clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, map[string]string{"HILO_WORKER_" + flag: "{x"}, args...), "HILO_WORKER_"+flag)
+		})
+	}
+}
+
+func TestWorkerShowsNoPassword(t *testing.T) {
+	t.Parallel()
+	s, dead := redistest.StartMini(t), redistest.StartMini(t)
+	s.RequireLogin("ann", clitest.Password)
+	dead.Kill()
+	const login = "redis://ann:S3cr3t%2Fof%40Ann@"
+	for _, url := range []string{login + s.Addr(), login + dead.Addr(), "redis://ann:" + clitest.Password + "@h"} {
+		args := []string{"orders", "--rate", "max", "--count", "10", "--duration", "200ms", "--timeout", "100ms", "--log-level", "debug"}
+		for _, args := range [][]string{
+			append(args, "--redis", "embedded:", "--documents", url), append(args, "--redis", "embedded:", "--documents="+url), append(args, "--redis", url),
+		} {
+			clitest.CheckNoPassword(t, fmt.Sprint(args), clitest.Hilo(t, append([]string{"worker"}, args...)...))
+		}
+		r := clitest.HiloWith(t, map[string]string{"HILO_WORKER_DOCUMENTS": url}, append([]string{"worker", "--redis", "embedded:"}, args...)...)
+		clitest.CheckNoPassword(t, "the environment", r)
+	}
+}
+
+// succeed runs a worker, whose stderr must be the line at its start, and returns its output.
+func succeed(t *testing.T, args ...string) string {
+	t.Helper()
+	r := clitest.Hilo(t, args...)
+	if r.Code != exit.Done || strings.Count(r.Stderr, "\n") != 1 || !strings.Contains(r.Stderr, " takes ids of ") {
+		t.Fatalf("hilo %q: exit %d, stderr %q", args, r.Code, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// working is a worker that runs.
+type working struct {
+	cancel         context.CancelFunc // as a signal does
+	stdout, stderr clitest.Watched
+	ended          chan int
+}
+
+// startWorker runs hilo worker beside the test, at most as long as that.
+func startWorker(t *testing.T, environment map[string]string, args ...string) *working {
+	t.Helper()
+	w := &working{ended: make(chan int, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	w.cancel = cancel
+	go func() {
+		w.ended <- clitest.Run(ctx, append([]string{"hilo", "worker"}, args...), base.Env{
+			Stdout: &w.stdout, Stderr: &w.stderr,
+			LookupEnv: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
+		})
+		close(w.ended)
+	}()
+	t.Cleanup(func() { cancel(); <-w.ended })
+	return w
+}
+
+// wait gives what it left behind.
+func (w *working) wait() clitest.Result {
+	code := <-w.ended
+	return clitest.Result{Code: code, Stdout: w.stdout.String(), Stderr: w.stderr.String()}
+}

@@ -1,0 +1,229 @@
+package run
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/target"
+)
+
+// exported are the names of all metrics that a worker serves, but those of Go and of the process.
+func exported(t *testing.T) map[string]bool {
+	t.Helper()
+	nowhere, err := target.Parse("redis://127.0.0.1:1") // nothing is sent
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, closeClient, err := nowhere.Open(time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeClient)
+	ids, err := client.Allocator(allocator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &worker{ids: ids, documents: documents{client: client}}
+	names := make(map[string]bool)
+	for _, collector := range s.collectors() {
+		descs := make(chan *prometheus.Desc)
+		go func() { defer close(descs); collector.Describe(descs) }()
+		for desc := range descs {
+			names[regexp.MustCompile(`fqName: "([^"]+)"`).FindStringSubmatch(desc.String())[1]] = true
+		}
+	}
+	if len(names) < 20 {
+		t.Fatalf("only %v", names)
+	}
+	return names
+}
+
+func TestDashboardAndRulesNameMetricsThatThereAre(t *testing.T) {
+	t.Parallel()
+	names := exported(t)
+	for _, file := range []string{"../../docker/grafana/dashboards/hilo.json", "../../docker/prometheus/alerts.yml", "../../docker/prometheus/alerts_test.yml"} {
+		found := regexp.MustCompile(`\bhilo_[a-z_]+`).FindAllString(readText(t, file), -1)
+		if len(found) < 10 {
+			t.Errorf("%s names only %v", file, found)
+		}
+		for _, name := range found {
+			base := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
+			if !names[name] && !names[base] {
+				t.Errorf("%s names %s, which is not exported", file, name)
+			}
+		}
+	}
+	for name := range names { // what is not worth a panel is not worth its costs either
+		if name != "hilo_server_info" && name != "hilo_ids_reserved_total" && !strings.Contains(readText(t, "../../docker/grafana/dashboards/hilo.json"), name) {
+			t.Errorf("%s is in no panel", name)
+		}
+	}
+}
+
+func TestTheReadmeOfMetricsHasEveryMetric(t *testing.T) {
+	t.Parallel()
+	names := exported(t)
+	table := make(map[string]bool)
+	for _, row := range regexp.MustCompile("(?m)^\\| `(hilo_[a-z_]+)` \\|").FindAllStringSubmatch(readText(t, "../../allocator/metrics/README.md"), -1) {
+		table[row[1]] = true
+	}
+	if !maps.Equal(names, table) {
+		t.Errorf("exported: %v\nin allocator/metrics/README.md: %v", slices.Sorted(maps.Keys(names)), slices.Sorted(maps.Keys(table)))
+	}
+}
+
+// TestTheReadmeOfMetricsHasEveryWarningAndError: a text that is no literal could be anything, so there is none but that of
+// trouble, whose two are.
+func TestTheReadmeOfMetricsHasEveryWarningAndError(t *testing.T) {
+	t.Parallel()
+	table := make(map[string]string) // level by line
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (warn|error) \\|").FindAllStringSubmatch(readText(t, "../../allocator/metrics/README.md"), -1) {
+		table[row[1]] = row[2]
+	}
+	logged := make(map[string]string)
+	for _, folder := range []string{"..", "../*", "../internal/*", "../../allocator", "../../allocator/internal/*", "../../allocator/metrics", "../../scripts", "../../prefix"} {
+		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", folder, err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "clitest") {
+				addLines(t, file, logged)
+			}
+		}
+	}
+	if !maps.Equal(logged, table) {
+		t.Errorf("logged: %q\nin allocator/metrics/README.md: %q", logged, table)
+	}
+}
+
+// addLines finds the texts of a file's calls of Warn and Error, and of its troubles.
+func addLines(t *testing.T, file string, lines map[string]string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			method, ok := n.Fun.(*ast.SelectorExpr)
+			if !ok || len(n.Args) == 0 {
+				break
+			}
+			if from, ok := method.X.(*ast.Ident); ok && slices.Contains([]string{"http", "redis", "zap"}, from.Name) {
+				break
+			}
+			switch level := strings.ToLower(method.Sel.Name); level {
+			case "warn", "error":
+				if text, ok := literal(n.Args[0]); ok {
+					lines[text] = level
+				} else if field, ok := n.Args[0].(*ast.SelectorExpr); !ok || field.Sel.Name != "failed" {
+					t.Errorf("%s logs at level %s what is no literal", file, level)
+				}
+			case "dpanic", "panic", "fatal":
+				t.Errorf("%s logs at level %s", file, level)
+			}
+		case *ast.CompositeLit:
+			if name, ok := n.Type.(*ast.Ident); ok && name.Name == "alarm" {
+				for _, element := range n.Elts {
+					if pair := element.(*ast.KeyValueExpr); pair.Key.(*ast.Ident).Name == "failed" {
+						text, _ := literal(pair.Value)
+						lines[text] = "warn"
+					}
+				}
+			}
+		}
+		return true
+	})
+}
+
+func literal(e ast.Expr) (string, bool) {
+	basic, ok := e.(*ast.BasicLit)
+	if !ok || basic.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(basic.Value)
+	return text, err == nil
+}
+
+// dashboard is what is checked of one.
+type dashboard struct {
+	UID        string
+	Templating struct{ List []struct{ Name string } }
+	Panels     []struct {
+		ID                       int
+		Type, Title, Description string
+		Datasource               struct{ UID string }
+		GridPos                  struct{ X, Y, W, H int }
+		Targets                  []struct {
+			Expr, LegendFormat string
+			Datasource         struct{ UID string }
+		}
+	}
+}
+
+func readDashboard(t *testing.T) dashboard {
+	t.Helper()
+	var d dashboard
+	if err := json.Unmarshal([]byte(readText(t, "../../docker/grafana/dashboards/hilo.json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestTheDashboardIsWhole(t *testing.T) {
+	t.Parallel()
+	d := readDashboard(t)
+	ids, cells := make(map[int]bool), make(map[[2]int]string)
+	for _, p := range d.Panels {
+		if ids[p.ID] {
+			t.Errorf("two panels have the id %d", p.ID)
+		}
+		ids[p.ID] = true
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if there := cells[[2]int{x, y}]; there != "" || x > 23 {
+					t.Errorf("%s and %s overlap, or are too wide", p.Title, there)
+				}
+				cells[[2]int{x, y}] = p.Title
+			}
+		}
+		if p.Type == "row" {
+			continue
+		}
+		if p.Title == "" || p.Description == "" || len(p.Targets) == 0 || p.Datasource.UID != "${datasource}" {
+			t.Errorf("panel %d %q lacks something", p.ID, p.Title)
+		}
+	}
+	var variables []string
+	for _, v := range d.Templating.List {
+		variables = append(variables, v.Name)
+	}
+	if !slices.Equal(variables, []string{"datasource", "job", "collection", "server"}) {
+		t.Errorf("variables %q", variables)
+	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

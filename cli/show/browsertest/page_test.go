@@ -1,0 +1,251 @@
+package browsertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// hostile are names of which none may become anything but text.
+var hostile = []string{`<img/src=x/onerror=alert(1)>`, "\u202egnp.exe", strings.Repeat("x", 128)}
+
+// add writes counters by hand, as many names cannot be made otherwise.
+func add(t testing.TB, client redistest.Client, n int) {
+	t.Helper()
+	pipe := client.Pipeline()
+	for i := range n {
+		pipe.HSet(t.Context(), fmt.Sprintf("{Raven}/HiLo/c%05d", i), "Max", 1000*i, "Ranges", 1)
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPageFollowsItsServers from the first row over a jump to the end of a server and its return.
+func TestPageFollowsItsServers(t *testing.T) {
+	t.Parallel()
+	north, south := startServer(t, "NorthServer/", true), startServer(t, "SouthServer/", false)
+	address, _ := serve(t, "--redis", "north="+north.URL(), "--redis", "south="+south.URL())
+	p := openLive(t, address, 1280, 800)
+	p.await("no counter yet", `document.querySelector("#collections .none") !== null`)
+	hilo(t, "next", "orders", "--count", "3", "--redis", north.URL())
+	hilo(t, "identity", "next", "companies", "--redis", north.URL())
+	const orders = `data-collection="orders"][data-of="north"`
+	p.await("a row", cell(orders, "max")+` === "3"`)
+	p.await("an identity", cell(`data-identity="companies"`, "max")+` === "1"`)
+	if got := eval[string](p, cell(`data-server="north"`, "prefix")+"+"+cell(`data-server="north"`, "home")+"+"+cell(`data-server="north"`, "state")); got != "NorthServer/homeup" {
+		t.Errorf("north: %q", got)
+	}
+	hilo(t, "next", "orders", "--count", "100", "--redis", north.URL())
+	p.await("a number that rose", cell(orders, "max")+` === "103"`)
+
+	add(t, north.Client(t), 20)
+	p.await("all rows", `document.querySelectorAll("tr[data-collection]").length === 21`)
+	north.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", "9007199254740993", "Epoch", "1")
+	p.await("an exact number beyond 2^53", cell(orders, "max")+` === "9007199254740993"`)
+	p.await("a jump that is marked, and on top", `document.querySelector("#collections tbody tr.alarming .mark")?.textContent.startsWith("jumped +9,007,199,254,740,") &&
+		document.querySelector("#collections tbody tr")?.dataset.collection === "orders"`)
+	p.await("an alarm that is read out", `document.querySelector("[role=alert]").textContent.includes("orders on north: epoch 0 → 1")`)
+
+	p.click(fmt.Sprintf("tr[%s] button", orders))
+	p.await("its history", `document.querySelector(".history")?.textContent.includes("+9,007,199,254,740,890, epoch 1")`)
+	south.Kill()
+	p.await("a server that is down", cell(`data-server="south"`, "state")+` === "down" && document.querySelector("#figure-servers.alarming") !== null`)
+	south.Restart()
+	p.await("a server that is back", cell(`data-server="south"`, "state")+` === "up"`)
+}
+
+// TestPageOutlivesItsProgram shows since when nothing arrives, and continues when the program is back at its address.
+func TestPageOutlivesItsProgram(t *testing.T) {
+	t.Parallel()
+	north := startServer(t, "NorthServer/", true)
+	hilo(t, "next", "orders", "--redis", north.URL())
+	address, stop := serve(t, "--redis", north.URL())
+	p := openLive(t, address, 1280, 800)
+	p.await("a row", cell(`data-collection="orders"`, "max")+` === "1"`)
+	p.expectOutage()
+	stop()
+	p.await("the loss", `document.body.classList.contains("lost") && document.getElementById("connection").textContent.includes("lost since")`)
+	if got := eval[string](p, cell(`data-collection="orders"`, "max")); got != "1" {
+		t.Errorf("Max is %q, want the last figure", got)
+	}
+	hilo(t, "next", "orders", "--count", "9", "--redis", north.URL())
+	serve(t, "--redis", north.URL(), "--listen", strings.TrimPrefix(address, "http://"))
+	p.await("the return", `!document.body.classList.contains("lost") && `+cell(`data-collection="orders"`, "max")+` === "10"`)
+}
+
+// TestPageNoticesASilentConnection, which reports no error, and opens another.
+func TestPageNoticesASilentConnection(t *testing.T) {
+	t.Parallel()
+	north := startServer(t, "NorthServer/", true)
+	hilo(t, "next", "orders", "--redis", north.URL())
+	address, _ := serve(t, "--redis", north.URL())
+	var silent atomic.Bool // the stream that is connected by then
+	var others sync.Map    // connections without a stream, which the browser would use again
+	through := redistest.Listen(t, func(client net.Conn) {
+		server, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+		if err != nil {
+			return
+		}
+		defer server.Close()
+		stays := silent.Load()
+		others.Store(client, nil)
+		go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
+		for buffer := make([]byte, 1<<16); ; {
+			n, err := server.Read(buffer)
+			if err != nil {
+				return
+			}
+			if bytes.Contains(buffer[:n], []byte("text/event-stream")) {
+				others.Delete(client)
+			}
+			if silent.Load() == stays {
+				_, _ = client.Write(buffer[:n])
+			}
+		}
+	})
+	p := openLive(t, "http://"+through, 1280, 800)
+	p.await("a row", cell(`data-collection="orders"`, "max")+` === "1"`)
+	eval[bool](p, `(() => {
+		const loseIt = lose;
+		lose = (reason) => { window.lost_ = reason; loseIt(reason); };
+		return true;
+	})()`)
+	silent.Store(true)
+	others.Range(func(client, _ any) bool { _ = client.(net.Conn).Close(); return true })
+	hilo(t, "next", "orders", "--redis", north.URL())
+	p.await("another connection after the silence", `window.lost_ === "the connection is silent" && !document.body.classList.contains("lost") && `+cell(`data-collection="orders"`, "max")+` === "2"`)
+}
+
+// TestPageShowsTheStateAtLoadWithoutScripts.
+func TestPageShowsTheStateAtLoadWithoutScripts(t *testing.T) {
+	t.Parallel()
+	north := startServer(t, "NorthServer/", true)
+	add(t, north.Client(t), 501)
+	address, _ := serve(t, "--redis", north.URL())
+	p := open(t, address, 360, 800, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return chromedp.Void{}, err
+	})
+	for expression, want := range map[string]string{
+		`document.querySelectorAll("tr[data-collection]").length + ""`:             "500",
+		`document.getElementById("collections-more").textContent`:                  "and 1 more",
+		`document.querySelector("#figure-servers .value").textContent`:             "1 of 1 up",
+		cell(`data-server`, "prefix"):                                              "NorthServer/",
+		`document.getElementById("filter").checkVisibility() + ""`:                 "false",
+		`(document.documentElement.scrollWidth <= 360) + ""`:                       "true",
+		`document.getElementById("connection").textContent.includes("as of") + ""`: "true",
+	} {
+		if got := eval[string](p, expression); got != want {
+			t.Errorf("%s: got %q, want %q", expression, got, want)
+		}
+	}
+	for _, fault := range eval[[]string](p, audit) {
+		t.Error(fault)
+	}
+}
+
+func TestPageFiltersAndSorts(t *testing.T) {
+	t.Parallel()
+	north := startServer(t, "NorthServer/", true)
+	client := north.Client(t)
+	add(t, client, 1200)
+	for _, name := range hostile {
+		client.HSet(t.Context(), "{Raven}/HiLo/"+name, "Name", name, "Max", "5")
+	}
+	address, _ := serve(t, "--redis", north.URL())
+	p := openLive(t, address, 1280, 800)
+	first := `document.querySelector("#collections tbody tr[data-collection]").dataset.collection`
+	p.await("the first rows", `document.querySelectorAll("tr[data-collection]").length === 500 && document.getElementById("collections-more").textContent === "and 703 more"`)
+	p.click("#collections-show")
+	p.await("more rows", `document.querySelectorAll("tr[data-collection]").length === 1000`)
+	for _, step := range []struct{ key, want string }{{"max", "c01199"}, {"max", hostile[2]}, {"name", hostile[0]}, {"name", hostile[1]}} {
+		p.click(fmt.Sprintf(`#collections [data-sort="%s"] button`, step.key))
+		if step.want != hostile[2] { // of several that are least any may be first
+			p.await("sorted by "+step.key, fmt.Sprintf("%s === %q", first, step.want))
+		}
+	}
+	p.await("the order is announced", `document.querySelector("#collections [data-sort=name]").getAttribute("aria-sort") === "descending"`)
+	p.do(chromedp.KeyEvent("/"))
+	p.await("the focus on the filter", `document.activeElement.id === "filter"`)
+	p.filter("C00999")
+	p.await("the row that was filtered for", `document.querySelectorAll("tr[data-collection]").length === 1 && `+cell(`data-collection="c00999"`, "max")+` === "999000"`)
+	if got := eval[string](p, "location.hash"); got != "#filter=C00999&sort=-name" {
+		t.Errorf("the URL has %q", got)
+	}
+	p.do(chromedp.KeyEvent(kb.Escape))
+	for i, shown := range []string{hostile[0], `\u202egnp.exe`, hostile[2]} {
+		name := fmt.Sprintf("[...document.querySelectorAll('tr[data-collection]')].find((tr) => tr.dataset.collection === %q)", hostile[i])
+		p.filter([]string{"onerror", "gnp", "xxxx"}[i])
+		p.await("a hostile name as text", fmt.Sprintf("%s && %s.querySelector('th').textContent === %q", name, name, shown))
+	}
+	if eval[bool](p, "document.querySelector('tbody img') !== null") {
+		t.Error("a name became an element")
+	}
+}
+
+// TestPageFitsEveryScreen is wide and narrow without a horizontal scroll bar, in both schemes with enough contrast.
+func TestPageFitsEveryScreen(t *testing.T) {
+	t.Parallel()
+	north := startServer(t, strings.Repeat("N", 62)+"/", true)
+	for _, name := range hostile {
+		north.Client(t).HSet(t.Context(), "{Raven}/HiLo/"+name, "Name", name, "Max", "9223372036854775807", "Ranges", "9223372036854775807")
+	}
+	hilo(t, "identity", "next", "companies", "--redis", north.URL())
+	address, _ := serve(t, "--redis", "north="+north.URL(), "--redis", "south=redis://127.0.0.1:1")
+	for _, width := range []int64{360, 414, 768, 1024, 1130, 1280, 1920, 3840} {
+		p := openLive(t, address, width, 900, scheme(map[bool]string{true: "dark", false: "light"}[width%100 == 60]))
+		p.await("rows", `document.querySelectorAll("tr[data-collection]").length === 3 && document.querySelectorAll("tr.down").length === 1`)
+		p.click("tr[data-collection] button")
+		p.await("history", `document.querySelector(".history h3") !== null`)
+		if got := eval[int64](p, "document.documentElement.scrollWidth"); got > width {
+			t.Errorf("%d pixels: the page is %d wide", width, got)
+		}
+		for _, fault := range eval[[]string](p, audit) {
+			t.Errorf("%d pixels: %s", width, fault)
+		}
+	}
+}
+
+// TestPageIsUsedByKeyboard alone: every control has the focus once, which shows, and Enter opens a history.
+func TestPageIsUsedByKeyboard(t *testing.T) {
+	t.Parallel()
+	north := startServer(t, "NorthServer/", true)
+	hilo(t, "next", "orders", "--redis", north.URL())
+	address, _ := serve(t, "--redis", north.URL())
+	p := openLive(t, address, 1280, 800)
+	p.await("a row", cell(`data-collection="orders"`, "max")+` === "1"`)
+	found := make(map[string]bool)
+	for range 30 {
+		p.do(chromedp.KeyEvent(kb.Tab))
+		found[eval[string](p, `document.activeElement.textContent.trim() || document.activeElement.id`)] = true
+		if eval[bool](p, `document.activeElement.closest("tr[data-collection=orders]") !== null`) {
+			break
+		}
+	}
+	for _, want := range []string{"filter", "Max", "Time left", "orders"} {
+		if !found[want] {
+			t.Errorf("%s cannot be reached; there are %v", want, found)
+		}
+	}
+	if width := eval[string](p, "getComputedStyle(document.activeElement).outlineWidth"); width == "0px" {
+		t.Error("the focus does not show")
+	}
+	p.do(chromedp.KeyEvent(kb.Enter))
+	p.await("the history", `document.activeElement.getAttribute("aria-expanded") === "true" && document.querySelector(".history h3") !== null`)
+	p.do(chromedp.KeyEvent(kb.Enter))
+	p.await("no history", `document.querySelector(".history") === null`)
+}

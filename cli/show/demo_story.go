@@ -1,0 +1,289 @@
+package show
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"golang.org/x/time/rate"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/proof"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// demo is a fleet that takes identifiers from two masters in this process, of which one is lost and comes back. All identifiers
+// are recorded, and checked to be unique.
+type demo struct {
+	*base.Session
+	outcome
+	masters []*master // north, which is the first in order, and south
+	start   time.Time
+	fleet   []*demoWorker
+
+	mu     sync.Mutex // guards what follows, and the figures of outcome
+	ledger proof.Ledger
+}
+
+// demoWorker is one worker of the fleet.
+type demoWorker struct {
+	number  int                    // from 1
+	masters []*master              // in order of preference
+	newest  atomic.Pointer[string] // of the first collection
+}
+
+// runFleet runs the fleet from its start to its end.
+func (d *demo) runFleet(ctx context.Context) error {
+	working, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var running sync.WaitGroup
+	for i := range demoWorkers {
+		w := &demoWorker{number: i + 1, masters: []*master{d.masters[i%2], d.masters[1-i%2]}}
+		d.fleet = append(d.fleet, w)
+		running.Go(func() { end(d.work(working, w)) }) // returns early only with an error
+	}
+	err := d.loseNorth(working)
+	end(nil)
+	running.Wait()
+	if err != nil {
+		return err
+	}
+	d.event("all workers end and return what they did not use")
+	return d.runAlone(ctx)
+}
+
+// loseNorth stops north and restarts it while the fleet works.
+func (d *demo) loseNorth(ctx context.Context) error {
+	north, south, style := d.masters[0], d.masters[1], d.Style(d.Stdout)
+	d.event("%d workers on two masters; half of them prefer north", demoWorkers)
+	if err := d.awaitFleet(ctx, nil, "%s"); err != nil {
+		return err
+	}
+	north.server.Close()
+	d.event("%s", style.Red("north is lost"))
+	if err := d.awaitFleet(ctx, south, "ranges from north are used up, all workers are on south: %s"); err != nil {
+		return err
+	}
+	if err := north.server.Restart(); err != nil {
+		return err
+	}
+	d.event("%s", style.Green("north is back"))
+	return d.awaitFleet(ctx, nil, "workers that prefer north are on north again: %s")
+}
+
+// awaitFleet waits until the newest identifier of each worker is from a master, nil meaning the one that it prefers. It reports
+// this as an event, with the newest of two workers that prefer different masters, and waits for the length of an act.
+func (d *demo) awaitFleet(ctx context.Context, from *master, what string) error {
+	deadline := time.Now().Add(actTimeout)
+	for _, w := range d.fleet {
+		wanted := cmp.Or(from, w.masters[0])
+		for newest := w.newest.Load(); newest == nil || !strings.Contains(*newest, wanted.prefix); newest = w.newest.Load() {
+			if time.Now().After(deadline) {
+				return fmt.Errorf("worker %d got no identifier from %s within %v", w.number, wanted.Name, actTimeout)
+			}
+			if base.Sleep(ctx, 10*time.Millisecond); ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+	}
+	d.event(what, fmt.Sprintf("worker 1 has %s, worker 2 %s", *d.fleet[0].newest.Load(), *d.fleet[1].newest.Load()))
+	base.Sleep(ctx, actLength)
+	return context.Cause(ctx)
+}
+
+// event records an event, and prints it at once as text.
+func (d *demo) event(what string, values ...any) {
+	e := moment{time.Since(d.start).Seconds(), d.Style(d.Stdout).Sprintf(what, values...)}
+	d.Events = append(d.Events, e)
+	if !d.JSON {
+		const margin = 9
+		fmt.Fprintln(d.Stdout, term.Wrap(fmt.Sprintf("%5.2f s  %s", e.Seconds, e.What), term.Width(d.Stdout), margin))
+	}
+}
+
+// withAllocator calls do with an allocator on both masters, as a program of its own would have it. Its ranges have up to capacity
+// numbers, 0 meaning the usual. The runway is short: these workers do not have to outlast an outage.
+func (d *demo) withAllocator(ctx context.Context, masters []*master, capacity int64, do func(*allocator.Allocator) error) error {
+	servers := target.Servers{Targets: []target.Target{masters[0].Target, masters[1].Target}}
+	return servers.Use(ctx, d.Timeout, func(o target.Opened) error {
+		opts := base.Options(d.Session, o, base.WithoutReturned(d.Log)) // the outage is intended
+		opts.MaxCapacity, opts.Runway, opts.RefillTimeout = capacity, time.Millisecond, 500*time.Millisecond
+		a, err := o.Allocator(opts)
+		if err != nil {
+			return err
+		}
+		err = do(a)
+		base.CloseAllocator(ctx, d.Session, a)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, c := range a.Stats().Collections {
+			d.RoundTrips += c.Ranges
+			d.Returned += c.Returned
+		}
+		return err
+	})
+}
+
+// work takes identifiers at the demo's rate until ctx ends.
+func (d *demo) work(ctx context.Context, w *demoWorker) error {
+	return d.withAllocator(ctx, w.masters, 1024, func(a *allocator.Allocator) error {
+		for limiter := rate.NewLimiter(demoRate, demoBatch); limiter.WaitN(ctx, demoBatch) == nil; {
+			for turn := range demoBatch {
+				name := demoCollections[turn%len(demoCollections)]
+				text, err := a.Next(ctx, name)
+				if err != nil {
+					if ctx.Err() == nil { // not the end of the demo
+						d.mu.Lock()
+						d.Failures++
+						d.mu.Unlock()
+					}
+					break
+				}
+				if err := d.record(w.number, text); err != nil {
+					return err
+				}
+				if name == demoCollections[0] {
+					w.newest.Store(&text)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// record enters an identifier in the ledger, parsed from its text.
+func (d *demo) record(worker int, text string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.ledger.AddText(text, d.Separator, worker); err != nil {
+		return fmt.Errorf("%q was issued, which is no identifier: %w", text, err)
+	}
+	return nil
+}
+
+// runAlone runs one more worker, at full speed.
+func (d *demo) runAlone(ctx context.Context) error {
+	const name = "products"
+	texts := make([]string, aloneCount)
+	err := d.withAllocator(ctx, d.masters, 0, func(a *allocator.Allocator) error {
+		c, err := a.Collection(name)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		for i := range texts {
+			if texts[i], err = c.Next(ctx); err != nil {
+				return err
+			}
+		}
+		took := time.Since(start).Seconds()
+		d.Alone = spurt{Collection: name, IDs: aloneCount, Seconds: took, PerSecond: int64(aloneCount / took), RoundTrips: a.Stats().Collections[0].Ranges}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	d.event("one more worker took %d ids of %s at full speed", len(texts), name)
+	for _, text := range texts {
+		if err := d.record(demoWorkers+1, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// master is a server of the demo's own.
+type master struct {
+	target.Target
+	prefix string
+	server *miniredis.Miniredis
+}
+
+// startMasters starts both masters, each with a prefix of its own. The first is the home of identities.
+func (d *demo) startMasters(ctx context.Context) error {
+	d.masters = []*master{
+		{Target: target.Target{Name: "north"}, prefix: "NorthServer/", server: miniredis.NewMiniRedis()},
+		{Target: target.Target{Name: "south"}, prefix: "SouthServer/", server: miniredis.NewMiniRedis()},
+	}
+	for i, m := range d.masters {
+		err := m.server.StartAddr("127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("cannot start the server %s: %w", m.Name, err)
+		}
+		// Its clients try once: the allocator retries.
+		if m.Target, err = target.Parse(m.Name + "=redis://" + m.server.Addr() + "/0?max_retries=-1"); err != nil {
+			return err
+		}
+		err = base.Administer(ctx, d.Session, m.Target, func(operator *admin.Admin) error {
+			return operator.SetServerPrefix(ctx, prefix.Server{ServerPrefix: m.prefix, Identities: i == 0})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeMasters stops the masters, of which some may not have been started.
+func (d *demo) closeMasters() {
+	for _, m := range d.masters {
+		m.server.Close()
+	}
+}
+
+// count fills the figures of outcome, from the ledger and from the counters in Redis.
+func (d *demo) count(ctx context.Context) error {
+	d.Workers, d.Seconds = demoWorkers, time.Since(d.start).Seconds()
+	d.IDs, d.Duplicates = d.ledger.IDs, d.ledger.Duplicates
+	for _, m := range d.masters {
+		err := base.Administer(ctx, d.Session, m.Target, func(operator *admin.Admin) error {
+			for _, of := range d.ledger.Series {
+				if of.ServerPrefix != m.prefix {
+					continue
+				}
+				counter, err := operator.Counter(ctx, of.Collection)
+				if err != nil {
+					return err
+				}
+				found := demonstration{
+					Server: m.Name, Collection: of.Collection, IDs: of.IDs, Duplicates: of.Duplicates, Ranges: counter.Ranges,
+					Max: counter.Max, Gaps: of.Numbers.Gaps(), Unused: counter.Max - of.Numbers.Count,
+				}
+				if of.Numbers.Greatest < counter.Max {
+					found.Gaps++
+				}
+				d.Collections = append(d.Collections, found)
+				d.Unused += found.Unused // also of ranges whose replies came too late
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	d.Reserved = d.IDs + d.Returned + d.Unused
+	return nil
+}
+
+func verdict(found outcome) error {
+	if found.Duplicates > 0 {
+		return &exit.Error{Code: exit.Fault, Text: fmt.Sprintf("%s: please report this", term.Plural(found.Duplicates, "duplicate"))}
+	}
+	for _, c := range found.Collections {
+		if c.Unused < 0 {
+			return &exit.Error{Code: exit.Fault, Text: fmt.Sprintf("more numbers of %s on %s were issued than there are up to Max: please report this",
+				c.Collection, c.Server)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/urfave/cli/v2"
+
+	"github.com/hilo-id/hilo/cli/internal/base"
+)
+
+// dev runs a server in this process until it is told to stop.
+type dev struct {
+	*base.Session
+	Addr string
+}
+
+type started struct {
+	URL string `json:"url"`
+}
+
+// DevCommand is hilo dev.
+func DevCommand(env base.Env) *cli.Command {
+	return &cli.Command{
+		Name:      "dev",
+		Usage:     "run a small in-process Redis server",
+		UsageText: "hilo dev [--addr HOST:PORT]",
+		Description: base.Describe(`
+Runs a Redis stand-in (miniredis) in this process, for trying hilo out without
+installing Redis. It keeps everything in memory, asks for no password, and is gone
+with Ctrl-C.`,
+			[]string{"hilo dev", "hilo dev --addr 127.0.0.1:0"},
+			"1 the address cannot be had"),
+		Flags: []cli.Flag{
+			&cli.GenericFlag{Name: "addr", Usage: "listen at `HOST:PORT`; port 0 picks a free one", Value: base.Address("127.0.0.1:6379")},
+		},
+		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			r.Arguments()
+			d := dev{Session: r.SessionWithoutRedis()}
+			d.Addr = r.String("addr")
+			return d
+		}),
+	}
+}
+
+// Run serves until ctx ends, which is how it is meant to end.
+func (d dev) Run(ctx context.Context) error {
+	server := miniredis.NewMiniRedis()
+	err := server.StartAddr(d.Addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is in use already; choose another with --addr, or a free one with --addr 127.0.0.1:0", d.Addr)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot listen at %s (%w); choose another address with --addr", d.Addr, err)
+	}
+	defer server.Close()
+
+	host := server.Host()
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1" // it listens there too
+	}
+	url := fmt.Sprintf("redis://%s/0", net.JoinHostPort(host, server.Port()))
+	err = d.Show(started{url}, func() error {
+		return d.Printf("%s\ntry: hilo next orders --count 3 --redis %[1]s\nCtrl-C stops it, and what it holds is gone.\n", url)
+	})
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,709 @@
+// The live view of hilo top: it draws what /events sends, first the whole state and then what each look changed.
+"use strict";
+
+const step = 500; // rows of a table that are drawn at first, and added by each click
+const calm = 3000; // milliseconds between two changes of the order that only figures cause
+const restful = 10000; // milliseconds after which a row is drawn although it did not change
+const most = 60; // points of a trend
+const unknown = "–";
+const svg = "http://www.w3.org/2000/svg";
+const $ = (id) => document.getElementById(id);
+
+const servers = new Map(); // rows by the name of the server
+const tables = {
+  collection: newTable("collection", "collections", ["max", "rate", "trend", "ranges", "epoch", "left", "headroom"]),
+  identity: newTable("identity", "identities", ["max", "rate", "trend", "epoch", "left", "headroom"]),
+};
+const order = { key: "", reverse: false, filter: "" }; // what the user chose
+let frame = null; // the newest, without its rows
+let events = []; // the newest last
+let opened = null; // the row whose history is shown
+
+function newTable(kind, id, fields) {
+  return { kind, id, fields, rows: new Map(), list: [], drawn: [], limit: step, changed: true, sortedAt: 0 };
+}
+
+// parse reads JSON, and keeps whole numbers of 16 digits or more as text: JSON.parse rounds those beyond 2^53.
+function parse(text) {
+  const parts = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
+  return JSON.parse(text.replace(parts, (part) => (part[0] === '"' ? part : `"${part}"`)));
+}
+
+// plain shows control characters, and those that change the direction of text, as \u202e.
+function plain(text) {
+  return text.replace(/(?! )[\p{C}\p{Z}]/gu, (c) => {
+    const code = c.codePointAt(0).toString(16);
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, "0")}`;
+  });
+}
+
+// brief returns a number of 0 or more in at most five letters.
+function brief(n) {
+  let unit = 0;
+  for (; n >= 999.5 && unit < 6; unit++) {
+    n /= 1000;
+  }
+  const decimals = n === 0 || n >= 99.95 ? 0 : n >= 9.995 || unit > 0 ? 1 : 2;
+  return n.toFixed(decimals) + ["", "k", "M", "G", "T", "P", "E"][unit];
+}
+
+// short returns a time in three digits.
+function short(nanoseconds) {
+  const unit = Math.min(3, Math.max(0, Math.floor(Math.log10(nanoseconds || 1) / 3)));
+  return Number((nanoseconds / 1000 ** unit).toPrecision(3)) + ["ns", "µs", "ms", "s"][unit];
+}
+
+function clock(time) {
+  return new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+}
+
+function lasting(milliseconds) {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  if (seconds < 120) {
+    return `${seconds} s`;
+  }
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}
+
+function element(name, attributes, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function drawing(name, attributes) {
+  const made = document.createElementNS(svg, name);
+  for (const [key, value] of Object.entries(attributes)) {
+    made.setAttribute(key, value);
+  }
+  return made;
+}
+
+// digits shows a whole number in groups of three. Its text has no separators, so that it can be copied.
+function digits(cell, text) {
+  const groups = String(text).match(/^-?\d{1,3}(?=(?:\d{3})*$)|\d{3}/g) || [text];
+  cell.replaceChildren(...groups.map((group) => element("span", { class: "digits" }, group)));
+}
+
+// set changes a cell only where its text changed.
+function set(view, field, text, write) {
+  if (view.texts[field] === text) {
+    return;
+  }
+  view.texts[field] = text;
+  if (write) {
+    write(view.cells[field], text);
+  } else {
+    view.cells[field].textContent = text;
+  }
+}
+
+// What arrives.
+
+function take(next, whole) {
+  if (whole) {
+    servers.clear();
+    events = [];
+    for (const table of Object.values(tables)) {
+      for (const row of table.rows.values()) {
+        row.gone = true;
+      }
+    }
+  }
+  frame = next;
+  next.servers.forEach((server, i) => {
+    const known = servers.get(server.name) || { place: servers.size };
+    servers.set(server.name, Object.assign(known, { place: whole ? i : known.place, facts: server }));
+  });
+  next.collections.forEach((row) => takeRow(tables.collection, row));
+  next.identities.forEach((row) => takeRow(tables.identity, row));
+  for (const gone of next.removed || []) {
+    const table = tables["identity" in gone ? "identity" : "collection"];
+    remove(table, keyOf(gone.server, gone[table.kind]));
+  }
+  if (whole) {
+    for (const table of Object.values(tables)) {
+      table.rows.forEach((row, key) => row.gone && remove(table, key));
+    }
+  }
+  events = events.concat(next.events).slice(-100);
+  const troubles = next.events.filter((event) => event.trouble).map((event) => plain(event.text));
+  if (troubles.length > 0 && !whole) {
+    $("alarm").textContent = troubles.join(". ");
+  }
+}
+
+function keyOf(server, name) {
+  return JSON.stringify([server, name]);
+}
+
+function takeRow(table, facts) {
+  const name = facts[table.kind];
+  const key = keyOf(facts.server, name);
+  let row = table.rows.get(key);
+  if (!row) {
+    row = { kind: table.kind, name, server: facts.server, lower: name.toLowerCase(), rates: [], view: null };
+    table.rows.set(key, row);
+    table.changed = true;
+  }
+  const alarming = Boolean(facts.low || facts.jumped);
+  table.changed ||= row.alarming !== alarming || row.gone;
+  row.risen = Boolean(row.facts && row.facts.max !== facts.max);
+  Object.assign(row, { facts, alarming, gone: false, changed: true, max: BigInt(facts.max) });
+  row.next = nearest(facts.headroom);
+  row.rates = facts.rates || row.rates;
+  if (!facts.rates) {
+    addRate(row.rates, [seconds(), facts.perSecond || 0]);
+  }
+}
+
+function remove(table, key) {
+  const row = table.rows.get(key);
+  if (row === opened) {
+    opened = null;
+  }
+  table.changed = table.rows.delete(key) || table.changed;
+}
+
+// nearest returns the headroom to the next bound, or null where nothing is left to the last, which is the limit.
+function nearest(headroom) {
+  const limit = headroom[headroom.length - 1];
+  if (limit.left === 0) {
+    return null;
+  }
+  return headroom.reduce((best, h) => (h.left !== 0 && BigInt(h.left) < BigInt(best.left) ? h : best), limit);
+}
+
+// seconds returns the time since the first look.
+function seconds() {
+  return (Date.parse(frame.time) - Date.parse(frame.began || frame.time)) / 1000;
+}
+
+// addRate adds a point to a trend, which stays evenly spread over its time.
+function addRate(rates, point) {
+  if (rates.length > 1 && point[0] - rates.at(-1)[0] < (rates.at(-1)[0] - rates[0][0]) / (most / 2)) {
+    return;
+  }
+  if (rates.length >= most) {
+    rates.splice(0, rates.length, ...rates.filter((_, i) => i % 2 === 0));
+  }
+  rates.push(point);
+}
+
+// The order.
+
+const byRate = (a, b) => (b.facts.perSecond || 0) - (a.facts.perSecond || 0);
+const byText = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+const byLeft = (a, b) => byText(leftOf(a), leftOf(b));
+const orders = {
+  "": (a, b) => b.alarming - a.alarming || (a.alarming && byLeft(a, b)) || byRate(a, b),
+  name: (a, b) => byText(a.lower, b.lower),
+  server: (a, b) => byText(a.server, b.server),
+  max: (a, b) => byText(b.max, a.max),
+  rate: byRate,
+  ranges: (a, b) => b.facts.ranges - a.facts.ranges,
+  epoch: (a, b) => b.facts.epoch - a.facts.epoch,
+  left: byLeft,
+  used: (a, b) => (b.next ? b.next.usedPercent : 100) - (a.next ? a.next.usedPercent : 100),
+};
+
+function leftOf(row) {
+  if (!row.next) {
+    return 0;
+  }
+  return row.next.secondsLeft === undefined ? Infinity : row.next.secondsLeft;
+}
+
+// arrange sorts and filters a table anew, at once after what changes its rows, and else only now and then: rows that dance
+// cannot be read.
+function arrange(table) {
+  const now = performance.now();
+  const body = $(table.id).tBodies[0];
+  if (!table.changed && (now - table.sortedAt < calm || body.matches(":hover") || body.contains(document.activeElement))) {
+    return;
+  }
+  const wanted = order.filter.toLowerCase();
+  const by = orders[table.kind === "identity" && order.key === "ranges" ? "" : order.key];
+  const sign = order.reverse ? -1 : 1;
+  table.list = [...table.rows.values()].filter((row) => row.lower.includes(wanted));
+  table.list.sort((a, b) => sign * by(a, b) || byText(a.lower, b.lower) || byText(a.server, b.server));
+  table.changed = false;
+  table.sortedAt = now;
+}
+
+// What is drawn.
+
+let asked = false;
+
+function draw() {
+  if (!asked) {
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      if (frame) {
+        drawAll();
+      }
+    });
+  }
+}
+
+function drawAll() {
+  $("namespace").textContent = plain(frame.namespace);
+  for (const [name, figure] of Object.entries(frame.summary)) {
+    const box = $(`figure-${name}`);
+    box.classList.toggle("alarming", figure.alarm);
+    box.querySelector(".value").textContent = plain(figure.figure);
+    box.querySelector(".detail").textContent = plain(figure.detail);
+  }
+  const alarming = Object.values(frame.summary).some((figure) => figure.alarm);
+  document.title = `${alarming ? "! " : ""}${plain(frame.summary.servers.figure)} · hilo top`;
+  drawServers();
+  Object.values(tables).forEach(drawTable);
+  const newest = events.slice(-20).reverse();
+  const shown = newest.map((event) => event.time + event.text).join("\n");
+  if ($("events").dataset.shown !== shown) {
+    $("events").dataset.shown = shown;
+    $("events").replaceChildren(
+      ...newest.map((event) =>
+        element("li", { class: event.trouble ? "trouble" : "" }, element("time", {}, clock(event.time)), plain(event.text)),
+      ),
+    );
+  }
+  if (newest.length === 0) {
+    $("events").replaceChildren(element("li", {}, `Nothing but numbers that were issued, since ${clock(frame.began || frame.time)}.`));
+  }
+}
+
+const serverFields = [
+  "state", "since", "prefix", "tag", "home", "durable", "version", "role", "replicas", "memory", "persistence", "latency",
+];
+
+function drawServers() {
+  const rows = [...servers.values()].sort((a, b) => a.place - b.place);
+  for (const row of rows) {
+    const facts = row.facts;
+    row.view ||= newView({ "data-server": facts.name }, facts.name, serverFields);
+    row.view.tr.classList.toggle("down", facts.state === "down");
+    row.view.tr.classList.toggle("alarming", facts.state === "down" || facts.role === "replica" || facts.corrupt > 0);
+    row.view.tr.title = facts.fault || "";
+    const corrupt = facts.corrupt > 0 ? `${facts.corrupt} corrupt keys: see hilo list` : "";
+    const texts = {
+      state: facts.state,
+      since: [facts.since && clock(facts.since), facts.brief || corrupt].filter(Boolean).join(": "),
+      prefix: facts.prefix,
+      tag: facts.tag,
+      home: facts.identities ? "home" : "",
+      durable: facts.durable,
+      version: facts.version,
+      role: facts.role,
+      replicas: String(facts.replicas),
+      memory: facts.memoryPolicy,
+      persistence: facts.persistence,
+      latency: facts.latencyNanoseconds ? short(facts.latencyNanoseconds) : "",
+    };
+    serverFields.forEach((field) => set(row.view, field, plain(texts[field] || unknown)));
+  }
+  place($("servers").tBodies[0], rows.map((row) => row.view.tr));
+}
+
+function newView(attributes, name, fields) {
+  const tr = element("tr", { role: "row", ...attributes });
+  const head = element("th", { scope: "row", role: "rowheader" }, element("bdi", {}, plain(name)));
+  tr.append(head);
+  const cells = {};
+  for (const field of fields) {
+    cells[field] = element("td", { role: "cell", "data-field": field });
+    tr.append(cells[field]);
+  }
+  return { tr, head, cells, texts: {} };
+}
+
+function drawTable(table) {
+  arrange(table);
+  const several = servers.size > 1;
+  $(table.id).classList.toggle("one-server", !several);
+  const drawn = table.list.slice(0, table.limit);
+  const elements = [];
+  const now = performance.now();
+  for (const row of drawn) {
+    row.view ||= newCounterView(table, row, several);
+    if (row.changed || now - row.view.drawnAt > restful) { // a trend moves on without a change
+      row.view.drawnAt = now;
+      drawRow(row);
+      row.changed = false;
+    }
+    drawRest(row);
+    elements.push(row.view.tr);
+    if (row === opened) {
+      row.view.history ||= newHistory(row);
+      elements.push(row.view.history);
+    }
+  }
+  const body = $(table.id).tBodies[0];
+  if (drawn.length === 0) {
+    const text = table.rows.size > 0 ? "No name has the filter in it." : `No ${table.id} in this namespace yet.`;
+    elements.push(element("tr", { role: "row" }, element("td", { role: "cell", colspan: "9", class: "none" }, text)));
+  }
+  place(body, elements);
+  for (const row of table.drawn) {
+    if (!row.view.tr.isConnected) {
+      row.view = null;
+    }
+  }
+  table.drawn = drawn;
+  const hidden = table.list.length - drawn.length;
+  $(`${table.id}-more`).textContent = hidden > 0 ? `and ${hidden} more` : "";
+  $(`${table.id}-show`).hidden = hidden <= 0;
+}
+
+function newCounterView(table, row, several) {
+  const attributes = { [`data-${row.kind}`]: row.name };
+  if (several) {
+    attributes["data-of"] = row.server;
+  }
+  const view = newView(attributes, row.name, ["server", ...table.fields]);
+  view.drawnAt = -restful;
+  view.button = element("button", { type: "button", "aria-expanded": "false" }, element("bdi", {}, plain(row.name)));
+  view.head.replaceChildren(view.button);
+  view.cells.server.textContent = plain(row.server);
+  view.tr.addEventListener("click", () => {
+    if (String(getSelection()) === "") { // a text that is selected is to be copied
+      toggle(row);
+    }
+  });
+  view.line = drawing("polyline", {});
+  const trend = drawing("svg", { class: "trend", viewBox: "0 0 100 20", preserveAspectRatio: "none", "aria-hidden": "true" });
+  trend.append(view.line);
+  view.cells.trend.append(trend);
+  view.share = drawing("rect", { class: "share", height: "10", rx: "2" });
+  const used = drawing("svg", { class: "used", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+  used.append(drawing("rect", { class: "all", width: "100", height: "10", rx: "2" }), view.share);
+  view.cells.headroom.append(used, element("span", { class: "unseen" }));
+  return view;
+}
+
+function drawRow(row) {
+  const { facts, view, next } = row;
+  set(view, "max", String(facts.max), digits);
+  set(view, "rate", facts.perSecond === undefined ? unknown : brief(facts.perSecond));
+  if (view.cells.ranges) {
+    set(view, "ranges", String(facts.ranges), digits);
+  }
+  set(view, "epoch", String(facts.epoch));
+  set(view, "left", facts.left);
+  const used = next ? next.usedPercent : 100;
+  const usedText = next ? `${used}% of ${next.bound}` : "all";
+  set(view, "headroom", usedText, (cell, text) => {
+    view.share.setAttribute("width", used > 0 ? Math.max(used, 1.5) : 0);
+    cell.title = text;
+    cell.querySelector(".unseen").textContent = text;
+  });
+  const points = pointsOf(row.rates, facts.perSecond || 0, 100, 20);
+  if (view.texts.trend !== points) {
+    view.texts.trend = points;
+    view.line.setAttribute("points", points);
+  }
+  const marks = [facts.jumped && `jumped ${signed(facts.jumped.by)}`, facts.low && "little left"].filter(Boolean);
+  if (view.texts.marks !== marks.join()) {
+    view.texts.marks = marks.join();
+    view.head.replaceChildren(view.button, ...marks.map((text) => element("span", { class: "mark" }, text)));
+    view.tr.classList.toggle("alarming", marks.length > 0);
+  }
+}
+
+// drawRest draws what is not in the row's own figures.
+function drawRest(row) {
+  const server = servers.get(row.server);
+  const old = Boolean(server && server.facts.state === "down");
+  const rest = `${old} ${row.risen} ${row === opened}`;
+  if (row.view.texts.rest !== rest) {
+    row.view.texts.rest = rest;
+    row.view.tr.classList.toggle("old", old);
+    row.view.tr.classList.toggle("risen", row.risen);
+    row.view.button.setAttribute("aria-expanded", String(row === opened));
+  }
+}
+
+function grouped(number) {
+  return BigInt(number).toLocaleString("en");
+}
+
+function signed(number) {
+  return (BigInt(number) < 0n ? "" : "+") + grouped(number);
+}
+
+// pointsOf returns a line of rates over time, for a box.
+function pointsOf(rates, rate, width, height) {
+  const now = seconds();
+  const all = [...rates, [Math.max(now, rates.length > 0 ? rates.at(-1)[0] : 0), rate]];
+  const first = all[0][0];
+  const span = Math.max(all.at(-1)[0] - first, 1);
+  const greatest = Math.max(...all.map((point) => point[1]));
+  if (greatest === 0) {
+    return "";
+  }
+  return all
+    .map(([at, value]) => `${(((at - first) / span) * width).toFixed(1)},${(height - 1 - (value / greatest) * (height - 2)).toFixed(1)}`)
+    .join(" ");
+}
+
+// place makes elements the rows of a table, with few moves, and keeps the focus where it is.
+function place(body, elements) {
+  const focused = document.activeElement;
+  let at = body.firstElementChild;
+  for (const wanted of elements) {
+    if (at && at !== wanted && at.nextElementSibling === wanted) {
+      const skipped = at;
+      at = wanted;
+      skipped.remove();
+    }
+    if (at === wanted) {
+      at = at.nextElementSibling;
+    } else {
+      body.insertBefore(wanted, at);
+    }
+  }
+  while (at) {
+    const rest = at;
+    at = at.nextElementSibling;
+    rest.remove();
+  }
+  if (focused && focused !== document.activeElement && body.contains(focused)) {
+    focused.focus({ preventScroll: true });
+  }
+}
+
+// The history of one counter.
+
+function toggle(row) {
+  opened = opened === row ? null : row;
+  if (opened) {
+    opened.view.history = newHistory(row);
+    loadHistory();
+  }
+  draw();
+}
+
+function newHistory(row) {
+  const span = tables[row.kind].fields.length + 2;
+  return element("tr", { class: "history", role: "row" }, element("td", { role: "cell", colspan: span }, "…"));
+}
+
+async function loadHistory() {
+  const row = opened;
+  if (!row || !row.view || !row.view.history) {
+    return;
+  }
+  const query = new URLSearchParams({ server: row.server, [row.kind]: row.name });
+  try {
+    const answer = await fetch(`history?${query}`);
+    if (answer.ok && row === opened && row.view) {
+      drawHistory(row, parse(await answer.text()));
+    }
+  } catch {
+    // The connection of events reports that the server is away.
+  }
+}
+
+function drawHistory(row, history) {
+  const { readings, jumps } = history;
+  const began = readings.length > 0 ? readings[0].time : frame.time;
+  const greatest = Math.max(...readings.map((reading) => reading.perSecond), 0);
+  const rates = readings.map((r) => [(Date.parse(r.time) - Date.parse(frame.began)) / 1000, r.perSecond]);
+  const line = drawing("polyline", { points: pointsOf(rates, row.facts.perSecond || 0, 100, 20) });
+  const trend = drawing("svg", { class: "trend", viewBox: "0 0 100 20", preserveAspectRatio: "none", role: "img" });
+  trend.setAttribute("aria-label", `Rate since ${clock(began)}, at most ${brief(greatest)} a second`);
+  trend.append(line);
+  const list = jumps.map((jump) => element("li", {}, `${clock(jump.time)}: ${signed(jump.by)}, epoch ${jump.epoch}: ${jump.evidence}`));
+  const lines = readings.slice(-8).reverse().map((r) => {
+    const cells = [clock(r.time), grouped(r.max), ...(row.kind === "identity" ? [] : [grouped(r.ranges)]), brief(r.perSecond)];
+    return element("tr", {}, ...cells.map((text, i) => element("td", i > 0 ? { class: "number" } : {}, String(text))));
+  });
+  const heads = ["Time", "Max", ...(row.kind === "identity" ? [] : ["Ranges"]), "Rate/s"];
+  const jumpsTitle = jumps.length > 0 ? "Jumps after lost writes" : `No jump since ${clock(frame.began || frame.time)}`;
+  const bounds = row.facts.headroom.map((h) =>
+    element("li", {}, `${grouped(h.left)} left to ${h.bound}${h.secondsLeft === undefined ? "" : `, ${lasting(h.secondsLeft * 1000)} at this rate`}`),
+  );
+  const titles = heads.map((text, i) => element("th", { scope: "col", class: i > 0 ? "number" : "" }, text));
+  const table = element("table", {}, element("thead", {}, element("tr", {}, ...titles)), element("tbody", {}, ...lines));
+  row.view.history.firstElementChild.replaceChildren(
+    element(
+      "div",
+      { class: "columns" },
+      element("div", {}, element("h3", {}, `Rate since ${clock(began)}, at most ${brief(greatest)}/s`), trend),
+      element("div", {}, element("h3", {}, "Readings"), table),
+      element("div", {}, element("h3", {}, jumpsTitle), element("ul", {}, ...list), element("h3", {}, "Headroom"), element("ul", {}, ...bounds)),
+    ),
+  );
+}
+
+// What the user chooses, which is part of the URL, so that a link shows the same.
+
+function remember() {
+  const chosen = new URLSearchParams();
+  if (order.filter) {
+    chosen.set("filter", order.filter);
+  }
+  if (order.key) {
+    chosen.set("sort", (order.reverse ? "-" : "") + order.key);
+  }
+  const text = chosen.toString();
+  history.replaceState(null, "", text ? `#${text}` : location.pathname);
+}
+
+function recall() {
+  const chosen = new URLSearchParams(location.hash.slice(1));
+  const sort = chosen.get("sort") || "";
+  order.filter = $("filter").value = chosen.get("filter") || "";
+  order.reverse = sort.startsWith("-");
+  order.key = Object.hasOwn(orders, sort.replace("-", "")) ? sort.replace("-", "") : "";
+}
+
+function sortBy(key) {
+  order.reverse = order.key === key && key !== "" && !order.reverse;
+  order.key = key;
+  rearrange();
+}
+
+function rearrange() {
+  for (const table of Object.values(tables)) {
+    table.changed = true;
+  }
+  showOrder();
+  remember();
+  draw();
+}
+
+// ascending has the keys whose first order is from the least up.
+const ascending = new Set(["name", "server", "left"]);
+
+function showOrder() {
+  $("unsort").hidden = order.key === "";
+  for (const head of document.querySelectorAll("[data-sort]")) {
+    if (head.dataset.sort === order.key) {
+      head.setAttribute("aria-sort", ascending.has(order.key) !== order.reverse ? "ascending" : "descending");
+    } else {
+      head.removeAttribute("aria-sort");
+    }
+  }
+}
+
+function listen() {
+  for (const head of document.querySelectorAll("[data-sort]")) {
+    const button = element("button", { type: "button" }, head.textContent);
+    head.addEventListener("click", () => sortBy(head.dataset.sort)); // all of it, a click on the button included
+    head.replaceChildren(button);
+  }
+  $("unsort").addEventListener("click", () => sortBy(""));
+  $("filter").addEventListener("input", () => {
+    order.filter = $("filter").value;
+    rearrange();
+  });
+  for (const table of Object.values(tables)) {
+    $(`${table.id}-show`).addEventListener("click", () => {
+      table.limit += step;
+      draw();
+    });
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && document.activeElement !== $("filter") && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      $("filter").focus();
+    } else if (event.key === "Escape" && document.activeElement === $("filter")) {
+      $("filter").value = order.filter = "";
+      rearrange();
+    }
+  });
+  addEventListener("hashchange", () => {
+    recall();
+    rearrange();
+  });
+}
+
+// The connection. It is watched, because one that is silent reports no error.
+
+const connection = { source: null, heardAt: Date.now(), lostAt: 0, reason: "", retryAt: 0 };
+
+function connect() {
+  if (connection.source) {
+    connection.source.close();
+  }
+  const source = new EventSource("events");
+  let whole = true; // the first event of each connection
+  connection.source = source;
+  connection.retryAt = Date.now() + 15000;
+  source.onopen = () => {
+    whole = true;
+  };
+  source.onmessage = (message) => {
+    connection.heardAt = Date.now();
+    connection.lostAt = 0;
+    take(parse(message.data), whole);
+    whole = false;
+    showConnection();
+    draw();
+  };
+  source.onerror = () => {
+    lose("hilo top does not answer");
+    if (source.readyState === EventSource.CLOSED) { // the browser gave up
+      connection.retryAt = Math.min(connection.retryAt, Date.now() + 2000);
+      explain();
+    }
+  };
+}
+
+// explain finds out why a connection was refused, which an EventSource does not report.
+async function explain() {
+  try {
+    const answer = await fetch("state", { method: "HEAD" });
+    if (answer.status === 401) {
+      lose("this browser is no longer signed in; reload the page");
+    }
+  } catch {
+    // Nothing answers.
+  }
+}
+
+function lose(reason) {
+  connection.lostAt ||= connection.heardAt;
+  connection.reason = reason;
+  showConnection();
+}
+
+function watch() {
+  const now = Date.now();
+  const patience = frame ? 1000 * Math.max(10, 3 * frame.intervalSeconds) : 10000;
+  if (now - connection.heardAt > patience) {
+    lose(connection.lostAt ? connection.reason : "the connection is silent");
+  }
+  if (connection.lostAt && now > connection.retryAt) {
+    connect();
+  }
+  showConnection();
+}
+
+function showConnection() {
+  const lost = connection.lostAt !== 0;
+  document.body.classList.toggle("lost", lost);
+  let text = "connecting";
+  if (lost) {
+    text = `lost since ${clock(connection.lostAt)}: ${connection.reason}; trying again`;
+  } else if (frame) {
+    text = `live, ${clock(frame.time)}`;
+  }
+  if ($("connection-text").textContent !== text) {
+    $("connection-text").textContent = text;
+  }
+  $("connection").setAttribute("aria-live", lost ? "polite" : "off"); // a clock is not read out every second
+}
+
+document.documentElement.classList.add("live");
+listen();
+recall();
+showOrder();
+connect();
+setInterval(watch, 1000);
+setInterval(loadHistory, 3000);

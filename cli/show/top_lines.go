@@ -1,0 +1,82 @@
+package show
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// lines prints a snapshot after each interval.
+func (t top) lines(ctx context.Context) error {
+	return t.open(ctx, func(lookers []*looker) error {
+		state := newState(t.targets, t.Limit)
+		state.takeAll(ctx, lookers)
+		ticker := time.NewTicker(t.Interval)
+		defer ticker.Stop()
+		for printed := int64(0); t.Count == 0 || printed < t.Count; printed++ {
+			select {
+			case <-ctx.Done():
+			case <-ticker.C:
+				state.takeAll(ctx, lookers)
+			}
+			if ctx.Err() != nil { // what was cut short is no finding
+				return ctx.Err()
+			}
+			if err := t.print(state, time.Now()); err != nil {
+				return err
+			}
+			state.events = nil
+		}
+		if state.down() == len(state.servers) {
+			return &exit.Error{Code: exit.Unavailable, Text: state.servers[0].last.down}
+		}
+		return nil
+	})
+}
+
+// takeAll takes one look at each server, all at once.
+func (s *state) takeAll(ctx context.Context, lookers []*looker) {
+	found := make([]look, len(lookers))
+	var looking sync.WaitGroup
+	for i, l := range lookers {
+		looking.Go(func() { found[i] = l.look(ctx) })
+	}
+	looking.Wait()
+	for i := range found {
+		s.take(found[i])
+	}
+}
+
+func (t top) print(state *state, now time.Time) error {
+	if !t.JSON {
+		return t.printText(state, now)
+	}
+	shown := t.snapshot(state, now)
+	if t.Count == 1 {
+		return t.WriteJSON(shown)
+	}
+	encoder := json.NewEncoder(t.Stdout)
+	encoder.SetEscapeHTML(false)
+	return exit.Written(encoder.Encode(shown))
+}
+
+func (t top) printText(state *state, now time.Time) error {
+	counters := state.sorted(t.Sort, t.Filter, false)
+	fmt.Fprintf(t.Stdout, "%s  namespace %s\n\n", now.Format(time.RFC3339), t.Namespace)
+	if err := t.WriteTable(state.table(now)); err != nil {
+		return err
+	}
+	fmt.Fprintln(t.Stdout)
+	if err := t.WriteTable(tableOf(counters, state.limit, len(state.servers) > 1, timeLeft, 0, t.Style(t.Stdout))); err != nil {
+		return err
+	}
+	for _, e := range state.events {
+		_ = t.Printf("%s  %s\n", e.at.Format(time.TimeOnly), term.Printable(e.text)) // the last write tells
+	}
+	return t.Printf("\n")
+}

@@ -1,0 +1,176 @@
+package show
+
+import (
+	"time"
+
+	"github.com/hilo-id/hilo/allocator/headroom"
+)
+
+// snapshot is what --output json, GET /state and GET /events show.
+type snapshot struct {
+	Time        string            `json:"time"`  // RFC 3339
+	Began       string            `json:"began"` // when this hilo top had its first look
+	Namespace   string            `json:"namespace"`
+	Interval    float64           `json:"intervalSeconds"` // from one look to the next, of the slowest server
+	Summary     summary           `json:"summary"`
+	Servers     []shownServer     `json:"servers"`
+	Collections []shownCollection `json:"collections"` // of all servers, sorted
+	Identities  []shownIdentity   `json:"identities"`  // sorted
+	Events      []shownEvent      `json:"events"`      // since the snapshot before
+	Removed     []removed         `json:"removed,omitempty"`
+}
+
+type shownServer struct {
+	Name  string `json:"name"`
+	Up    bool   `json:"up"`
+	State string `json:"state"`           // up, down, or waiting for the first reply
+	Since string `json:"since,omitempty"` // when it was first seen so
+	Fault string `json:"fault,omitempty"` // why it is down
+	Brief string `json:"brief,omitempty"` // the same in few words
+	about
+}
+
+type shownCollection struct {
+	Server     string `json:"server"`
+	Collection string `json:"collection"`
+	Ranges     int64  `json:"ranges"` // issued so far
+	shownCounter
+}
+
+type shownIdentity struct {
+	Server   string `json:"server"`
+	Identity string `json:"identity"`
+	shownCounter
+}
+
+// shownCounter is what is shown of a counter of either kind.
+type shownCounter struct {
+	Max      int64               `json:"max"` // may exceed 2^53
+	Epoch    int64               `json:"epoch"`
+	Rate     *float64            `json:"perSecond,omitempty"` // over the last minute; missing until it is known
+	Headroom []headroom.Headroom `json:"headroom"`
+	Left     string              `json:"left"`             // time to the next bound, in words
+	Low      bool                `json:"low,omitempty"`    // little headroom is left
+	Jumped   *shownJump          `json:"jumped,omitempty"` // the last jump since this hilo top began
+	Rates    [][2]float64        `json:"rates,omitempty"`  // seconds since then, and the rate from there on; not in later values of /events
+}
+
+type shownJump struct {
+	Time     string `json:"time"`
+	By       int64  `json:"by"` // difference of Max to the look before
+	Epoch    int64  `json:"epoch"`
+	Evidence string `json:"evidence"` // what showed that writes were lost
+}
+
+type shownEvent struct {
+	Time    string `json:"time"`
+	Text    string `json:"text"`
+	Trouble bool   `json:"trouble"`
+}
+
+// snapshot returns what is shown of the whole state.
+func (t top) snapshot(s *state, now time.Time) snapshot {
+	shown := t.empty(s, now)
+	for _, server := range s.servers {
+		shown.Servers = append(shown.Servers, server.shown())
+	}
+	for _, c := range s.sorted(t.Sort, t.Filter, false) {
+		shown.add(c, c.rates(s.began))
+	}
+	shown.Events = append(shown.Events, shownEvents(s.events)...)
+	return shown
+}
+
+// changes returns what the last look changed.
+func (t top) changes(s *state, now time.Time) snapshot {
+	shown := t.empty(s, now)
+	for _, server := range s.servers {
+		if server.turn != s.turn {
+			continue
+		}
+		shown.Servers = append(shown.Servers, server.shown())
+		for _, c := range server.counters {
+			if c.turn == s.turn && c.matches(t.Filter) {
+				shown.add(c, nil)
+			}
+		}
+	}
+	shown.Events = append(shown.Events, shownEvents(s.fresh)...)
+	shown.Removed = s.removed
+	return shown
+}
+
+// empty returns a snapshot without rows. Its lists are not nil, so that JSON has them.
+func (t top) empty(s *state, now time.Time) snapshot {
+	shown := snapshot{
+		Time: now.Format(time.RFC3339), Namespace: t.Namespace, Summary: t.summarize(s),
+		Servers: []shownServer{}, Collections: []shownCollection{}, Identities: []shownIdentity{}, Events: []shownEvent{},
+	}
+	if !s.began.IsZero() {
+		shown.Began = s.began.Format(time.RFC3339)
+	}
+	for _, server := range s.servers {
+		shown.Interval = max(shown.Interval, (server.last.took + server.last.pause).Round(time.Millisecond).Seconds())
+	}
+	return shown
+}
+
+func (shown *snapshot) add(c *counter, rates [][2]float64) {
+	row := c.shown()
+	row.Rates = rates
+	if c.identity {
+		shown.Identities = append(shown.Identities, shownIdentity{c.server.name, c.Name, row})
+	} else {
+		shown.Collections = append(shown.Collections, shownCollection{c.server.name, c.Name, c.Ranges, row})
+	}
+}
+
+func (s *server) shown() shownServer {
+	row := shownServer{Name: s.name, Up: s.turn > 0 && s.last.down == "", State: "waiting", Fault: s.last.down, Brief: s.last.brief, about: s.last.about}
+	if s.turn > 0 {
+		row.State, row.Since = map[bool]string{true: "up", false: "down"}[row.Up], s.since.Format(time.RFC3339)
+	}
+	return row
+}
+
+func (c *counter) shown() shownCounter {
+	row := shownCounter{Max: c.Max, Epoch: c.Epoch, Headroom: c.headroom, Left: "past", Low: c.low()}
+	if h := c.next(); h != nil {
+		row.Left = timeLeft(*h)
+		if h.SecondsLeft != nil {
+			row.Left += " to " + h.Bound
+		}
+	}
+	if c.rated {
+		row.Rate = new(c.rate)
+	}
+	if n := len(c.jumps); n > 0 {
+		row.Jumped = new(c.jumps[n-1].shown())
+	}
+	return row
+}
+
+func (j jump) shown() shownJump {
+	return shownJump{j.at.Format(time.RFC3339), j.by, j.epoch, j.evidence}
+}
+
+// rates returns the rate over time, or nil where there was none.
+func (c *counter) rates(began time.Time) (rates [][2]float64) {
+	some := false
+	for _, r := range c.history {
+		rates = append(rates, [2]float64{r.at.Sub(began).Round(100 * time.Millisecond).Seconds(), r.rate})
+		some = some || r.rate > 0
+	}
+	if !some {
+		return nil
+	}
+	return rates
+}
+
+func shownEvents(events []event) []shownEvent {
+	shown := make([]shownEvent, len(events))
+	for i, e := range events {
+		shown[i] = shownEvent{e.at.Format(time.RFC3339), e.text, e.trouble}
+	}
+	return shown
+}

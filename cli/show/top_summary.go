@@ -1,0 +1,133 @@
+package show
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/term"
+)
+
+// summary is what is looked for first.
+type summary struct {
+	Servers  figure `json:"servers"`  // how many are up
+	Headroom figure `json:"headroom"` // what runs out first
+	Jumps    figure `json:"jumps"`    // counters that jumped since this hilo top began
+	Rate     figure `json:"rate"`     // numbers a second, of all counters
+}
+
+// figure is one of them, in words.
+type figure struct {
+	Figure string `json:"figure"`
+	Detail string `json:"detail"`
+	Alarm  bool   `json:"alarm"`
+}
+
+// summarize returns the summary of the counters that the filter selects.
+func (t top) summarize(s *state) summary {
+	var scarce, jumped *counter
+	var jumps, collections, identities int
+	rate := 0.0
+	for _, server := range s.servers {
+		for _, c := range server.counters {
+			if !c.matches(t.Filter) {
+				continue
+			}
+			if c.identity {
+				identities++
+			} else {
+				collections++
+			}
+			rate += c.rate
+			if scarce == nil || moreUrgent(c, scarce) {
+				scarce = c
+			}
+			if len(c.jumps) > 0 {
+				jumps++
+				if jumped == nil || c.lastJump().at.After(jumped.lastJump().at) {
+					jumped = c
+				}
+			}
+		}
+	}
+	found := summary{
+		Servers:  s.serversFigure(),
+		Headroom: figure{Figure: unknown, Detail: "no counter grows"},
+		Jumps:    figure{Figure: "none", Detail: "since the first look"},
+		Rate: figure{Figure: term.Brief(rate) + "/s", Detail: term.Style{Group: true}.Plural(int64(collections), "collection") + ", " +
+			term.Style{Group: true}.Plural(int64(identities), "identity")},
+	}
+	if !s.began.IsZero() {
+		found.Jumps.Detail = "since " + s.began.Format(time.TimeOnly)
+	}
+	if scarce != nil && (scarce.low() || !math.IsInf(scarce.left(), 1)) {
+		found.Headroom = scarce.headroomFigure()
+	}
+	if jumped != nil {
+		last := jumped.lastJump()
+		found.Jumps = figure{term.Plural(jumps, "counter"), term.Style{Group: true}.Sprintf("%s by %d at %s", jumped.label(), last.by, last.at.Format(time.TimeOnly)), true}
+	}
+	return found
+}
+
+func (c *counter) lastJump() jump { return c.jumps[len(c.jumps)-1] }
+
+// moreUrgent reports whether a has less headroom than b.
+func moreUrgent(a, b *counter) bool {
+	if a.low() != b.low() {
+		return a.low()
+	}
+	if left, other := a.left(), b.left(); left != other {
+		return left < other
+	}
+	used := func(c *counter) float64 {
+		if h := c.next(); h != nil {
+			return h.Used
+		}
+		return 100
+	}
+	if used(a) != used(b) {
+		return used(a) > used(b)
+	}
+	return byName(a, b) < 0
+}
+
+func (c *counter) headroomFigure() figure {
+	h := c.next()
+	switch {
+	case h == nil:
+		return figure{"exhausted", c.label(), true}
+	case h.SecondsLeft == nil:
+		return figure{fmt.Sprintf("%.3g%% used", h.Used), c.label() + " of " + h.Bound, c.low()}
+	}
+	return figure{timeLeft(*h), c.label() + " to " + h.Bound, c.low()}
+}
+
+// serversFigure counts the servers that are up, and names what is wrong with the others.
+func (s *state) serversFigure() figure {
+	up, alarm := 0, false
+	var wrong, names []string
+	for _, server := range s.servers {
+		name, l := server.name, server.last
+		names = append(names, name)
+		switch {
+		case server.turn == 0:
+			wrong = append(wrong, name+" has not replied yet")
+			continue
+		case l.down != "":
+			wrong, alarm = append(wrong, name+" is down since "+server.since.Format(time.TimeOnly)), true
+			continue
+		case l.Role == "replica":
+			wrong, alarm = append(wrong, name+" is a replica, and takes no writes"), true
+		case l.Corrupt > 0:
+			wrong, alarm = append(wrong, fmt.Sprintf("%s has %s", name, term.Plural(l.Corrupt, "corrupt key"))), true
+		}
+		up++
+	}
+	f := figure{Figure: fmt.Sprintf("%d of %d up", up, len(s.servers)), Detail: strings.Join(names, ", "), Alarm: alarm}
+	if len(wrong) > 0 {
+		f.Detail = strings.Join(wrong, "; ")
+	}
+	return f
+}

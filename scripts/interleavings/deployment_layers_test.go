@@ -1,0 +1,136 @@
+package interleavings
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// withoutSpread has jumps end where the gap ends, so that a gap that is too small shows.
+var withoutSpread = running("place(redis.sha1hex(token .. replication), places)", "'0'")
+
+// Each protection taken out, and a case that shows what it is for.
+var deploymentWithout = []struct {
+	layer  string
+	layers layers
+	extent extent
+}{
+	{
+		"Bare", running("local bare_to = bare and high or", "local bare_to ="),
+		extent{events: []event{askRange, askIdentity, prefixSetByHand}, depth: 4},
+	},
+	{
+		"the settling of the counters", allLayers,
+		extent{hasty: true, events: []event{askRange, wordSet}, depth: 3, begin: []happening{
+			{event: askRange}, {event: keep}, {event: askRange, person: 1}, {event: restartOld},
+		}},
+	},
+	{
+		"the guard of the other kind", running("if lost or above(other_floor, other_bare) then", "if above(other_floor, other_bare) then"),
+		extent{events: []event{askRange, askIdentity, prefixSetByHand, keep, restartOld}, depth: 6, begin: []happening{{event: askRange}}},
+	},
+	{
+		"the guard of the other kind without a Bare", running("if lost or above(other_floor, other_bare) then", "if lost and other_bare ~= '0' then"),
+		extent{
+			events: []event{askRange, askIdentity, prefixClearedByHand, keep, restartOld}, depth: 6,
+			begin: []happening{{event: prefixSet}, {event: askRange}, {event: keep}},
+		},
+	},
+	{
+		"the floor of the other kind", sending(func(r *scripts.NextRequest) { r.IdentityFloor = 0 }),
+		extent{events: []event{askRange, askIdentity, keyLost, prefixSetByHand}, depth: 4},
+	},
+	{
+		"the Bare that a jump leaves", running("evidence ~= '' and far or '0'", "'0'"),
+		extent{
+			events: []event{askRange, askIdentity, newClient, keep, restartOld}, depth: 5,
+			begin: []happening{{event: askRange}, {event: keep}, {event: askRange, person: 1}, {event: restartOld}, {event: prefixSetByHand}},
+		},
+	},
+	{
+		"the greatest GuardGap", layers{allLayers.sent, func(source string) string {
+			return withoutSpread.lua(strings.ReplaceAll(source, "if above(kept, gap) then gap = kept end", ""))
+		}},
+		extent{gaps: [2]int64{1, modelGap}, events: []event{askRange, restartOld}, depth: 4, begin: []happening{
+			{event: askRange, person: 1}, {event: keep}, {event: askRange, person: 1}, {event: askRange, person: 1}, {event: askRange, person: 1},
+		}},
+	},
+	{
+		"the gap of an import", running("if lost == '1' then", "if false then"),
+		extent{
+			events: []event{askRange, keep, restartOld, moved}, depth: 5,
+			begin: []happening{{event: prefixSet}, {event: askRange}},
+		},
+	},
+	{
+		"the history of a promoted replica", running("not find(info, 'master_replid2:0000000000000000000000000000000000000000\\r', 1, true)", "false"),
+		extent{within: true, events: []event{askRange, attach, detach, promote}, depth: 5, begin: []happening{{event: wordSet}, {event: askRange}}},
+	},
+	{
+		"the removal of Durable", running("redis.call('HDEL', server_key, 'Durable')", ""),
+		extent{
+			within: true, events: []event{askRange, attach, detach, replicaRestarted}, depth: 6,
+			begin: []happening{{event: wordSet}, {event: askRange}},
+		},
+	},
+	{
+		"the look for replicas", running("if durable == 'always' and find(info, 'connected_slaves:', 1, true) and", "if false and"),
+		extent{
+			within: true, events: []event{askRange, attach, detach, replicaRestarted}, depth: 6,
+			begin: []happening{{event: attach}, {event: detach}, {event: wordSet}, {event: askRange}},
+		},
+	},
+	{
+		"the look at the AOF", running("or not find(persistence, 'aof_enabled:1\\r', 1, true)", ""),
+		extent{
+			events: []event{askRange, aofOff, restartRDB}, depth: 4,
+			begin: []happening{{event: wordSet}, {event: askRange}, {event: keep}},
+		},
+	},
+}
+
+func TestEachProtectionOfADeploymentIsNeeded(t *testing.T) {
+	t.Parallel()
+	for _, test := range deploymentWithout {
+		t.Run(test.layer, func(t *testing.T) {
+			t.Parallel()
+			found, worlds := explore(test.extent.model(test.layers), test.extent)
+			if found == nil {
+				t.Fatalf("without it no text is issued twice, in %d states", worlds)
+			}
+			t.Logf("without it:\n\t%s", strings.Join(found, "\n\t"))
+			with := allLayers
+			if test.extent.gaps != [2]int64{} { // small gaps, which the spread would hide
+				with = withoutSpread
+			}
+			test.extent.hasty = false
+			if found, _ := explore(test.extent.model(with), test.extent); found != nil {
+				t.Errorf("with it:\n\t%s", strings.Join(found, "\n\t"))
+			}
+		})
+	}
+}
+
+// What Durable states, the scripts cannot see in all ways. Each of these is outside of the statement, and this is the
+// shortest sequence that issues a text twice by it.
+func TestDurableIsNotProtectedWhereItsStatementIsFalse(t *testing.T) {
+	t.Parallel()
+	begin := []happening{{event: wordSet}, {event: askRange}}
+	for _, e := range []extent{
+		{name: "a replica is restarted alone, from its own AOF", events: []event{askRange, attach, detach, replicaRestarted}, depth: 6, begin: begin},
+		{name: "a promoted replica forgets its history before it issues anything", events: []event{askRange, attach, detach, promote, historyForgotten}, depth: 6, begin: begin},
+		{name: "the server is started from an older copy", events: []event{askRange, keep, restartOld}, depth: 5, begin: begin},
+		{name: "the AOF is off for a while", events: []event{askRange, aofOff, aofOn}, depth: 5, begin: begin},
+		{name: "Durable is set by hand after a loss", events: []event{askRange, keep, restartOld, wordSetByHand}, depth: 5, begin: begin[1:]},
+	} {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			found, worlds := explore(e.model(allLayers), e)
+			if found == nil {
+				t.Fatalf("no text is issued twice, in %d states: PROTOCOL.md and guard.lua can promise more", worlds)
+			}
+			t.Logf("the shortest:\n\t%s", strings.Join(found, "\n\t"))
+		})
+	}
+}

@@ -1,0 +1,152 @@
+package interleavings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// extent is one small case of a deployment: what happened before, and what may happen.
+type extent struct {
+	name   string
+	events []event
+	begin  []happening
+	depth  int
+	gaps   [2]int64
+	hasty  bool // Durable is set without settling the counters
+	within bool
+	calm   bool // no counter may jump while Durable is set
+}
+
+// happenings are all that may happen next, whether or not it can.
+func happenings(e extent) (all []happening) {
+	for _, ev := range e.events {
+		for n := range int8(2) {
+			switch ev {
+			case askRange, askLost, askAgain, askIdentity:
+				all = append(all, happening{ev, n, 0}, happening{ev, n, 1})
+			case newClient:
+				if n == 0 {
+					all = append(all, happening{ev, 0, 0}, happening{ev, 0, 1})
+				}
+			default:
+				all = append(all, happening{ev, n, 0})
+			}
+		}
+	}
+	return all
+}
+
+// explore walks all interleavings of an extent, breadth first, and returns the shortest that issues a text twice, or
+// jumps where none may.
+func explore(m *deploymentModel, e extent) (found []string, worlds int) {
+	type spot struct {
+		world deployment
+		from  int
+		words string
+	}
+	w := newDeployment()
+	var begun []string
+	for _, h := range e.begin {
+		r := m.happen(&w, h)
+		if !r.possible || r.twice != "" {
+			panic(fmt.Sprintf("bug: it cannot begin with %+v: %+v", h, r))
+		}
+		begun = append(begun, r.words)
+	}
+	tree := []spot{{w, none, ""}}
+	known := map[deployment]bool{w: true}
+	may := happenings(e)
+	for depth, low := 0, 0; depth < e.depth; depth++ {
+		high := len(tree)
+		for at := low; at < high; at++ {
+			for _, h := range may {
+				w := tree[at].world
+				r := m.happen(&w, h)
+				if !r.possible {
+					continue
+				}
+				if r.twice != "" || e.calm && w.jumped {
+					found = []string{r.words, map[bool]string{true: r.twice + " is issued twice", false: "it jumps"}[r.twice != ""]}
+					for ; at != none; at = tree[at].from {
+						found = slices.Insert(found, 0, tree[at].words)
+					}
+					return append(begun, found[1:]...), len(tree)
+				}
+				if depth+1 < e.depth && !known[w] {
+					known[w] = true
+					tree = append(tree, spot{w, at, r.words})
+				}
+			}
+		}
+		low = high
+	}
+	return nil, len(tree)
+}
+
+var evenGaps = [2]int64{modelGap, modelGap}
+
+// What the promise covers.
+var covered = []extent{
+	{
+		name: "both kinds of a name, a prefix that comes and goes, a loss", depth: 5,
+		events: []event{askRange, askIdentity, newClient, prefixSet, prefixCleared, prefixSetByHand, prefixClearedByHand, keep, restartOld, keyLost},
+		begin:  []happening{{event: askRange}},
+	},
+	{
+		name: "a name of both kinds beside a prefix", depth: 5,
+		events: []event{askRange, askIdentity, prefixCleared, prefixClearedByHand, prefixSetByHand, keep, restartOld, seededLow, moved},
+		begin:  []happening{{event: prefixSet}, {event: askRange}, {event: keep}},
+	},
+	{
+		name: "Durable as it is stated", depth: 5, calm: true,
+		events: []event{askRange, askLost, askAgain, askIdentity, prefixSet, prefixCleared, restartAOF, wordRemoved},
+		begin:  []happening{{event: wordSet}, {event: askRange}},
+	},
+	{
+		name: "Durable set after a loss", depth: 5,
+		events: []event{askRange, askIdentity, restartAOF, wordSet, wordRemoved, prefixSetByHand},
+		begin:  []happening{{event: askRange}, {event: keep}, {event: askRange, person: 1}, {event: restartOld}},
+	},
+	{
+		name: "Durable beside replicas", depth: 6, within: true,
+		events: []event{askRange, askAgain, askLost, restartAOF, attach, detach, promote, replicaRestarted, turnedBack},
+		begin:  []happening{{event: wordSet}, {event: askRange}},
+	},
+	{
+		name: "Durable, and the AOF switched off", depth: 6,
+		events: []event{askRange, askIdentity, keep, aofOff, restartRDB, wordSet, wordRemoved},
+		begin:  []happening{{event: wordSet}, {event: askRange}},
+	},
+	{
+		name: "two GuardGaps", depth: 4, gaps: [2]int64{1, modelGap},
+		events: []event{askRange, askIdentity, restartOld},
+		begin:  []happening{{event: askRange}, {event: askRange, person: 1}, {event: keep}, {event: askRange, person: 1}},
+	},
+}
+
+func (e extent) model(l layers) *deploymentModel {
+	if e.gaps == [2]int64{} {
+		e.gaps = evenGaps
+	}
+	m := newDeploymentModel(l, e.gaps)
+	m.hasty, m.within = e.hasty, e.within
+	return m
+}
+
+func TestNoInterleavingOfADeploymentIssuesATextTwice(t *testing.T) {
+	t.Parallel()
+	for _, e := range covered {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			e.depth += *deeper
+			m := e.model(allLayers)
+			found, worlds := explore(m, e)
+			t.Logf("to a depth of %d: %d states, %d runs", e.depth, worlds, len(m.served))
+			if found != nil {
+				t.Errorf("got\n\t%s\nwant no text twice", strings.Join(found, "\n\t"))
+			}
+		})
+	}
+}

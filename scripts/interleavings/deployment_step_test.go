@@ -1,0 +1,346 @@
+package interleavings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// event is one thing that may happen to a deployment.
+type event int8
+
+const (
+	askRange event = iota + 1 // a client takes a range of two
+	askLost                   // and the reply is lost
+	askAgain                  // it is sent again
+	askIdentity
+	newClient
+	prefixSet // by admin, which makes the server the home of identities
+	prefixCleared
+	prefixSetByHand
+	prefixClearedByHand
+	wordSet // by admin, which settles the counters first
+	wordSetByHand
+	wordRemoved
+	restartAOF // as kill -9 does, with everything that was acknowledged
+	restartOld // with the snapshot: a loss
+	restartRDB // with the snapshot, with the AOF off
+	aofOff
+	aofOn // with what the AOF had when it was switched off still being loaded by a restart
+	keep  // the snapshot is taken
+	attach
+	detach // the replica keeps what it has
+	promote
+	replicaRestarted // alone, from its own AOF, and made a primary
+	historyForgotten // repl-backlog-ttl
+	turnedBack       // the promoted one becomes a replica of the first again
+	moved            // exported, and imported by a new server
+	seededLow        // by force, to 1
+	keyLost          // of the collection, with the replication id unchanged
+)
+
+// happening is an event, to one host and one client.
+type happening struct {
+	event  event
+	host   int8
+	person int8
+}
+
+const lifetimes = 7
+
+// result is what a happening came to.
+type result struct {
+	possible bool
+	words    string
+	twice    string
+}
+
+// happen has h happen to d.
+func (m *deploymentModel) happen(d *deployment, h happening) (r result) {
+	n, p := h.host, &d.persons[h.person]
+	nd := &d.hosts[n]
+	name := 'A' + rune(h.person)
+	if d.lives == lifetimes && h.event > wordRemoved {
+		return result{}
+	}
+	switch h.event {
+	case askRange, askLost, askAgain, askIdentity:
+		return m.ask(d, h)
+	case newClient:
+		r = result{possible: *p != person{sent: p.sent}, words: fmt.Sprintf("%c ends, and another one comes", name)}
+		*p = person{sent: p.sent}
+	case prefixSet, prefixCleared, wordSet, wordRemoved:
+		return m.administer(d, h)
+	case prefixSetByHand:
+		set := m.byHand(d, n, "ServerPrefix", "N/")
+		m.byHand(d, n, "Identities", "here")
+		r = result{possible: set, words: "the prefix is set by hand"}
+	case prefixClearedByHand:
+		r = result{possible: m.byHand(d, n, "ServerPrefix", ""), words: "the prefix is cleared by hand"}
+	case wordSetByHand:
+		r = result{possible: m.byHand(d, n, "Durable", "always"), words: "Durable is set by hand"}
+	case seededLow:
+		r.words = fmt.Sprintf("on host %d the collection is set to 1 by force", n+1)
+		_, err := m.run(d, n, "seed", func(ctx context.Context) (scripts.Range, error) {
+			state := m.server.state[hilo.keys.Counter]
+			_, err := scripts.Seed(ctx, m.server, hilo.keys, scripts.SeedRequest{
+				Field: scripts.FieldMax, Name: "orders", Value: 1, Force: true, Expected: scripts.Standing{Value: state["Max"], Written: state["Written"]},
+			})
+			return scripts.Range{}, err
+		})
+		r.possible, d.lowered = err == nil, true
+	case keyLost:
+		state := unpacked(m.data.values[nd.data])
+		r = result{possible: state[hilo.keys.Counter] != nil, words: "the key of the collection is lost"}
+		delete(state, hilo.keys.Counter)
+		m.write(d, n, m.data.id(packed(state)))
+	case moved:
+		return m.move(d, n)
+	default:
+		return m.befallHost(d, h)
+	}
+	return r
+}
+
+// ask has a client send a request to a host.
+func (m *deploymentModel) ask(d *deployment, h happening) result {
+	n, p, name := h.host, &d.persons[h.person], 'A'+rune(h.person)
+	nd := &d.hosts[n]
+	if !nd.up || h.event == askAgain && !p.pending || !m.covered(d, n, p, h.event == askIdentity) {
+		return result{}
+	}
+	word := m.field(d, n, hilo.keys.Server, "Durable") != ""
+	d.beside, nd.heir = d.beside || nd.replicas, false
+	prefix := m.field(d, n, hilo.keys.Server, "ServerPrefix")
+	if h.event == askRange || h.event == askLost || h.event == askIdentity {
+		p.sent++
+		p.pending = p.pending && h.event == askIdentity
+	}
+	token := fmt.Sprintf("request %d of %c", p.sent, name)
+	if h.event == askIdentity {
+		r := scripts.IdentityRequest{
+			Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64, GuardGap: m.gaps[h.person],
+			Floor: int64(p.identityFloor), Epoch: int64(p.identityEpoch), BareFloor: int64(p.bare),
+		}
+		sent := m.layers.sent(scripts.NextRequest{Floor: r.Floor, IdentityFloor: r.BareFloor})
+		r.Floor, r.BareFloor = sent.Floor, sent.IdentityFloor
+		got, err := m.run(d, n, fmt.Sprintf("%+v", r), func(ctx context.Context) (scripts.Range, error) {
+			return scripts.Identity(ctx, m.server, identities.keys, r)
+		})
+		if err != nil {
+			return result{possible: refused(err)}
+		}
+		d.kinds |= issuedIdentities
+		p.identityFloor, p.identityEpoch = int32(got.High), max(p.identityEpoch, int32(got.Epoch))
+		d.jumped = d.jumped || word && got.Evidence != ""
+		return result{true, fmt.Sprintf("%c asks host %d for an identity: %d %s", name, n+1, got.Low, got.Evidence), m.hold(d, true, "", got)}
+	}
+	r := scripts.NextRequest{
+		Token: token, Name: "orders", Capacity: 2, Limit: math.MaxInt64, GuardGap: m.gaps[h.person],
+		Floor: int64(p.floor), Epoch: int64(p.epoch), IdentityFloor: int64(p.identityFloor),
+	}
+	r = m.layers.sent(r)
+	got, err := m.run(d, n, fmt.Sprintf("%+v", r), func(ctx context.Context) (scripts.Range, error) {
+		return scripts.Next(ctx, m.server, hilo.keys, r)
+	})
+	if err != nil {
+		return result{possible: refused(err)}
+	}
+	d.kinds |= issuedRanges
+	if prefix == "" {
+		d.kinds |= issuedBare
+	}
+	d.jumped = d.jumped || word && got.Evidence != ""
+	words := fmt.Sprintf("%c asks host %d for a range: %s%d..%d %s", name, n+1, prefix, got.Low, got.High, got.Evidence)
+	if h.event == askLost {
+		p.pending = true
+		return result{possible: true, words: words + ", and the reply is lost"}
+	}
+	p.pending = false
+	p.floor, p.epoch = int32(got.High), max(p.epoch, int32(got.Epoch))
+	if prefix == "" {
+		p.bare = max(p.bare, int32(got.High))
+	}
+	return result{true, words, m.hold(d, false, prefix, got)}
+}
+
+// refused panics unless err is one of the script's answers; a refusal changes nothing, so it is no step.
+func refused(err error) bool {
+	if !scripts.Answered(err) {
+		panic("bug: " + err.Error())
+	}
+	return false
+}
+
+// administer does what package admin does.
+func (m *deploymentModel) administer(d *deployment, h happening) result {
+	n := h.host
+	nd := &d.hosts[n]
+	prefix, word := m.field(d, n, hilo.keys.Server, "ServerPrefix"), m.field(d, n, hilo.keys.Server, "Durable")
+	home := m.field(d, n, hilo.keys.Server, "Identities") != ""
+	r := scripts.ConfigureRequest{Prefix: prefix, Identities: home, Durable: scripts.DurableKeep, Origin: fmt.Sprintf("%040x", nd.life+1)}
+	possible := nd.up
+	var words string
+	switch h.event {
+	case prefixSet:
+		possible, words = possible && prefix == "", "the prefix is set"
+		r.Prefix, r.Identities = "N/", true
+	case prefixCleared:
+		possible, words = possible && prefix != "", "the prefix is cleared"
+		r.Prefix = ""
+	case wordSet:
+		possible, words = possible && word == "" && nd.aof && !nd.replicas, "the counters are settled, and Durable is set"
+		r.Durable = scripts.DurableSet
+	default:
+		possible, words = possible && word != "", "Durable is removed"
+		r.Durable = scripts.DurableRemove
+	}
+	if !possible {
+		return result{}
+	}
+	_, err := m.run(d, n, fmt.Sprintf("%+v", r), func(ctx context.Context) (scripts.Range, error) {
+		if h.event == prefixSet && m.server.state[hilo.keys.Counter] != nil { // what is bare is recorded
+			scripts.ImportAll(ctx, single{server: m.server}, []scripts.ImportRequest{{Keys: hilo.keys, Field: scripts.FieldMax, Name: "orders"}})
+		}
+		if h.event == wordSet && !m.hasty {
+			if err := m.settle(ctx, nd); err != nil {
+				return scripts.Range{}, err
+			}
+		}
+		return scripts.Range{}, scripts.Configure(ctx, m.server, hilo.keys.Server, r)
+	})
+	if err != nil {
+		return result{possible: refused(err)}
+	}
+	return result{possible: true, words: fmt.Sprintf("on host %d %s", n+1, words)}
+}
+
+// settle takes a number of each counter that another life of the server wrote.
+func (m *deploymentModel) settle(ctx context.Context, h *host) error {
+	for i, k := range []kind{hilo, identities} {
+		origin := m.server.state[k.keys.Counter]["Origin"]
+		if origin == "" || origin == fmt.Sprintf("%040x", h.life+1) {
+			continue
+		}
+		token := fmt.Sprintf("settled in life %d", h.life)
+		var err error
+		if i == 0 {
+			_, err = scripts.Next(ctx, m.server, k.keys, scripts.NextRequest{Token: token, Name: "orders", Capacity: 1, Limit: math.MaxInt64, GuardGap: modelGap})
+		} else {
+			_, err = scripts.Identity(ctx, m.server, k.keys, scripts.IdentityRequest{Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64, GuardGap: modelGap})
+		}
+		if err != nil && !errors.Is(err, scripts.ErrMixed) && !errors.Is(err, scripts.ErrElsewhere) {
+			return err
+		}
+	}
+	return nil
+}
+
+// befallHost has something happen to a host.
+func (m *deploymentModel) befallHost(d *deployment, h happening) (r result) {
+	n := h.host
+	nd, other := &d.hosts[n], &d.hosts[1-n]
+	alone := nd.up && !nd.replicas
+	switch h.event { //nolint:exhaustive // the other events do not befall a host
+	case restartAOF:
+		r = result{possible: alone && nd.aof && m.statedOf(d, nd), words: fmt.Sprintf("host %d restarts from its AOF", n+1)}
+		nd.data, nd.backlog = nd.disk, false
+		d.live(n, false)
+	case restartOld, restartRDB:
+		off := h.event == restartRDB
+		r = result{possible: alone && d.snapshot != none && nd.data != d.snapshot, words: fmt.Sprintf("host %d restarts with the state that was kept, AOF on: %v", n+1, !off)}
+		nd.data, nd.disk, nd.aof = max(0, d.snapshot), max(0, d.snapshot), !off
+		d.live(n, off && nd.backlog)
+		nd.backlog = false
+	case aofOff:
+		r = result{possible: nd.up && nd.aof, words: fmt.Sprintf("on host %d the AOF is switched off", n+1)}
+		nd.aof = false
+	case aofOn: // by the configuration, at the restart
+		r = result{possible: alone && !nd.aof, words: fmt.Sprintf("host %d restarts from the AOF as it was when it was switched off", n+1)}
+		nd.aof, nd.data, nd.backlog = true, nd.disk, false
+		d.live(n, false)
+	case keep:
+		r = result{possible: nd.up && d.snapshot != nd.data, words: fmt.Sprintf("the state of host %d is kept", n+1)}
+		d.snapshot = nd.data
+	case attach:
+		r = result{possible: alone && !other.up, words: "a replica attaches"}
+		if !nd.backlog {
+			d.live(n, false)
+		}
+		nd.replicas, nd.backlog, d.beside = true, true, false
+		*other = host{aof: true, data: nd.data, disk: nd.data, heir: true}
+	case detach:
+		r = result{possible: nd.replicas, words: "the replica is cut off"}
+		nd.replicas = false
+	case promote, replicaRestarted:
+		verb := map[event]string{promote: "is promoted", replicaRestarted: "is restarted from its own AOF, as a primary"}[h.event]
+		r = result{possible: nd.backlog && !other.up && (h.event == promote || m.statedOf(d, other)), words: "the replica " + verb}
+		nd.replicas = false
+		d.live(1-n, h.event == promote)
+		other.backlog = h.event == promote
+	case historyForgotten:
+		r = result{possible: alone && nd.history && m.statedOf(d, nd), words: fmt.Sprintf("host %d forgets its history (repl-backlog-ttl)", n+1)}
+		nd.backlog = false
+		d.live(n, false)
+	case turnedBack:
+		r = result{possible: alone && other.up, words: fmt.Sprintf("host %d becomes a replica of the other one", n+1)}
+		if !other.backlog {
+			d.live(1-n, false)
+		}
+		other.replicas, other.backlog, d.beside = true, true, false
+		*nd = host{aof: true, data: other.data, disk: other.data, heir: true}
+	}
+	return r
+}
+
+// statedOf reports whether a host may be restarted by itself: Durable states that there is no other copy, and the scripts
+// can remove it from one only by a request.
+func (m *deploymentModel) statedOf(d *deployment, h *host) bool {
+	return !m.within || !h.heir || d.beside
+}
+
+// move exports a host and imports it into a new server, the other host, which takes its place.
+func (m *deploymentModel) move(d *deployment, n int8) result {
+	nd, other := &d.hosts[n], &d.hosts[1-n]
+	if !nd.up || other.up || nd.replicas {
+		return result{}
+	}
+	state := unpacked(m.data.values[nd.data])
+	life := fmt.Sprintf("%040x", nd.life+1)
+	settings := state[hilo.keys.Server]
+	if settings["Durable"] != "" {
+		return result{}
+	}
+	*other = host{aof: true}
+	d.live(1-n, false)
+	nd.up = false
+	_, err := m.run(d, 1-n, fmt.Sprintf("import %d %s", nd.data, life), func(ctx context.Context) (scripts.Range, error) {
+		for _, k := range []kind{hilo, identities} {
+			c := state[k.keys.Counter]
+			if c == nil {
+				continue
+			}
+			r := scripts.ImportRequest{
+				Keys: k.keys, Field: k.field, Name: "orders", Value: int64(decimalOf(c[k.field])), Epoch: int64(decimalOf(c["Epoch"])),
+				Ranges: int64(decimalOf(c["Ranges"])), Bare: int64(decimalOf(c["Bare"])), Lost: c["Origin"] != "" && c["Origin"] != life,
+			}
+			r.Keys.Other = r.Keys.Server // the server is about to get its prefix, or the names are known to be of one kind
+			if err := scripts.ImportAll(ctx, single{server: m.server}, []scripts.ImportRequest{r})[0].Err; err != nil {
+				return scripts.Range{}, err
+			}
+		}
+		return scripts.Range{}, scripts.Configure(ctx, m.server, hilo.keys.Server, scripts.ConfigureRequest{
+			Prefix: settings["ServerPrefix"], Identities: settings["Identities"] != "",
+		})
+	})
+	if err != nil {
+		return result{possible: refused(err)}
+	}
+	for i := range d.persons { // of another server they know nothing
+		d.persons[i] = person{sent: d.persons[i].sent}
+	}
+	return result{possible: true, words: fmt.Sprintf("host %d is exported, and imported by host %d", n+1, 2-n)}
+}

@@ -1,0 +1,235 @@
+package interleavings
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// A deployment is a name that is both a collection and an identity, on a server whose prefix is set and cleared, that is
+// restarted, gets a replica, states that it is durable, and is exported. It is a second model beside that of one counter,
+// because here whole servers change, and there requests and returns are late.
+
+// host is one process of a server.
+type host struct {
+	up       bool
+	life     int8  // its replication id
+	history  bool  // master_replid2 is not zeros
+	replicas bool  // the other host is its replica, and in sync
+	backlog  bool  // it had a replica, so that another one changes no id
+	heir     bool  // it was a replica, and issued nothing since
+	aof      bool  // it is on
+	data     int32 // in memory, and in the AOF as long as that is on
+	disk     int32 // in the AOF since it was switched off
+}
+
+// person is one client and what it has seen.
+type person struct {
+	sent                         int8
+	pending                      bool  // the newest request for a range has no reply
+	floor, epoch, bare           int32 // of the collection
+	identityFloor, identityEpoch int32
+}
+
+// deployment is all there is between two steps.
+type deployment struct {
+	hosts    [2]host
+	persons  [2]person
+	lives    int8
+	snapshot int32 // an RDB file, a backup, or what a replica had; none before the first
+	clock    int8
+	issued   int32 // the texts that clients hold
+	kinds    uint8 // that were ever issued: ranges, identities, bare ranges
+	beside   bool  // the primary served a request while it had the replica
+	lowered  bool  // the collection was set back, so that its own numbers may come again
+	jumped   bool  // a counter jumped while Durable was set
+}
+
+// deploymentModel is what the worlds of one search share.
+type deploymentModel struct {
+	layers layers
+	server *inProcess
+	gaps   [2]int64 // GuardGap of each client
+	hasty  bool     // Durable is set without settling the counters
+	within bool     // a replica is restarted alone only where its primary or itself served a request since it attached
+	data   interned[string]
+	texts  interned[string]
+	served map[string]answer
+}
+
+// The bits of deployment.kinds.
+const (
+	issuedRanges = 1 << iota
+	issuedIdentities
+	issuedBare
+)
+
+// answer is what a request came to.
+type answer struct {
+	data int32
+	got  scripts.Range
+	err  error
+}
+
+func newDeploymentModel(l layers, gaps [2]int64) *deploymentModel {
+	m := &deploymentModel{layers: l, server: newInProcess(l.lua), gaps: gaps, served: map[string]answer{}}
+	m.data.id("")
+	m.texts.id("")
+	return m
+}
+
+func newDeployment() deployment {
+	d := deployment{lives: 1, snapshot: none}
+	d.hosts[0] = host{up: true, aof: true}
+	return d
+}
+
+// bookkeeping are fields that decide nothing where the gap is given.
+var bookkeeping = []string{"Minute", "Issued", "IssuedBefore", "Name"}
+
+// packed and unpacked turn a server's hashes into a text and back.
+func packed(state map[string]map[string]string) string {
+	var lines []string
+	for key, hash := range state {
+		for field, value := range hash {
+			if !slices.Contains(bookkeeping, field) {
+				lines = append(lines, key+" "+field+" "+value)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func unpacked(text string) map[string]map[string]string {
+	state := map[string]map[string]string{}
+	for line := range strings.Lines(text) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
+		if state[parts[0]] == nil {
+			state[parts[0]] = map[string]string{}
+		}
+		state[parts[0]][parts[1]] = parts[2]
+	}
+	return state
+}
+
+// field returns a field of what a host holds.
+func (m *deploymentModel) field(d *deployment, n int8, key, name string) string {
+	return unpacked(m.data.values[d.hosts[n].data])[key][name]
+}
+
+// run has a host run scripts; what names them and their arguments.
+func (m *deploymentModel) run(d *deployment, n int8, what string, scripts func(ctx context.Context) (scripts.Range, error)) (scripts.Range, error) {
+	h := &d.hosts[n]
+	key := fmt.Sprint(what, h.data, h.life, h.history, h.replicas, h.aof, d.clock)
+	a, ok := m.served[key]
+	if !ok {
+		m.server.replicationID, m.server.microseconds = fmt.Sprintf("%040x", h.life+1), microseconds(d.clock)
+		past := strings.Repeat("0", 40)
+		if h.history {
+			past = strings.Repeat("f", 40)
+		}
+		m.server.replication = fmt.Sprintf("master_replid2:%s\r\nconnected_slaves:%d\r\n", past, map[bool]int{true: 1}[h.replicas])
+		m.server.persistence = fmt.Sprintf("aof_enabled:%d\r\n", map[bool]int{true: 1}[h.aof])
+		m.server.state = unpacked(m.data.values[h.data])
+		a.got, a.err = scripts(context.Background())
+		a.data = m.data.id(packed(m.server.state))
+		m.served[key] = a
+	}
+	m.write(d, n, a.data)
+	return a.got, a.err
+}
+
+// write has a host, and the other one if it is its replica, hold data.
+func (*deploymentModel) write(d *deployment, n int8, data int32) {
+	d.hosts[n].data = data
+	if d.hosts[n].aof {
+		d.hosts[n].disk = data
+	}
+	if d.hosts[n].replicas {
+		d.hosts[1-n].data, d.hosts[1-n].disk = data, data
+	}
+}
+
+// byHand changes a field of a host's own key, as redis-cli does.
+func (m *deploymentModel) byHand(d *deployment, n int8, field, value string) bool {
+	state := unpacked(m.data.values[d.hosts[n].data])
+	key := hilo.keys.Server
+	if state[key][field] == value {
+		return false
+	}
+	hash := maps.Clone(state[key])
+	if hash == nil {
+		hash = map[string]string{}
+	}
+	hash[field] = value
+	if value == "" {
+		delete(hash, field)
+	}
+	state[key] = hash
+	m.write(d, n, m.data.id(packed(state)))
+	return true
+}
+
+// hold gives a client texts, and returns the first that some client holds already.
+func (m *deploymentModel) hold(d *deployment, identity bool, prefix string, got scripts.Range) (twice string) {
+	held := strings.Fields(m.texts.values[d.issued])
+	own, other := "collection:", "identity:"
+	if identity {
+		own, other = other, own
+	}
+	for n := got.Low; n <= got.High; n++ {
+		text := fmt.Sprintf("orders/%s%d", prefix, n)
+		again := slices.Contains(held, own+text)
+		if again && (identity || !d.lowered) || slices.Contains(held, other+text) {
+			twice = text
+		}
+		if !again {
+			held = append(held, own+text)
+		}
+	}
+	slices.Sort(held)
+	d.issued = m.texts.id(strings.Join(held, " "))
+	return twice
+}
+
+// covered is the rule of what the promise covers of a request: a key that is gone, though numbers of it were issued,
+// shows only to a client that was issued some.
+func (m *deploymentModel) covered(d *deployment, n int8, p *person, identity bool) bool {
+	state := unpacked(m.data.values[d.hosts[n].data])
+	bare := state[hilo.keys.Server]["ServerPrefix"] == ""
+	ranges, values := state[hilo.keys.Counter] != nil, state[identities.keys.Counter] != nil
+	if identity {
+		return (values || d.kinds&issuedIdentities == 0 || p.identityFloor > 0) && (ranges || d.kinds&issuedBare == 0 || p.bare > 0)
+	}
+	return (ranges || d.kinds&issuedRanges == 0 || p.floor > 0) && (values || !bare || d.kinds&issuedIdentities == 0 || p.identityFloor > 0)
+}
+
+// single is a client for one request at a time.
+type single struct {
+	redis.Cmdable
+
+	server *inProcess
+}
+
+func (s single) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return s.server.EvalSha(ctx, sha, keys, args...)
+}
+
+func (s single) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+	return s.server.Eval(ctx, source, keys, args...)
+}
+
+// live gives a host another replication id.
+func (d *deployment) live(n int8, history bool) {
+	h := &d.hosts[n]
+	h.up, h.life, h.history = true, d.lives, history
+	d.lives++
+	d.clock++
+}

@@ -1,0 +1,23 @@
+package scripts
+
+import "github.com/redis/go-redis/v9"
+
+// Verb is a script for tests that call it with any arguments. File is the one that its header is in, without .lua.
+type Verb struct {
+	Name   string
+	File   string
+	Script *redis.Script
+	Keys   int
+	Args   int
+}
+
+// Verbs holds all scripts.
+var Verbs = []Verb{
+	{"next", "take", next, 3, 12},
+	{"return", "return", returning, 1, 5},
+	{"seed", "seed", seed, 3, 6},
+	{"identity", "take", identity, 3, 15},
+	{"describe", "describe", describe, 3, 0},
+	{"import", "import", importing, 3, 10},
+	{"configure", "configure", configure, 1, 5},
+}
