@@ -7,6 +7,9 @@ part_cluster() {
   hardened
   doctor --replicas 1
   goes_on 'on the cluster'
+  up --no-deps prometheus # for answers
+  within 60 'every worker holds numbers for longer than a takeover takes' \
+    answers 'min(hilo_runway_seconds) > 20 and count(hilo_runway_seconds) == 6'
 
   local owner next epoch
   owner=$(owner node-1 node-2 node-3 node-4 node-5 node-6)
