@@ -20,7 +20,7 @@ import (
 )
 
 // hostile are names of which none may become anything but text.
-var hostile = []string{`<img/src=x/onerror=alert(1)>`, "\u202egnp.exe", strings.Repeat("x", 128)}
+var hostile = []string{`<img/src=x/onerror=alert(1)>","max":1234567890123456789,"x":"`, "\u202egnp.exe", strings.Repeat("x", 128)}
 
 // add writes counters by hand, as many names cannot be made otherwise.
 func add(t testing.TB, client redistest.Client, n int) {

@@ -23,10 +23,10 @@ function newTable(kind, id, fields) {
   return { kind, id, fields, rows: new Map(), list: [], drawn: [], limit: step, changed: true, sortedAt: 0 };
 }
 
-// parse reads JSON, and keeps whole numbers of 16 digits or more as text: JSON.parse rounds those beyond 2^53.
+// parse reads JSON, and keeps whole numbers of 16 digits or more as text: JSON.parse rounds those beyond 2^53. A quote before
+// a colon ends a key, since one within a text has a backslash before it.
 function parse(text) {
-  const parts = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
-  return JSON.parse(text.replace(parts, (part) => (part[0] === '"' ? part : `"${part}"`)));
+  return JSON.parse(text.replace(/(?<=[^\\]":)-?\d{16,}(?=[,}])/g, '"$&"'));
 }
 
 // plain shows control characters, and those that change the direction of text, as \u202e.
@@ -211,10 +211,7 @@ const orders = {
 };
 
 function leftOf(row) {
-  if (!row.next) {
-    return 0;
-  }
-  return row.next.secondsLeft === undefined ? Infinity : row.next.secondsLeft;
+  return row.next ? Number(row.next.secondsLeft ?? Infinity) : 0;
 }
 
 // arrange sorts and filters a table anew, at once after what changes its rows, and else only now and then: rows that dance
