@@ -21,7 +21,7 @@
 //     can be returned only while it is the newest.
 //   - The floor and the epoch. A client sends the greatest number and the greatest epoch that it received. A counter below
 //     either has lost writes, so a running client never overlaps itself.
-//   - The guard. Each script compares the server's replication id with that of the last write. A different one means that
+//   - The guard. Each script compares the server's replication id with the one at the last write. A different one means that
 //     the server was restarted or promoted. A client that may not run INFO cannot detect that and is refused with [ErrUnguarded].
 //   - The jump. On any of this evidence the counter jumps, once, and its epoch grows by one. The jump is at least the gap,
 //     which is Options.GuardGap or else the greatest of 65,536 (1,024 for identities), twice the requested capacity, and

@@ -43,7 +43,7 @@ type fakeServer struct {
 	adds     string // server prefix
 	origin   string
 	home     bool // of identities
-	asked    int  // times it was asked what it says of itself
+	asked    int  // descriptions that were requested
 	requests []scripts.NextRequest
 	times    []time.Time
 	returns  []scripts.ReturnRequest

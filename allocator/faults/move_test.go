@@ -47,7 +47,7 @@ func TestMoveAfterALossContinuesAboveIt(t *testing.T) {
 				from, to := redistest.Start(t, b, "--appendonly", "yes"), redistest.Start(t, b)
 				lastOf(t, from)
 				client := redistest.NewClient(t, from)
-				if err := client.ConfigSet(t.Context(), "appendfsync", "always").Err(); err != nil { // the size is that of now
+				if err := client.ConfigSet(t.Context(), "appendfsync", "always").Err(); err != nil { // the size is read after this
 					t.Fatal(err)
 				}
 				kept := sizeOf(t, newestAOF(t, from))

@@ -46,7 +46,7 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 	return g, nil
 }
 
-// withMasters returns the settings of RavenDB's half with all masters. Its client is that of the first one by default.
+// withMasters returns the settings of RavenDB's half with all masters. By default it uses the client of the first one.
 // Masters with namespaces of their own are compared by them.
 func withMasters(o ravendb.Options, masters []Master) (ravendb.Options, error) {
 	if len(masters) == 0 || o.Others != nil {

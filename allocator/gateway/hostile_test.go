@@ -81,7 +81,7 @@ const tenMB = 10 << 20
 
 func many(text string) io.Reader { return strings.NewReader(strings.Repeat(text, tenMB/len(text))) }
 
-//nolint:paralleltest // the memory in use is that of all tests that run at the same time
+//nolint:paralleltest // it measures memory, which tests in parallel would share
 func TestGatewaySurvivesHostileInput(t *testing.T) {
 	l := listen(t, 100, nil)
 	text := strings.NewReader

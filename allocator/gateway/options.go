@@ -37,7 +37,7 @@ type Options struct {
 	Timeout time.Duration
 	// Collectors are shown by /metrics beside those of the allocator and the gateway.
 	Collectors []prometheus.Collector
-	// Version is the version in the description of the API. Default: that of the program's main module.
+	// Version is the version in the description of the API. Default: the version of the program's main module.
 	Version string
 	// Logger gets errors that are sent to no client. Default nil: silent.
 	Logger *zap.Logger

@@ -13,7 +13,7 @@ const (
 	shrinkPast = 60 * time.Second
 )
 
-// capacity returns the size of the next range by RavenDB's rule: that of the one before, doubled if it is requested within
+// capacity returns the size of the next range by RavenDB's rule: the size of the one before, doubled if it is requested within
 // 30 s and halved after more than 60 s. known reports whether the time of the one before is known.
 func capacity(last int64, since time.Duration, known bool) int64 {
 	switch {

@@ -98,7 +98,7 @@ func TestIdentitySeedActsOnceAfterALostReply(t *testing.T) {
 			}
 			client.lost = false
 		}
-		forced := seed + "1000&force=true&raft-request-id=one" // nobody is given any in between
+		forced := seed + "1000&force=true&raft-request-id=one" // no value is issued in between
 		loses(forced)
 		w.answers("POST", forced, 200, `{"NewSeedValue":1000}`)
 		next(1001)

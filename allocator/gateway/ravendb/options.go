@@ -29,8 +29,8 @@ type Options struct {
 	// Databases maps names of databases to namespaces. Names are compared without letter case. Default: none are mapped,
 	// and the namespace of each database is its own name in lower case.
 	Databases map[string]string
-	// PublicURL is the URL at which clients reach this server, such as https://ids.example.org. Default: that of each
-	// request.
+	// PublicURL is the URL at which clients reach this server, such as https://ids.example.org. Default: the URL of
+	// each request.
 	PublicURL string
 	// Nodes are other gateways of the same master, which the topology names after this one: clients use them when this
 	// one is down. They imply IgnoreReturns. Default: this is the only gateway.

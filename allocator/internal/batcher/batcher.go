@@ -37,8 +37,8 @@ type Result struct {
 
 // Options are the settings of a Group.
 type Options struct {
-	// Limit is the greatest value of an identity, LimitServerSide that of a server-side identifier, and MaxCount that of
-	// a request.
+	// Limit is the greatest value of an identity, and LimitServerSide the greatest server-side identifier. MaxCount bounds the
+	// values of one request.
 	Limit, LimitServerSide, MaxCount int64
 	// CollectionMarks returns the marks of the collection with the same name as an identity, or nil.
 	CollectionMarks func(s *fleet.Server, name string) *watermark.Marks
