@@ -117,17 +117,17 @@ func TestGatewaySurvivesHostileInput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := l.exchange(tt.parts...)
 			if !slices.Contains(tt.want, got) {
-				t.Errorf("%d, want one of %d", got, tt.want)
+				t.Errorf("got status %d, want one of %d", got, tt.want)
 			}
 		})
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
-		t.Errorf("%d MB more are in use", grown>>20)
+		t.Errorf("got %d MB more in use, want at most 64", grown>>20)
 	}
 	if n := l.client.DBSize(t.Context()).Val(); n != 1 {
-		t.Errorf("%d keys, want the server's own alone", n)
+		t.Errorf("got %d keys, want 1, the server's own", n)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestServerDisconnectsSlowClients(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 100, func(s *http.Server) {
 		if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > 10*time.Second || s.ReadTimeout <= 0 || s.ReadTimeout > 30*time.Second {
-			t.Errorf("%v %v", s.ReadHeaderTimeout, s.ReadTimeout)
+			t.Errorf("got ReadHeaderTimeout %v, ReadTimeout %v, want above 0, at most 10s and 30s", s.ReadHeaderTimeout, s.ReadTimeout)
 		}
 		s.ReadHeaderTimeout, s.ReadTimeout = 100*time.Millisecond, 100*time.Millisecond // in less time
 	})
@@ -153,7 +153,7 @@ func TestServerDisconnectsSlowClients(t *testing.T) {
 			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 			said, err := io.ReadAll(conn)
 			if err != nil || bytes.Contains(said, []byte("200 OK")) {
-				t.Errorf("%q %v", said, err)
+				t.Errorf("got %q, %v, want a connection that ends without 200 OK", said, err)
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestServerDisconnectsSlowClients(t *testing.T) {
 			}
 			<-pace.C
 		}
-		t.Error("it was not cut off")
+		t.Error("got every byte accepted, want the connection closed")
 	})
 }
 
@@ -195,7 +195,7 @@ func TestServerAnswersAThousandConnections(t *testing.T) {
 	}
 	wait.Wait()
 	if len(seen) != 1000 {
-		t.Errorf("%d answers differ", len(seen))
+		t.Errorf("got %d different answers, want 1000", len(seen))
 	}
 }
 
@@ -212,7 +212,7 @@ func TestLimitConnectionsMakesOthersWait(t *testing.T) {
 	fmt.Fprint(second, request)
 	_ = second.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	if _, err := second.Read(make([]byte, 1)); err == nil {
-		t.Fatal("a second one was answered beside the first")
+		t.Fatal("got an answer on a second connection beside the first, want none yet")
 	}
 	_ = first.Close()
 	_ = second.SetReadDeadline(time.Now().Add(time.Minute))

@@ -100,7 +100,7 @@ func (d *door) get(target string) answer  { d.t.Helper(); return d.send(http.Met
 func decode[T any](t testing.TB, text string) (value T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%v: %s", err, text)
+		t.Fatalf("got %s, %v, want JSON", text, err)
 	}
 	return value
 }
@@ -109,7 +109,7 @@ func decode[T any](t testing.TB, text string) (value T) {
 func given(t testing.TB, a answer) []string {
 	t.Helper()
 	if a.status != http.StatusOK {
-		t.Fatalf("%d %s", a.status, a.body)
+		t.Fatalf("got %d %s, want 200", a.status, a.body)
 	}
 	return decode[struct{ IDs []string }](t, a.body).IDs
 }
@@ -123,9 +123,9 @@ func refused(t testing.TB, a answer, status int, kind string) {
 	}](t, a.body)
 	if a.status != status || p.Status != status || p.Type != kind || p.Title == "" || p.Detail == "" ||
 		a.header.Get("Content-Type") != "application/problem+json" {
-		t.Errorf("%d %v %s\nwant %d %s", a.status, a.header, a.body, status, kind)
+		t.Errorf("got %d %v %s, want %d %s", a.status, a.header, a.body, status, kind)
 	}
 	if retry := a.header.Get("Retry-After"); (retry != "") != (status == http.StatusServiceUnavailable) {
-		t.Errorf("%d: Retry-After is %q", a.status, retry)
+		t.Errorf("%d: got Retry-After %q, want one exactly with 503", a.status, retry)
 	}
 }

@@ -40,18 +40,18 @@ func TestRavenDBRefusesAMasterWithThePrefixOfAnother(t *testing.T) {
 		const next = "/databases/Shop/hilo/next?tag=orders"
 		given(t, d.post("/v1/ids/orders"))
 		if got := d.get(next); got.status != http.StatusCreated {
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v, want 201", got)
 		}
 		d.set(serverKey, southDesc...)
 		for range 2 {
 			if got := d.get(next); got.status != http.StatusInternalServerError || !strings.Contains(got.body, "ErrPrefixConflict: ") || !strings.Contains(got.body, "south") {
-				t.Errorf("%+v", got)
+				t.Errorf("got %+v, want 500, ErrPrefixConflict that names south", got)
 			}
 		}
 		d.set("{Mall}/ServerPrefixForHilo", "NodeTag", "A") // a namespace that the allocator never used
 		south.HSet(t.Context(), "{Mall}/ServerPrefixForHilo", "NodeTag", "A")
 		if got := d.get(strings.Replace(next, "Shop", "Mall", 1)); got.status != http.StatusInternalServerError || !strings.Contains(got.body, "ErrPrefixConflict: ") {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want 500, ErrPrefixConflict", got)
 		}
 		d.set(serverKey, "ServerPrefix", "NorthServer/", "NodeTag", "A")
 		for range 50 { // it may be in back-off
@@ -59,7 +59,7 @@ func TestRavenDBRefusesAMasterWithThePrefixOfAnother(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("after the correction: %+v", d.get(next))
+		t.Errorf("after the correction: got %+v, want 201", d.get(next))
 	})
 }
 

@@ -45,7 +45,7 @@ func (d description) deref(value any) any {
 	}
 	found := d.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 	if found == nil {
-		d.t.Fatalf("%s leads nowhere", ref)
+		d.t.Fatalf("got no value at %s, want one", ref)
 	}
 	return found
 }
@@ -72,10 +72,10 @@ func (d description) fits(schema, value any, where string) error {
 		case "maxItems":
 			ok = len(value.([]any)) <= 10_000
 		default:
-			return fmt.Errorf("%s: the test does not know %s", where, keyword)
+			return fmt.Errorf("%s: got keyword %s, want one that the test supports", where, keyword)
 		}
 		if !ok {
-			return fmt.Errorf("%s: %v breaks %s %v", where, value, keyword, rule)
+			return fmt.Errorf("%s: got %v, want %s %v", where, value, keyword, rule)
 		}
 	}
 	if list, ok := value.([]any); ok {
@@ -92,13 +92,13 @@ func (d description) fits(schema, value any, where string) error {
 	}
 	for _, name := range s["required"].([]any) {
 		if _, ok := o[name.(string)]; !ok {
-			return fmt.Errorf("%s: %s is missing", where, name)
+			return fmt.Errorf("%s: got no %s, want it, because it is required", where, name)
 		}
 	}
 	for name, part := range o {
 		property, ok := properties[name]
 		if !ok {
-			return fmt.Errorf("%s: %s is not described", where, name)
+			return fmt.Errorf("%s: got %s, want only members that are described", where, name)
 		}
 		if err := d.fits(property, part, where+"."+name); err != nil {
 			return err
@@ -126,7 +126,7 @@ func exactly(t testing.TB, text string) (value any) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&value); err != nil {
-		t.Fatalf("%v: %s", err, text)
+		t.Fatalf("got %s, %v, want JSON", text, err)
 	}
 	return value
 }
@@ -136,25 +136,25 @@ func (d description) checkAnswer(path, method, target string, a answer) {
 	d.t.Helper()
 	operation := d.at("paths", path, strings.ToLower(method))
 	if operation == nil {
-		d.t.Errorf("%s %s is not described", method, path)
+		d.t.Errorf("got no description of %s %s, want one", method, path)
 		return
 	}
 	response, _ := d.at("paths", path, strings.ToLower(method), "responses", fmt.Sprint(a.status)).(object)
 	if response == nil {
-		d.t.Errorf("%s %s: %d is not described: %s", method, target, a.status, a.body)
+		d.t.Errorf("%s %s: got %d %s, want a status that is described", method, target, a.status, a.body)
 		return
 	}
 	kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
 	content, _ := response["content"].(object)[kind].(object)
 	if content == nil {
-		d.t.Errorf("%s %s: %d as %q is not described", method, target, a.status, kind)
+		d.t.Errorf("%s %s: %d: got content type %q, want one that is described", method, target, a.status, kind)
 		return
 	}
 	if !strings.HasSuffix(kind, "json") {
 		return
 	}
 	if err := d.fits(content["schema"], exactly(d.t, a.body), "answer"); err != nil {
-		d.t.Errorf("%s %s: %d: %v", method, target, a.status, err)
+		d.t.Errorf("%s %s: %d: got %s, want it as described: %v", method, target, a.status, a.body, err)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestOpenAPIDescribesTheAnswers(t *testing.T) {
 	d.set("{Raven}/HiLo/broken", "Max", "x")
 	said := description{t, exactly(t, d.get("/v1/openapi.json").body).(object)}
 	if said.at("openapi") != "3.1.0" || said.at("info", "version") != `1.2"3` {
-		t.Errorf("%v", said.at("info"))
+		t.Errorf("got OpenAPI %v, info %v, want 3.1.0, version %q", said.at("openapi"), said.at("info"), `1.2"3`)
 	}
 	signedIn := func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
 	for _, tt := range []struct {
@@ -193,7 +193,7 @@ func TestOpenAPIDescribesTheAnswers(t *testing.T) {
 	} {
 		a := d.send(tt.method, tt.target, signedIn)
 		if a.status != tt.status {
-			t.Errorf("%s %.60s: %d, want %d: %s", tt.method, tt.target, a.status, tt.status, a.body)
+			t.Errorf("%s %.60s: got %d %s, want %d", tt.method, tt.target, a.status, a.body, tt.status)
 		}
 		said.checkAnswer(tt.path, tt.method, tt.target, a)
 		if a := d.send(tt.method, tt.target); a.status == http.StatusUnauthorized {
@@ -228,7 +228,7 @@ func TestOpenAPIDescribesEveryPath(t *testing.T) {
 	slices.Sort(routes)
 	slices.Sort(described)
 	if len(routes) == 0 || !slices.Equal(routes, described) {
-		t.Errorf("routes    %q\ndescribed %q", routes, described)
+		t.Errorf("got described %q, want the routes %q, at least one", described, routes)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestOpenAPICheckFindsDifferences(t *testing.T) {
 	schema := object{"$ref": "#/components/schemas/Identifiers"}
 	for _, wrong := range []string{`{}`, `{"ids":[]}`, `{"ids":[1]}`, `{"ids":["a"],"more":1}`, `[]`} {
 		if said.fits(schema, exactly(t, wrong), "answer") == nil {
-			t.Errorf("%s fits", wrong)
+			t.Errorf("%s: got no error, want one, because it does not fit", wrong)
 		}
 	}
 }

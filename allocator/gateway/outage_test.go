@@ -16,7 +16,7 @@ func TestGatewayServesDuringAnOutage(t *testing.T) {
 		d := open(t, s)
 		given(t, d.post("/v1/ids/orders"))
 		if a := d.get("/databases/Shop/hilo/next?tag=users"); a.status != 201 {
-			t.Fatalf("%+v", a)
+			t.Fatalf("got %+v, want 201", a)
 		}
 		s.Kill()
 		// What is in hand is given still.
@@ -24,7 +24,7 @@ func TestGatewayServesDuringAnOutage(t *testing.T) {
 			given(t, d.post("/v1/ids/orders"))
 		}
 		if a := d.get("/readyz"); a.status != 200 {
-			t.Errorf("%+v", a)
+			t.Errorf("got %+v, want 200", a)
 		}
 		refused(t, d.post("/v1/ids/users"), 503, "ErrUnavailable")
 		refused(t, d.post("/v1/identities/companies"), 503, "ErrUnavailable")
@@ -41,7 +41,7 @@ func TestGatewayServesDuringAnOutage(t *testing.T) {
 		} {
 			a := d.send(tt.method, tt.target)
 			if a.status != 503 || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, `"Message":"ErrUnavailable: `) {
-				t.Errorf("%s %s: %+v", tt.method, tt.target, a)
+				t.Errorf("%s %s: got %+v, want 503 with Retry-After, ErrUnavailable", tt.method, tt.target, a)
 			}
 		}
 		s.Restart()
@@ -50,7 +50,7 @@ func TestGatewayServesDuringAnOutage(t *testing.T) {
 		awaitStatus(t, 200, func() answer { return d.post("/v1/identities/companies") })
 		awaitStatus(t, 201, func() answer { return d.get("/databases/Shop/hilo/next?tag=products") })
 		if a := d.get("/databases/Shop/hilo/next?tag=users"); strings.Contains(a.body, `"Low":1,`) || a.status != 201 {
-			t.Errorf("the range that was given before the outage, again: %+v", a)
+			t.Errorf("got %+v, want 201 and a range that was not issued before the outage", a)
 		}
 	})
 }
@@ -61,7 +61,7 @@ func awaitStatus(t *testing.T, status int, ask func() answer) {
 	deadline := time.Now().Add(time.Minute)
 	for a := ask(); a.status != status; a = ask() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%+v", a)
+			t.Fatalf("got %+v, want %d", a, status)
 		}
 	}
 }
@@ -73,10 +73,10 @@ func TestReadyzFailsWithoutRangesAndServer(t *testing.T) {
 		s.Kill()
 		a := d.get("/readyz")
 		if a.status != 503 || a.body != "no numbers in hand, and no server is up" {
-			t.Errorf("%+v", a)
+			t.Errorf("got %+v, want 503, no numbers in hand, and no server is up", a)
 		}
 		if a := d.get("/healthz"); a.status != 200 || a.body != "alive" {
-			t.Errorf("%+v", a)
+			t.Errorf("got %+v, want 200, alive", a)
 		}
 		s.Restart()
 		awaitStatus(t, 200, func() answer { return d.get("/readyz") })
@@ -93,7 +93,7 @@ func TestGatewayWritesNothingToAClientThatIsGone(t *testing.T) {
 		time.AfterFunc(10*time.Millisecond, cancel)
 		a := d.send("POST", "/v1/ids/orders", func(r *http.Request) { *r = *r.WithContext(ctx) })
 		if a.body != "" {
-			t.Errorf("%+v", a)
+			t.Errorf("got %+v, want no body", a)
 		}
 		s.Resume()
 		awaitStatus(t, 200, func() answer { return d.post("/v1/ids/orders") })
@@ -124,7 +124,7 @@ func TestMetricsCountAnswers(t *testing.T) {
 		`collection="orders"`,
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("%s is not there", want)
+			t.Errorf("got no %s in the metrics, want it", want)
 		}
 	}
 }

@@ -21,10 +21,10 @@ func TestIDsAreConsecutive(t *testing.T) {
 		a := d.post("/v1/ids/orders")
 		if a.body != `{"ids":["orders/NorthServer/1-A"]}` || a.header.Get("Content-Type") != "application/json" ||
 			a.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%+v", a)
+			t.Errorf("got %+v, want orders/NorthServer/1-A as JSON with no-store", a)
 		}
 		if got := given(t, d.post("/v1/ids/Orders?count=2")); !slices.Equal(got, []string{"Orders/NorthServer/33-A", "Orders/NorthServer/34-A"}) {
-			t.Errorf("%q", got)
+			t.Errorf("got %q, want Orders/NorthServer/33-A and 34-A", got)
 		}
 		var all []string
 		for range 3 {
@@ -32,14 +32,14 @@ func TestIDsAreConsecutive(t *testing.T) {
 		}
 		for i, id := range all {
 			if id != fmt.Sprintf("users/NorthServer/%d-A", i+1) {
-				t.Fatalf("%d is %s", i, id)
+				t.Fatalf("got %s, want users/NorthServer/%d-A", id, i+1)
 			}
 		}
 		if got := d.post("/v1/identities/companies?count=3"); got.body != `{"ids":["companies/1","companies/2","companies/3"]}` {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want companies/1 to companies/3", got)
 		}
 		if got := given(t, d.post("/v1/identities/companies%7C")); got[0] != "companies/4" {
-			t.Errorf("%q", got)
+			t.Errorf("got %q, want companies/4", got)
 		}
 	})
 }
@@ -52,7 +52,7 @@ func TestIDsAreEscapedAsJSON(t *testing.T) {
 		"%22a%5C": `"a\/\"<1-A`, "%3Cb%3E&": `<b>&/\"<1-A`, "Gr%C3%B6%C3%9Fe": `Größe/\"<1-A`,
 	} {
 		if got := given(t, d.post("/v1/ids/"+path)); got[0] != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestIDsCostNoRoundTripMostly(t *testing.T) {
 		given(t, d.post("/v1/ids/orders?count=10"))
 	}
 	if n := scripts.Load(); n == 0 || n > 20 {
-		t.Errorf("%d requests to the server for 2,000", n)
+		t.Errorf("got %d requests to the server for 2,000 answers, want 1 to 20", n)
 	}
 }
 
@@ -115,11 +115,11 @@ func TestErrorsAreProblems(t *testing.T) {
 			})
 		}
 		if got := given(t, d.post("/v1/ids/orders")); got[0] != "orders/NorthServer/40-A" {
-			t.Errorf("%q", got)
+			t.Errorf("got %q, want orders/NorthServer/40-A", got)
 		}
 		refused(t, d.post("/v1/ids/orders"), 422, "ErrExhausted")
 		if n := d.client.DBSize(context.Background()).Val(); n != 3 {
-			t.Errorf("%d keys", n)
+			t.Errorf("got %d keys, want 3", n)
 		}
 	})
 }
@@ -141,7 +141,7 @@ func TestCollectionsAreAsOnTheCommandLine(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
 		if got := d.get("/v1/collections"); got.body != "[]" {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want []", got)
 		}
 		d.set("{Raven}/HiLo/users", "Max", 2147483646, "Ranges", 3, "Name", "Users")
 		d.set("{Raven}/HiLo/orders", "Max", 7, "Origin", "abc")
@@ -149,11 +149,11 @@ func TestCollectionsAreAsOnTheCommandLine(t *testing.T) {
 		all := d.get("/v1/collections")
 		first, second, _ := strings.Cut(all.body, "},{\"collection\"")
 		if !strings.HasPrefix(first, `[{"collection":"orders","max":7,`) || !strings.HasPrefix(second, `:"Users","max":2147483646,"ranges":3,"epoch":0,`+room) {
-			t.Errorf("%s", all.body)
+			t.Errorf("got %s, want orders with Max 7, then Users with Max 2147483646, 3 ranges, epoch 0 and 1 left to 2^31-1", all.body)
 		}
 		one := d.get("/v1/collections/USERS")
 		if want := `{"collection":"Users","kind":"hilo","max":2147483646,"ranges":3,"epoch":0,"origin":"","key":"{Raven}/HiLo/users",` + room; !strings.HasPrefix(one.body, want) {
-			t.Errorf("%s\nwant %s", one.body, want)
+			t.Errorf("got %s, want it to begin with %s", one.body, want)
 		}
 	})
 }
@@ -168,6 +168,6 @@ func TestGatewayFailsAfterCloseOfTheAllocator(t *testing.T) {
 	refused(t, d.post("/v1/ids/orders"), 503, "ErrClosed")
 	refused(t, d.post("/v1/ids/users"), 503, "ErrClosed")
 	if max := d.client.HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); max != "1" {
-		t.Errorf("Max is %s", max)
+		t.Errorf("got Max %s, want 1", max)
 	}
 }

@@ -24,7 +24,7 @@ func TestPathsOfRavenDBAreNeverAnsweredWith404Or409(t *testing.T) {
 		} {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
 				if a := d.send(method, target); a.status == http.StatusNotFound || a.status == http.StatusConflict {
-					t.Errorf("%s %s: got %d %s", method, target, a.status, a.body)
+					t.Errorf("%s %s: got %d %s, want neither 404 nor 409", method, target, a.status, a.body)
 				}
 			}
 		}

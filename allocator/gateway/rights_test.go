@@ -39,7 +39,7 @@ func TestGatewayNeedsTheRightsOfAWorker(t *testing.T) {
 			{"GET", "/cluster/node-info", 200},
 		} {
 			if a := d.send(tt.method, tt.target); a.status != tt.status {
-				t.Errorf("%s %s: %+v", tt.method, tt.target, a)
+				t.Errorf("%s %s: got %+v, want %d", tt.method, tt.target, a, tt.status)
 			}
 		}
 	})

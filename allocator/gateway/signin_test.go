@@ -68,27 +68,27 @@ func TestSignInIsRequired(t *testing.T) {
 			})
 			for i, sign := range way.lets {
 				if a := d.send("POST", ids, sign); a.status != 200 {
-					t.Errorf("%d: %+v", i, a)
+					t.Errorf("%d: got %+v, want 200", i, a)
 				}
 				if a := d.send("GET", ranges, sign); a.status != 201 {
-					t.Errorf("%d: %+v", i, a)
+					t.Errorf("%d: got %+v, want 201", i, a)
 				}
 			}
 			for i, sign := range way.leaves {
 				a := d.send("POST", ids, sign)
 				refused(t, a, 401, "about:blank")
 				if a.header.Get("WWW-Authenticate") != "Bearer" {
-					t.Errorf("%d: %v", i, a.header)
+					t.Errorf("%d: got header %v, want WWW-Authenticate Bearer", i, a.header)
 				}
 				for _, target := range []string{"/metrics", "/v1/collections", "/nothing"} {
 					refused(t, d.send("GET", target, sign), 401, "about:blank")
 				}
 				if a := d.send("GET", ranges, sign); a.status != 403 {
-					t.Errorf("%d: %+v", i, a)
+					t.Errorf("%d: got %+v, want 403", i, a)
 				}
 				for _, target := range []string{"/healthz", "/readyz", "/v1/openapi.json"} {
 					if a := d.send("GET", target, sign); a.status != 200 {
-						t.Errorf("%d: %s: %+v", i, target, a)
+						t.Errorf("%d: %s: got %+v, want 200", i, target, a)
 					}
 				}
 			}
@@ -109,11 +109,11 @@ func TestNewRefusesInvalidOptions(t *testing.T) {
 		{Masters: []gateway.Master{{Client: d.client, Namespace: "{"}}},
 	} {
 		if _, err := gateway.New(d.ids, opts); !errors.Is(err, allocator.ErrInvalidOptions) {
-			t.Errorf("%+v: %v", opts, err)
+			t.Errorf("%+v: got %v, want ErrInvalidOptions", opts, err)
 		}
 	}
 	if _, err := gateway.New(nil, gateway.Options{}); !errors.Is(err, allocator.ErrInvalidOptions) {
-		t.Error(err)
+		t.Errorf("no allocator: got %v, want ErrInvalidOptions", err)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestForBrowsersSignsIn(t *testing.T) {
 			got := send(t, tt.signIn, true, "http://localhost/", tt.change)
 			challenge := got.Header.Get("WWW-Authenticate")
 			if got.StatusCode != tt.want || strings.HasPrefix(challenge, "Basic ") != (tt.want == 401 && tt.signIn.Tokens != nil) {
-				t.Errorf("%d %q, want %d", got.StatusCode, challenge, tt.want)
+				t.Errorf("got %d, challenge %q, want %d, and a Basic challenge with 401 where there are tokens", got.StatusCode, challenge, tt.want)
 			}
 		})
 	}
@@ -92,12 +92,12 @@ func TestForBrowsersExchangesATokenForACookie(t *testing.T) {
 	body, _ := io.ReadAll(got.Body)
 	cookies := got.Cookies()
 	if got.StatusCode != http.StatusOK || len(cookies) != 1 || strings.Contains(string(body), token) || !strings.Contains(string(body), `"0; url=/evil.example/?sort=max"`) {
-		t.Fatalf("%d %v %s", got.StatusCode, got.Header, body)
+		t.Fatalf("got %d %v %s, want 200, one cookie, and a page that leads to /evil.example/?sort=max without the token", got.StatusCode, got.Header, body)
 	}
 	cookie := cookies[0]
 	if !cookie.HttpOnly || !cookie.Secure || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.Domain != "" ||
 		strings.Contains(cookie.Value, token) {
-		t.Errorf("cookie %v", cookie)
+		t.Errorf("got cookie %v, want HttpOnly, Secure, SameSite=Strict, Path=/, no Domain, no token in it", cookie)
 	}
 	with := header("Cookie", cookie.Name+"="+cookie.Value)
 	if got := send(t, signIn, true, "http://localhost/", with); got.StatusCode != http.StatusOK {
@@ -133,9 +133,9 @@ func TestForBrowsersChecksTheHostOnLoopback(t *testing.T) {
 func TestNewTokensRefusesShortOnes(t *testing.T) {
 	t.Parallel()
 	if _, err := access.NewTokens(token, "0123456789abcde"); err == nil || err.Error() != "token 2 has 15 bytes: must have at least 16" {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want token 2 has 15 bytes: must have at least 16", err)
 	}
 	if none, err := access.NewTokens(); err != nil || none.Static() != nil {
-		t.Errorf("%v, and a function where there are no tokens", err)
+		t.Errorf("no tokens: got Static() nil: %t, %v, want true, <nil>", none.Static() == nil, err)
 	}
 }
