@@ -19,7 +19,7 @@ func TestCapacityMatchesTheVectors(t *testing.T) {
 		Want    int64
 	}
 	if err := json.Unmarshal(data, &rows); err != nil || len(rows) == 0 {
-		t.Fatal(err, len(rows))
+		t.Fatalf("got %d rows, %v, want some", len(rows), err)
 	}
 	for _, row := range rows {
 		var since time.Duration
@@ -27,7 +27,7 @@ func TestCapacityMatchesTheVectors(t *testing.T) {
 			since = time.Duration(*row.Seconds * float64(time.Second))
 		}
 		if got := capacity(row.Last, since, row.Seconds != nil); got != row.Want {
-			t.Errorf("%+v: %d", row, got)
+			t.Errorf("%+v: got %d, want %d", row, got, row.Want)
 		}
 	}
 }
@@ -40,17 +40,17 @@ func TestParseTimeReadsTheTimesOfAllClients(t *testing.T) {
 		"2026-11-22T01:02:03.120", "2026-11-22T01:02:03.120000000000000001", "2026-11-22T03:02:03.12+02:00",
 	} {
 		if got, ok := parseTime(text); !ok || !got.Equal(want) {
-			t.Errorf("%s: %v %v", text, got, ok)
+			t.Errorf("%s: got %v, %t, want %v", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"0001-01-01T00:00:00.0000000Z", "1901-02-01T00:00:00.0000000", "2026-11-22T01:02:03", "9999-12-31T23:59:59.9999999Z"} {
 		if _, ok := parseTime(text); !ok {
-			t.Errorf("%s is not read", text)
+			t.Errorf("%s: got false, want it to be parsed", text)
 		}
 	}
 	for _, text := range []string{"", "now", "2026-11-22", "2026-11-22T01:02:03.", "2026-11-22T01:02:03.Z", "2026-13-22T01:02:03Z", "2026-11-22T01:02:03Zz", "2026-11-22 01:02:03"} {
 		if got, ok := parseTime(text); ok {
-			t.Errorf("%q is read as %v", text, got)
+			t.Errorf("%q: got %v, want it refused", text, got)
 		}
 	}
 }
@@ -61,12 +61,12 @@ func TestParseSizeLimitsGreaterSizes(t *testing.T) {
 		"": 0, "0": 0, "33": 33, "1048576": 1 << 20, "1048577": 1 << 20, "9223372036854775807": 1 << 20, "99999999999999999999": 1 << 20,
 	} {
 		if got, err := parseSize(text); err != nil || got != want {
-			t.Errorf("%s: %d %v", text, got, err)
+			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"-1", "+1", "x", "1.0", "-99999999999999999999"} {
 		if got, err := parseSize(text); err == nil {
-			t.Errorf("%s: %d", text, got)
+			t.Errorf("%s: got %d, want an error", text, got)
 		}
 	}
 }
@@ -81,14 +81,14 @@ func FuzzQuery(f *testing.F) {
 			return
 		}
 		if size, err := parseSize(q["lastBatchSize"]); err == nil && (size < 0 || size > maxCapacity) {
-			t.Errorf("%q: a size of %d", raw, size)
+			t.Errorf("%q: got lastBatchSize %d, want 0 to %d", raw, size, maxCapacity)
 		}
 		if n, err := q.numberOr("lastMax", 0); err == nil && n < 0 {
-			t.Errorf("%q: lastMax is %d", raw, n)
+			t.Errorf("%q: got lastMax %d, want at least 0", raw, n)
 		}
 		at, known := parseTime(q["lastRangeAt"])
 		if size := capacity(maxCapacity, max(0, time.Since(at)), known); size < minCapacity || size > maxCapacity {
-			t.Errorf("%q: a capacity of %d", raw, size)
+			t.Errorf("%q: got capacity %d, want %d to %d", raw, size, minCapacity, maxCapacity)
 		}
 	})
 }
@@ -103,7 +103,7 @@ func FuzzTime(f *testing.F) {
 			return
 		}
 		if again, ok := parseTime(at.UTC().Format(wireTime)); !ok && at.Year() >= 0 && at.Year() < 10_000 || ok && again.Sub(at).Abs() >= 100 {
-			t.Errorf("%q is %v, and that is %v %v", text, at, again, ok)
+			t.Errorf("%q: got %v, formatted and parsed again %v, %t, want the same within 100 ns", text, at, again, ok)
 		}
 	})
 }

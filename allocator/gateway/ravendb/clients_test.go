@@ -52,7 +52,7 @@ func (w *wire) topology(h *Handler, name string) (got topologyOf) {
 	response := send(w.t, h, http.MethodGet, "/topology?name="+name)
 	text := body(w.t, response)
 	if err := json.Unmarshal([]byte(text), &got); err != nil || response.StatusCode != http.StatusOK {
-		w.t.Fatalf("%d %s: %v", response.StatusCode, text, err)
+		w.t.Fatalf("got %d %s, %v, want 200 and a topology", response.StatusCode, text, err)
 	}
 	return got
 }
@@ -91,7 +91,7 @@ func TestTopologyOfAMappedDatabaseNeedsNoServer(t *testing.T) {
 			{"that of the node with this URL", named, "C"},
 		} {
 			if got := w.topology(tt.h, "Shop"); got.Nodes[0] != (node{"http://example.com", tt.want, "Member", "Shop"}) {
-				t.Errorf("%s: got %+v", tt.name, got)
+				t.Errorf("%s: got %+v, want tag %s", tt.name, got, tt.want)
 			}
 		}
 		for target, h := range map[string]*Handler{"/topology?name=Mall": unknown, "/topology?name=Shop": open, "/databases/Shop/hilo/next?tag=users": unknown} {
@@ -126,7 +126,7 @@ func TestTopologyNamesTheOtherGateways(t *testing.T) {
 		for name, h := range map[string]*Handler{"none": handler(), "one": handler(nodes[0]), "the other order": handler(nodes[1], nodes[0])} {
 			got := w.topology(h, "Shop")
 			if seen[got.Etag] || (name == "none") != (got.Etag == 1) {
-				t.Errorf("%s: got Etag %d, as another list", name, got.Etag)
+				t.Errorf("%s: got Etag %d, want 1 without nodes, otherwise one for each list", name, got.Etag)
 			}
 			seen[got.Etag] = true
 		}
@@ -188,11 +188,11 @@ func TestIdentityNextOfAClientThatAsksAllNodesRepeatsNothing(t *testing.T) {
 		}
 		for value, times := range seen {
 			if times != 2 {
-				t.Errorf("%d was issued to %d requests, want the one and its repetition", value, times)
+				t.Errorf("got %d issued to %d requests, want 2, one and its repetition", value, times)
 			}
 		}
 		if len(seen) != 60 {
-			t.Errorf("got %d values, want one for each request at each gateway", len(seen))
+			t.Errorf("got %d values, want 60, one for each request at each gateway", len(seen))
 		}
 	})
 }

@@ -73,20 +73,20 @@ func TestHandlerServesEachClient(t *testing.T) {
 					response := w.send(method, target)
 					text := body(t, response)
 					if response.StatusCode != status || !regexp.MustCompile("^"+want+"$").MatchString(text) {
-						t.Errorf("%s\n%d %s\nwant %d %s", line, response.StatusCode, text, status, want)
+						t.Errorf("%s: got %d %s, want %d %s", line, response.StatusCode, text, status, want)
 					}
 					return response.Header
 				}
 				const at = `"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z"`
 				header := exchange(client.first, 201, `\{"Prefix":"Größen/","Low":1,"High":32,"LastSize":32,"ServerTag":"A","LastRangeAt":`+at+`\}`)
 				if header.Get("Cache-Control") != "no-store" || header.Get("Etag") != "" || header.Get("Content-Type") != "application/json; charset=utf-8" {
-					t.Errorf("%v", header)
+					t.Errorf("got header %v, want JSON with no-store and no Etag", header)
 				}
 				second := strings.ReplaceAll(client.second, "lastRangeAt=%s", "lastRangeAt="+client.at(time.Now()))
 				exchange(second, 201, `\{"Prefix":"Größen/","Low":33,"High":96,"LastSize":64,"ServerTag":"A","LastRangeAt":`+at+`\}`)
 				exchange(client.back, 204, "")
 				if max := w.get("{Raven}/HiLo/größen", "Max"); max != "35" {
-					t.Errorf("%d: Max is %s", i, max)
+					t.Errorf("%d: got Max %s, want 35", i, max)
 				}
 			})
 		}
@@ -107,7 +107,7 @@ func TestHandlerServesTopologyAndHealth(t *testing.T) {
 			method, path, _ := strings.Cut(target, " ")
 			response := w.send(method, path)
 			if text := body(t, response); response.StatusCode != http.StatusNotImplemented || !strings.Contains(text, `"Message":"only ids are served here"`) {
-				t.Errorf("%s: %d %s", target, response.StatusCode, text)
+				t.Errorf("%s: got %d %s, want 501, only ids are served here", target, response.StatusCode, text)
 			}
 		}
 	})
@@ -121,7 +121,7 @@ func TestHandlerIgnoresTheCaseOfDatabases(t *testing.T) {
 	w.send("GET", "/databases/Mall/hilo/next?tag=users")
 	w.send("GET", "/databases/mall/hilo/next?tag=users")
 	if max := w.get("{mall}/HiLo/users", "Max"); max != "64" {
-		t.Errorf("Max is %s", max)
+		t.Errorf("got Max %s, want 64", max)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestHandlerRefusesUnmappedDatabases(t *testing.T) {
 		response := w.send("GET", target)
 		if text := body(t, response); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Database-Missing") != "Mall" ||
 			!strings.Contains(text, `"Type":"Error"`) || response.Header.Get("Retry-After") != "" {
-			t.Errorf("%s: %d %v %s", target, response.StatusCode, response.Header, text)
+			t.Errorf("%s: got %d %v %s, want 503 with Database-Missing, without Retry-After", target, response.StatusCode, response.Header, text)
 		}
 	}
 }
@@ -148,14 +148,14 @@ func TestNextIsRefusedWithoutANodeTag(t *testing.T) {
 			method, path, _ := strings.Cut(target, " ")
 			response := w.send(method, path)
 			if text := body(t, response); response.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "hilo prefix set --tag A --namespace Raven") {
-				t.Errorf("%s: %d %s", target, response.StatusCode, text)
+				t.Errorf("%s: got %d %s, want 500 and the command that sets a tag", target, response.StatusCode, text)
 			}
 		}
 		if n := w.client.Exists(t.Context(), "{Raven}/HiLo/users").Val(); n != 0 {
-			t.Error("a counter was made")
+			t.Errorf("got %d counters of users, want none", n)
 		}
 		if err := Check(t.Context(), w.opts); err == nil || !strings.Contains(err.Error(), "hilo prefix set --tag A") {
-			t.Error(err)
+			t.Errorf("Check: got %v, want an error with hilo prefix set --tag A", err)
 		}
 	})
 }
@@ -207,17 +207,17 @@ func TestErrorsHaveTheFormOfRavenDB(t *testing.T) {
 			text := body(t, response)
 			if response.StatusCode != tt.status || !strings.Contains(text, `"Type":"`+tt.kind+`"`) || !strings.Contains(text, tt.message) ||
 				!strings.HasPrefix(text, `{"Url":"/`) || !strings.Contains(text, `"Error":"`+tt.kind) {
-				t.Errorf("%s: %d %s\nwant %d %s", tt.request, response.StatusCode, text, tt.status, tt.message)
+				t.Errorf("%s: got %d %s, want %d %s %q", tt.request, response.StatusCode, text, tt.status, tt.kind, tt.message)
 			}
 		}
 		if after := w.client.DBSize(t.Context()).Val(); after != before {
-			t.Errorf("%d keys, were %d", after, before)
+			t.Errorf("got %d keys, want %d as before", after, before)
 		}
 		if max := w.get("{Raven}/HiLo/users", "Max"); max != "64" {
-			t.Errorf("Max is %s", max)
+			t.Errorf("got Max %s, want 64", max)
 		}
 		if got := w.next("tag=users&lastMax=" + fmt.Sprint(63+1<<31)); got.Low <= 63+1<<31 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want Low above %d", got, 63+1<<31)
 		}
 	})
 }

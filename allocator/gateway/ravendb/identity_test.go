@@ -24,7 +24,7 @@ func TestIdentityNextIsRefusedAwayFromHome(t *testing.T) {
 		}
 		response := w.send("POST", "/databases/Shop/identity/next?name=companies|")
 		if text := body(t, response); response.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "ErrIdentitiesElsewhere: ") {
-			t.Errorf("%d %s", response.StatusCode, text)
+			t.Errorf("got %d %s, want 500, ErrIdentitiesElsewhere", response.StatusCode, text)
 		}
 	})
 }
@@ -55,7 +55,7 @@ func TestIdentitySeedIsConfirmed(t *testing.T) {
 		w.Handler = w.again(func(o *Options) { o.Durability = allocator.Durability{Replicas: 1, Timeout: time.Millisecond} })
 		for _, request := range []string{"seed?name=companies&value=7", "seed?name=companies&value=3&force=true", "next?name=companies"} {
 			if got := w.send("POST", "/databases/Shop/identity/"+request); got.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body(t, got), "ErrNotDurable") {
-				t.Errorf("%s: %s", request, got.Status)
+				t.Errorf("%s: got %s, want 503, ErrNotDurable", request, got.Status)
 			}
 		}
 	})
@@ -94,7 +94,7 @@ func TestIdentitySeedActsOnceAfterALostReply(t *testing.T) {
 			t.Helper()
 			client.lost = true
 			if got := w.send("POST", request); got.StatusCode != http.StatusServiceUnavailable {
-				t.Error(got.Status)
+				t.Errorf("got %s, want 503", got.Status)
 			}
 			client.lost = false
 		}
@@ -109,7 +109,7 @@ func TestIdentitySeedActsOnceAfterALostReply(t *testing.T) {
 		next(501)
 		for range 2 {
 			if got := w.send("POST", forced); got.StatusCode != http.StatusInternalServerError || !strings.Contains(body(t, got), "was expected") {
-				t.Error(got.Status)
+				t.Errorf("got %s, want 500 and the value that was expected", got.Status)
 			}
 		}
 		next(502)
@@ -192,7 +192,7 @@ func TestIdentityRequestsWithOneIDShareTheAnswer(t *testing.T) {
 			return nil
 		})
 		if value := w.get("{Raven}/Identities/companies", "Value"); value != "1" || len(seen) != 0 {
-			t.Errorf("Value is %s", value)
+			t.Errorf("got Value %s, %d ids, want 1, 0", value, len(seen))
 		}
 	})
 }

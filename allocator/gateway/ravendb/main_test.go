@@ -107,7 +107,7 @@ func tryNext(t testing.TB, h http.Handler, query string) (got hiloRange, err err
 	response := send(t, h, http.MethodGet, "/databases/Shop/hilo/next?"+query)
 	text := body(t, response)
 	if response.StatusCode != http.StatusCreated {
-		return got, fmt.Errorf("%s: %d %s", query, response.StatusCode, text)
+		return got, fmt.Errorf("%s: got %d %s, want 201", query, response.StatusCode, text)
 	}
 	err = json.Unmarshal([]byte(text), &got)
 	return got, err
@@ -118,6 +118,6 @@ func (w *wire) answers(method, target string, status int, want string) {
 	w.t.Helper()
 	response := w.send(method, target)
 	if got := body(w.t, response); response.StatusCode != status || got != want {
-		w.t.Errorf("%s %s: %d %s\nwant %d %s", method, target, response.StatusCode, got, status, want)
+		w.t.Errorf("%s %s: got %d %s, want %d %s", method, target, response.StatusCode, got, status, want)
 	}
 }

@@ -130,7 +130,7 @@ func TestIdentityNextComparesHomes(t *testing.T) {
 			p.want(p.other, http.MethodPost, path+request, http.StatusInternalServerError, "ErrIdentitiesElsewhere: ")
 		}
 		if got := p.south.Exists(t.Context(), "{raven}/Identities/companies").Val(); got != 0 {
-			t.Error("the master that is not the home has the identity")
+			t.Errorf("got %d identities at the master that is not the home, want 0", got)
 		}
 	})
 }
@@ -179,7 +179,7 @@ func TestWithDefaultsRefusesMastersWithoutNames(t *testing.T) {
 		{},
 	} {
 		if _, err := New(o); err == nil {
-			t.Errorf("New(%+v): got nil", o)
+			t.Errorf("New(%+v): got nil, want an error", o)
 		}
 	}
 }

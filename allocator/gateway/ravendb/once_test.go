@@ -20,11 +20,11 @@ func TestAnswersRememberUntilTheirTime(t *testing.T) {
 			now := time.Now()
 			for i := range 4 {
 				if _, first, err := a.remember(fmt.Sprint(i), now); i < 3 && (!first || err != nil) || i == 3 && !errors.Is(err, tt.full) {
-					t.Fatalf("remember(%d): got %t, %v", i, first, err)
+					t.Fatalf("remember(%d): got %t, %v, want true, <nil> for the first three, then %v", i, first, err, tt.full)
 				}
 			}
 			if _, first, err := a.remember("0", now); tt.full != nil && (first || err != nil) || tt.full == nil && !first {
-				t.Errorf("the oldest: got first %t, %v", first, err)
+				t.Errorf("the oldest: got %t, %v, want it remembered: %t", first, err, tt.full != nil)
 			}
 			for i := range 3 {
 				if _, first, err := a.remember(fmt.Sprint(i), now.Add(time.Minute)); !first || err != nil {

@@ -22,14 +22,14 @@ func TestTimeoutIncludesDurability(t *testing.T) {
 	} {
 		o, err := Options{Client: client, Durability: d}.withDefaults()
 		if err != nil || o.timeout() != want {
-			t.Errorf("%+v: %v, %v; want %v", d, o.timeout(), err, want)
+			t.Errorf("%+v: got %v, %v, want %v", d, o.timeout(), err, want)
 		}
 	}
 	if _, err := (Options{Client: client, Durability: allocator.Durability{Timeout: 1}}).withDefaults(); !errors.Is(err, allocator.ErrInvalidOptions) {
-		t.Errorf("too short: %v", err)
+		t.Errorf("too short: got %v, want ErrInvalidOptions", err)
 	}
 	wrapped := Options{Client: struct{ redis.UniversalClient }{client}, Durability: allocator.Durability{Replicas: 1}}
 	if _, err := wrapped.withDefaults(); !errors.Is(err, allocator.ErrInvalidOptions) {
-		t.Errorf("a client that may ask another server: %v", err)
+		t.Errorf("a client that may ask another server: got %v, want ErrInvalidOptions", err)
 	}
 }

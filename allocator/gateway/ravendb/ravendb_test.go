@@ -21,7 +21,7 @@ func TestNextContinuesAboveMax(t *testing.T) {
 		for tag, want := range map[string]string{"users": "users/65-A", "products": "products/129-A"} {
 			got := w.next("tag=" + tag + "&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0")
 			if id := fmt.Sprintf("%s%d-%s", got.Prefix, got.Low, got.ServerTag); id != want {
-				t.Errorf("%s, want %s", id, want)
+				t.Errorf("got %s, want %s", id, want)
 			}
 		}
 	})
@@ -32,14 +32,14 @@ func TestReturnedNumbersAreIssuedAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
 		if got := w.next("tag=users"); got.Low != 1 || got.High != 32 {
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v, want 1..32", got)
 		}
 		w.answers(http.MethodPut, "/databases/shop/hilo/return?tag=users&end=32&last=2", http.StatusNoContent, "")
 		if max := w.get("{Raven}/HiLo/users", "Max"); max != "2" {
-			t.Fatalf("Max is %s", max)
+			t.Fatalf("got Max %s, want 2", max)
 		}
 		if got := w.next("tag=users"); got.Low != 3 || got.High != 34 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want 3..34", got)
 		}
 	})
 }
@@ -53,14 +53,14 @@ func TestNextDoublesTheCapacity(t *testing.T) {
 			w.set("{Raven}/HiLo/"+tag, "Max", 64)
 			first := w.next("tag=" + tag + "&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0")
 			if first.Low != 65 || first.High != 96 || first.LastSize != 32 {
-				t.Errorf("%+v", first)
+				t.Errorf("got %+v, want 65..96, LastSize 32", first)
 			}
 			if at == "now" {
 				at = first.LastRangeAt
 			}
 			got := w.next("tag=" + tag + "&lastBatchSize=32&lastRangeAt=" + at + "&identityPartsSeparator=%2F&lastMax=96")
 			if got.Low != 97 || got.High != 160 || got.LastSize != 64 {
-				t.Errorf("%s: %+v", tag, got)
+				t.Errorf("%s: got %+v, want 97..160, LastSize 64", tag, got)
 			}
 		}
 	})
@@ -78,7 +78,7 @@ func TestNextJumpsAboveItsFloorIfMaxIsLowered(t *testing.T) {
 			seen[client.id()] = true
 		}
 		if len(seen) != 129 {
-			t.Errorf("%d ids differ, want 129", len(seen))
+			t.Errorf("got %d different ids, want 129", len(seen))
 		}
 	})
 }
@@ -92,10 +92,10 @@ func TestNextJumpsIfTheCounterIsDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := w.next("tag=users"); got.Low <= 32+65536 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want Low above %d", got, 32+65536)
 		}
 		if w.Jumps() != 1 {
-			t.Errorf("%d jumps", w.Jumps())
+			t.Errorf("got %d jumps, want 1", w.Jumps())
 		}
 	})
 }
@@ -113,7 +113,7 @@ func TestNextIssuesDifferentIDsToConcurrentClients(t *testing.T) {
 				return ids
 			})
 			if len(seen) != 40 {
-				t.Errorf("%s: %d ids differ, want 40", tag, len(seen))
+				t.Errorf("%s: got %d different ids, want 40", tag, len(seen))
 			}
 		}
 	})
@@ -135,7 +135,7 @@ func TestNextIssues1To2000ToCallersOfOneClient(t *testing.T) {
 				})
 				for n := range int64(2000) {
 					if seen[n+1] != 1 {
-						t.Fatalf("%d was given %d times", n+1, seen[n+1])
+						t.Fatalf("got %d %d times, want once", n+1, seen[n+1])
 					}
 				}
 			})
@@ -179,7 +179,7 @@ func TestNextRefusesAnInvalidPrefix(t *testing.T) {
 				w.set("{Raven}/ServerPrefixForHilo", "ServerPrefix", prefix)
 				got := send(t, h, http.MethodGet, "/databases/Shop/hilo/next?tag=Users")
 				if text := body(t, got); got.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "ErrCorrupt: ") {
-					t.Errorf("%q: %s, %s", prefix, got.Status, text)
+					t.Errorf("%q: got %s, %s, want 500, ErrCorrupt", prefix, got.Status, text)
 				}
 			}
 		}
@@ -204,11 +204,11 @@ func TestHandlerRefusesAServerThatLostItsTag(t *testing.T) {
 				got := send(t, h, wanted.method, wanted.target)
 				text := body(t, got)
 				if got.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "set one with hilo prefix set --tag") {
-					t.Errorf("%s: %s, %s", wanted.target, got.Status, text)
+					t.Errorf("%s: got %s, %s, want 500 and the command that sets a tag", wanted.target, got.Status, text)
 				}
 			}
 			if left := w.client.Exists(t.Context(), "{Raven}/HiLo/users", "{Raven}/Identities/companies").Val(); left != 0 {
-				t.Errorf("%d counters were written", left)
+				t.Errorf("got %d counters written, want none", left)
 			}
 			w.set("{Raven}/ServerPrefixForHilo", "NodeTag", "A", "Identities", "here")
 		}
@@ -222,7 +222,7 @@ func TestNextPutsTheServerPrefixBeforeTheNumber(t *testing.T) {
 		w.set("{Raven}/ServerPrefixForHilo", "ServerPrefix", "2,")
 		w.set("{Raven}/HiLo/users", "Max", 32)
 		if got := w.next("tag=Users"); got.Prefix != "Users/2," || got.Low != 33 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want Prefix Users/2, and Low 33", got)
 		}
 	})
 }

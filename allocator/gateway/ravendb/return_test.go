@@ -20,7 +20,7 @@ func (w *wire) sendReturn(end, last int64) {
 func (w *wire) wantMax(want string) {
 	w.t.Helper()
 	if max := w.get("{Raven}/HiLo/users", "Max"); max != want {
-		w.t.Errorf("Max is %s, want %s", max, want)
+		w.t.Errorf("got Max %s, want %s", max, want)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestReturnIgnoresWhatIsNoNewestRangeOfThisGateway(t *testing.T) {
 			}
 			w.Handler, w.t = w.again(), t
 			if got := w.next("tag=users"); got.Low != 1 || got.High != 32 {
-				t.Fatalf("%+v", got)
+				t.Fatalf("got %+v, want 1..32", got)
 			}
 		}
 		for name, then := range map[string]func(){
@@ -60,7 +60,7 @@ func TestReturnIgnoresWhatIsNoNewestRangeOfThisGateway(t *testing.T) {
 			"of a range with the same end": func() {
 				w.sendReturn(32, 0)
 				if got := w.next("tag=users"); got.Low != 1 || got.High != 33 || got.LastSize != 33 {
-					t.Errorf("%+v", got)
+					t.Errorf("got %+v, want 1..33, LastSize 33", got)
 				}
 				w.sendReturn(32, 0)
 				w.wantMax("33")
@@ -90,7 +90,7 @@ func TestReturnIgnoresWhatIsNoNewestRangeOfThisGateway(t *testing.T) {
 				w.sendReturn(32, 0)
 				w.Handler = w.again()
 				if got := w.next("tag=users"); got.Low != 1 || got.High != 33 {
-					t.Errorf("%+v", got)
+					t.Errorf("got %+v, want 1..33", got)
 				}
 				w.sendReturn(32, 0)
 				w.wantMax("33")
@@ -128,13 +128,13 @@ func TestReturnMayBeRepeatedAfterALostReply(t *testing.T) {
 		s.Kill()
 		response := w.send("PUT", "/databases/Shop/hilo/return?tag=users&end=32&last=2")
 		if response.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("%d", response.StatusCode)
+			t.Errorf("got %d, want 503", response.StatusCode)
 		}
 		s.Restart()
 		w.set("{Raven}/ServerPrefixForHilo", "NodeTag", "A")
 		w.sendReturn(32, 2)
 		if got := w.next("tag=users"); got.Low <= 2 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want Low above 2", got)
 		}
 	})
 }
@@ -147,7 +147,7 @@ func TestReturnIgnoresARangeAtTheLimitThatEndsLikeAnother(t *testing.T) {
 		w.sendReturn(20, 5)
 		w.wantMax("5")
 		if got := w.next("tag=users"); got.Low != 6 || got.High != 20 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want 6..20", got)
 		}
 		w.sendReturn(20, 5)
 		w.wantMax("20")
