@@ -73,10 +73,10 @@ func TestCollectorReportsWhatStatsReports(t *testing.T) {
 			`hilo_identity_failures_total{kind="mixed",server="redis"}`:                    0,
 		})
 		if age, there := got[`hilo_server_answer_age_seconds{server="redis"}`]; !there || age < 0 {
-			t.Errorf("answer age %v (there: %v)", age, there)
+			t.Errorf("got answer age %v, %t, want it there and at least 0", age, there)
 		}
 		if runway := got[`hilo_runway_seconds{collection="orders"}`]; runway <= 0 {
-			t.Errorf("runway %v", runway)
+			t.Errorf("got runway %v, want above 0", runway)
 		}
 
 		if err := ids.Close(t.Context()); err != nil {
@@ -124,18 +124,18 @@ func TestFailuresAndJumpsAreCountedByTheirKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := ids.Next(t.Context(), "users"); !errors.Is(err, allocator.ErrCorrupt) {
-			t.Errorf("users: %v", err)
+			t.Errorf("users: got %v, want ErrCorrupt", err)
 		}
 		if err := client.HSet(t.Context(), "{Raven}/HiLo/full", "Max", 5000).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ids.Next(t.Context(), "full"); !errors.Is(err, allocator.ErrExhausted) {
-			t.Errorf("full: %v", err)
+			t.Errorf("full: got %v, want ErrExhausted", err)
 		}
 		got := gather(t, collector)
 		for _, evidence := range []string{"floor", "origin", "missing"} {
 			if n := got[fmt.Sprintf(`hilo_epoch_jumps_total{evidence=%q,server="redis"}`, evidence)]; n != 1 {
-				t.Errorf("%s: %v jumps", evidence, n)
+				t.Errorf("%s: got %v jumps, want 1", evidence, n)
 			}
 		}
 		got.want(t, map[string]float64{
@@ -145,12 +145,12 @@ func TestFailuresAndJumpsAreCountedByTheirKind(t *testing.T) {
 		})
 		s.Kill()
 		if _, err := ids.Next(t.Context(), "later"); !errors.Is(err, allocator.ErrUnavailable) {
-			t.Errorf("later: %v", err)
+			t.Errorf("later: got %v, want ErrUnavailable", err)
 		}
 		got = gather(t, collector)
 		got.want(t, map[string]float64{`hilo_server_up{server="redis"}`: 0})
 		if got[`hilo_refill_failures_total{kind="unavailable",server="redis"}`] < 1 || got[`hilo_server_retry_seconds{server="redis"}`] <= 0 {
-			t.Errorf("%v", got)
+			t.Errorf("got %v, want at least one failure of kind unavailable and retry seconds above 0", got)
 		}
 	})
 }
@@ -177,7 +177,7 @@ func TestCollectionsBeyondTheBoundAreOneSeriesThatNeverGoesDown(t *testing.T) {
 	got.want(t, want)
 	for series := range got {
 		if strings.Contains(series, "quiet") || strings.Contains(series, "busiest") {
-			t.Errorf("%s is beyond the bound", series)
+			t.Errorf("got series %s, want none beyond the bound", series)
 		}
 	}
 }
@@ -203,10 +203,10 @@ func TestSeveralAllocatorsAreAddedUp(t *testing.T) {
 func TestSettingsOutOfRangeAreRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := metrics.New(metrics.Options{MostCollections: -1}); !errors.Is(err, allocator.ErrInvalidOptions) || !strings.Contains(err.Error(), "MostCollections is -1") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want ErrInvalidOptions, MostCollections is -1", err)
 	}
 	if _, err := metrics.New(metrics.Options{}, nil); !errors.Is(err, allocator.ErrInvalidOptions) || !strings.Contains(err.Error(), "allocator 1 is nil") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want ErrInvalidOptions, allocator 1 is nil", err)
 	}
 }
 
@@ -217,7 +217,7 @@ func (s series) want(t *testing.T, want map[string]float64) {
 	t.Helper()
 	for name, value := range want {
 		if got, ok := s[name]; !ok || math.Abs(got-value) > 1e-9 {
-			t.Errorf("%s is %v (there: %v), want %v", name, got, ok, value)
+			t.Errorf("%s: got %v, %t, want %v", name, got, ok, value)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func gather(t *testing.T, collector prometheus.Collector) series {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
-		t.Errorf("%s: %s", p.Metric, p.Text)
+		t.Errorf("%s: got %s, want no problem", p.Metric, p.Text)
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(collector)

@@ -19,11 +19,11 @@ func TestTheCodeOfTheReadmeIsOfTheExample(t *testing.T) {
 	_, code, _ := strings.Cut(string(readme), "```go\n")
 	code, _, found := strings.Cut(code, "```")
 	if !found {
-		t.Fatal("the README has no code")
+		t.Fatal("got a README without code, want some")
 	}
 	for line := range strings.Lines(code) {
 		if !strings.Contains(string(example), "\t"+line) {
-			t.Errorf("not in the Example: %s", line)
+			t.Errorf("got %q in the README, want only lines of the Example", line)
 		}
 	}
 }

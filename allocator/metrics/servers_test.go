@@ -61,10 +61,10 @@ func TestCollectorReportsAStandbyThatIsDown(t *testing.T) {
 		`hilo_server_info{identities="here",prefix="SouthServer/",server="south",tag=""}`: 1,
 	})
 	if _, there := got[`hilo_server_answer_age_seconds{server="dead"}`]; there {
-		t.Error("there is an answer of a server that never gave one")
+		t.Error("got an answer age of a server that never answered, want none")
 	}
 	if _, there := got[`hilo_server_answer_age_seconds{server="south"}`]; !there {
-		t.Error("the answer of a standby is not there")
+		t.Error("got no answer age of the standby, want one")
 	}
 }
 
