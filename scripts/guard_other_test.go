@@ -35,6 +35,7 @@ func TestIdentityContinuesAboveTheGapOfACollectionThatMayHaveLostWrites(t *testi
 		{"its GuardGap", []any{"Max", 32, "GuardGap", 1 << 20, "Origin", anotherOrigin}, nil, 32, 1 << 20},
 		{"the least gap", []any{"Max", 32, "Origin", anotherOrigin}, func(r *IdentityRequest) { r.LeastGap = 1 << 30 }, 32, 1 << 30},
 		{"the request's GuardGap", []any{"Max", 32, "Origin", anotherOrigin}, func(r *IdentityRequest) { r.GuardGap = 10 }, 32, 10},
+		{"the request's GuardGap beside a computed gap", []any{"Max", 32, "Origin", anotherOrigin, "Gap", "computed"}, func(r *IdentityRequest) { r.GuardGap = 10 }, 32, rangeGap},
 		{"both GuardGaps", []any{"Max", 32, "GuardGap", 50, "Origin", anotherOrigin}, func(r *IdentityRequest) { r.GuardGap = 10 }, 32, 50},
 		{"more than Bare was issued to the client", []any{"Max", 64, "Bare", 32}, func(r *IdentityRequest) { r.BareFloor = 33 }, 64, rangeGap},
 		{"more than Max was issued to the client", []any{"Max", 64, "Bare", 32}, func(r *IdentityRequest) { r.BareFloor = 96 }, 96, rangeGap},
@@ -261,6 +262,42 @@ func TestGuardGapOfAnyClientAppliesIfItIsGreatest(t *testing.T) {
 		if _, err := Next(t.Context(), client, keys, r); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("with a GuardGap that is no number: got %v, want ErrCorrupt", err)
 		}
+	})
+}
+
+// Clients with a computed gap rely on it, also where a client with a smaller GuardGap is the first after a loss.
+func TestComputedGapAppliesIfAnyClientReliesOnIt(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		next := func(token string, guardGap, floor int64) Range {
+			r := request(token)
+			r.GuardGap, r.Floor = guardGap, floor
+			return mustNext(t, client, r)
+		}
+		floor := next("alone", 10, 0).High
+		wantStored(t, client, "Gap", "")
+		s.ChangeReplicationID()
+		got := next("still alone", 10, floor)
+		if want := jumped(t, client, floor, 10, "still alone") + 1; got.Low != want {
+			t.Errorf("without a computed gap the range begins at %d, want %d", got.Low, want)
+		}
+		next("computed", 0, 0)
+		wantStored(t, client, "Gap", "computed")
+		set(t, client, "Issued", "40000")
+		stands := number(t, stored(t, client)["Max"])
+		s.ChangeReplicationID()
+		tallies := number(t, stored(t, client)["Issued"]) + number(t, stored(t, client)["IssuedBefore"])
+		got = next("first after a loss", 10, floor)
+		if want := jumped(t, client, stands, 2*tallies, "first after a loss") + 1; got.Low != want {
+			t.Errorf("beside a computed gap the range begins at %d, want %d", got.Low, want)
+		}
+		client.HDel(t.Context(), keys.Counter, "Gap")
+		next("not the first request", 0, got.High)
+		wantStored(t, client, "Gap", "")
+		s.ChangeReplicationID()
+		next("after a loss", 0, got.High)
+		wantStored(t, client, "Gap", "computed")
 	})
 }
 

@@ -10,7 +10,8 @@
 -- ARGV[3]  -> limit: greatest number that may ever be issued
 -- ARGV[4]  -> floor: greatest number that was issued to this client and not returned, 0 for none
 -- ARGV[5]  -> seen_epoch: greatest epoch of the counter that this client has seen, 0 for none
--- ARGV[6]  -> guard_gap: size of a jump's gap, 0 to compute it
+-- ARGV[6]  -> guard_gap: size of a jump's gap, 0 to compute it. A gap is at least what any client of the counter relies
+--             on: the greatest guard_gap sent, and the computed gap if one sent 0
 -- ARGV[7]  -> least_gap: lower bound of a computed gap
 -- ARGV[8]  -> name, as the caller spells it
 -- ARGV[9]  -> require_seeded: '1' makes a missing counter an error
@@ -79,7 +80,7 @@ end
 -- Read the counter.
 local read, err
 if raise_top == '1' then -- read together: a second call takes 4 % of a range's time
-  read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin', 'GuardGap', 'Top')
+  read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin', 'GuardGap', 'Top', 'Gap')
 else
   read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin')
 end
@@ -123,9 +124,12 @@ else
   if lost then evidence = 'origin' end
 end
 
--- The greatest GuardGap that any client sent counts, because the first client after a loss jumps for all of them.
-local kept_gap, top = read[12], read[13]
-if raise_top ~= '1' and (evidence ~= '' or guard_gap ~= '0') then kept_gap = redis.call('HMGET', key, 'GuardGap')[1] end
+-- The first client after a loss jumps for all of them. So the greatest GuardGap that any client sent counts, and the
+-- computed gap as well if a client relies on it.
+local kept_gap, top, relied_on = read[12], read[13], read[14]
+if raise_top ~= '1' and (evidence ~= '' or guard_gap ~= '0') then
+  kept_gap, relied_on = unpack(redis.call('HMGET', key, 'GuardGap', 'Gap'))
+end
 if kept_gap and not decimal(kept_gap) then return refusal('CORRUPT', key, 'field GuardGap holds', kept_gap, DECIMAL) end
 if top and not decimal(top) then return refusal('CORRUPT', key, 'field Top holds', top, DECIMAL) end
 kept_gap, top = kept_gap or '0', top or '0'
@@ -134,11 +138,10 @@ local base, jump, far = max, '0', max
 if evidence ~= '' or IDENTITY and not (alone or bare) then
   -- Returns start, the gap above it, and its end, past everything that can have been issued. The tallies that count are
   -- those stored, however long ago: an outage issues nothing, and must not make them forgotten.
-  local function past(start, least, kept, tally)
+  local function past(start, least, kept, relied_on, tally)
     local gap = guard_gap
-    if gap == '0' then
-      gap = least
-      for _, other in ipairs({plus(count, count), plus(tally, tally), least_gap}) do
+    if gap == '0' or relied_on then
+      for _, other in ipairs({least, plus(count, count), plus(tally, tally), least_gap}) do
         if above(other, gap) then gap = other end
       end
     end
@@ -148,7 +151,7 @@ if evidence ~= '' or IDENTITY and not (alone or bare) then
 
   local start, gap
   if evidence ~= '' then
-    start, gap, far = past(above(floor, max) and floor or max, least, kept_gap, plus(issued, issued_before))
+    start, gap, far = past(above(floor, max) and floor or max, least, kept_gap, relied_on, plus(issued, issued_before))
   end
 
   -- An identity continues above the numbers that the collection of its name issued without prefix and tag, because their
@@ -157,7 +160,7 @@ if evidence ~= '' or IDENTITY and not (alone or bare) then
   -- lost as well. That key is not written, so the same is found again until a range is taken from it. By then this
   -- counter is above.
   if IDENTITY and not (alone or bare) then
-    local names = {'Max', 'Bare', 'Issued', 'IssuedBefore', 'GuardGap', 'Origin'}
+    local names = {'Max', 'Bare', 'Issued', 'IssuedBefore', 'GuardGap', 'Origin', 'Gap'}
     local other, other_err = fields(other_key, unpack(names))
     if other_err then return other_err end
     for i = 1, 5 do
@@ -174,7 +177,7 @@ if evidence ~= '' or IDENTITY and not (alone or bare) then
     if lost or above(other_floor, other_bare) then
       if above(other_bare, known) then known = other_bare end
       if above(other_floor, known) then known = other_floor end
-      local other_start, gap_above, other_far = past(known, RANGE_GAP, other_gap, plus(other_issued, other_before))
+      local other_start, gap_above, other_far = past(known, RANGE_GAP, other_gap, other[7], plus(other_issued, other_before))
       if above(other_far, far) then
         start, gap, far = other_start, gap_above, other_far
         if evidence == '' then evidence = 'other' end
@@ -279,6 +282,9 @@ if issue then
   if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', name) end
   if evidence ~= '' then redis.call('HSET', key, 'Epoch', epoch) end
   if above(guard_gap, kept_gap) then redis.call('HSET', key, 'GuardGap', guard_gap) end
+  if guard_gap == '0' and (floor == '0' or evidence ~= '') then -- the client's first request, or all before may be lost
+    more[#more + 1], more[#more + 2] = 'Gap', 'computed'
+  end
   redis.call('HSET', key, field, high, 'Issued', issued, 'Written', written, unpack(more))
 elseif not IDENTITY then
   redis.call('HSET', key, unpack(more))

@@ -59,11 +59,14 @@ func (s *sample) String() string {
 	return text
 }
 
-// fieldLease and fieldOrigin are the last of fields; those before them hold numbers, the first two what a counter counts.
-const fieldLease, fieldOrigin = "Lease", "Origin"
+const fieldOrigin = "Origin"
+
+// textFields is the number of fields, the last ones, that hold a text. The others hold numbers, the first two what a
+// counter counts.
+const textFields = 3
 
 var fields = []string{
-	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", "Top", "GuardGap", fieldLease, fieldOrigin,
+	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", "Top", "GuardGap", "Gap", "Lease", fieldOrigin,
 }
 
 // add adds one key, of hilo's or not; its TTL, below 0 for none; and the values of fields, or why there are none.
@@ -96,7 +99,7 @@ func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
 	for i, field := range fields {
 		switch text, there := values[i].(string); {
 		case !there:
-		case field != fieldOrigin && field != fieldLease && !isDecimal(text):
+		case i < len(fields)-textFields && !isDecimal(text):
 			k.corrupt.addf("%s has %s %.40q", key, field, text)
 		case text == "":
 		case values[counts] == nil && key != k.keys.Server():

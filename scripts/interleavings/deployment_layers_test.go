@@ -57,6 +57,14 @@ var deploymentWithout = []struct {
 		}},
 	},
 	{
+		"the computed gap of other clients", layers{allLayers.sent, func(source string) string {
+			return withoutSpread.lua(strings.ReplaceAll(source, "if gap == '0' or relied_on then", "if gap == '0' then"))
+		}},
+		extent{gaps: [2]int64{1, 0}, events: []event{askRange, restartOld}, depth: 4, begin: []happening{
+			{event: askRange, person: 1}, {event: keep}, {event: askRange, person: 1}, {event: askRange, person: 1}, {event: askRange, person: 1},
+		}},
+	},
+	{
 		"the gap of an import", running("if lost == '1' then", "if false then"),
 		extent{
 			events: []event{askRange, keep, restartOld, moved}, depth: 5,

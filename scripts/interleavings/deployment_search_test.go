@@ -124,6 +124,11 @@ var covered = []extent{
 		events: []event{askRange, askIdentity, restartOld},
 		begin:  []happening{{event: askRange}, {event: askRange, person: 1}, {event: keep}, {event: askRange, person: 1}},
 	},
+	{
+		name: "a GuardGap beside a computed gap", depth: 4, gaps: [2]int64{1, 0},
+		events: []event{askRange, askIdentity, restartOld},
+		begin:  []happening{{event: askRange}, {event: askRange, person: 1}, {event: keep}, {event: askRange, person: 1}},
+	},
 }
 
 func (e extent) model(l layers) *deploymentModel {
