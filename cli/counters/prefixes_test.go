@@ -67,6 +67,52 @@ func TestIdentitiesComeFromTheHomeThatIsSet(t *testing.T) {
 	})
 }
 
+// The steps that cli/README.md gives, with what workers are issued after each of them.
+func TestHomeMovesAwayFromADeadServer(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			north, south := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always"), redistest.Start(t, b)
+			proxy := redistest.NewProxy(t, north)
+			reached := "redis://" + proxy.Addr() // by workers
+			next := func(servers ...string) clitest.Result {
+				args := []string{"identity", "next", "companies", "--redis", "south=" + south.URL()}
+				for _, url := range servers {
+					args = append(args, "--redis", "north="+url)
+				}
+				return clitest.Hilo(t, args...)
+			}
+			clitest.Must(t, "prefix", "set", "North/", "--identities", "--redis", north.URL())
+			clitest.Must(t, "prefix", "set", "South/", "--redis", south.URL())
+			if r := next(reached); r.Stdout != "companies/1\n" {
+				t.Fatalf("before: got %+v, want companies/1", r)
+			}
+
+			north.Kill()
+			proxy.Refuse(true)
+			clitest.MustFail(t, exit.Unavailable, next(reached), "north")
+			clitest.Must(t, "identity", "seed", "companies", "--value", "100", "--redis", south.URL())
+			clitest.Must(t, "prefix", "set", "--identities", "--redis", south.URL())
+			if r := next(reached); r.Stdout != "companies/101\n" {
+				t.Errorf("at the new home: got %+v, want companies/101", r)
+			}
+
+			north.Restart() // behind the proxy: only the operator reaches it
+			if r := next(reached); r.Stdout != "companies/102\n" {
+				t.Errorf("with the old home out of reach: got %+v, want companies/102", r)
+			}
+			clitest.MustFail(t, exit.Refused, next(north.URL()), "server prefix conflict") // had it been let back now
+			clitest.Must(t, "prefix", "set", "--identities=false", "--redis", north.URL())
+			proxy.Refuse(false)
+			if r := next(reached); r.Stdout != "companies/103\n" {
+				t.Errorf("afterwards: got %+v, want companies/103", r)
+			}
+			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, "identity", "next", "companies", "--redis", reached), "is not the home of identities")
+		})
+	}
+}
+
 func TestPrefixSetDurableStatesThatTheServerKeepsEveryWrite(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
