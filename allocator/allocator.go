@@ -40,16 +40,38 @@ func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
-	if err := fleet.Validate(client, scripts.Durability(opts.Durability)); err != nil {
+	if err := checkClient(client, opts.Durability); err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
 	return newAllocator(opts, fleet.Config{Backend: newBackend(client, opts), Namespace: opts.Namespace}), nil
 }
 
-// newBackend returns the Backend of a client. It is no method of Options, because a type whose methods reach *redis.Client
-// makes each package that uses an Allocator compile hundreds of methods of go-redis.
+// checkClient returns ErrInvalidOptions for a client that cannot be used, or not with d.
+func checkClient(client redis.UniversalClient, d Durability) error {
+	if err := scripts.CheckClient(client); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidOptions, err)
+	}
+	return fleet.CheckConfirmable(client, scripts.Durability(d))
+}
+
+// newBackend returns the Backend of a client. A *redis.Client gets the timeout of an attempt as its read timeout if it does not
+// heed the deadline of a ctx, or if confirmations may take longer than its own. A cluster client cannot be changed, so its
+// ReadTimeout should be that timeout.
+//
+// It is no method of Options, because a type whose methods reach *redis.Client makes each package that uses an Allocator
+// compile hundreds of methods of go-redis.
 func newBackend(client redis.UniversalClient, o Options) fleet.Backend {
-	return fleet.NewBackend(client, scripts.Durability(o.Durability), o.attemptTimeout())
+	d, timeout := scripts.Durability(o.Durability), o.attemptTimeout()
+	single, ok := client.(*redis.Client)
+	if !ok {
+		return fleet.NewBackend(client, client, d)
+	}
+	once := single.WithTimeout(timeout) // shares the connections
+	once.Options().MaxRetries = 0
+	if o.Durability.wanted() || !single.Options().ContextTimeoutEnabled {
+		single = single.WithTimeout(timeout)
+	}
+	return fleet.NewBackend(single, once, d)
 }
 
 func newAllocator(opts Options, servers ...fleet.Config) *Allocator {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
-	"github.com/hilo-id/hilo/scripts"
 )
 
 // Server is one of several masters, each with a prefix or tag of its own, which makes their identifiers different
@@ -62,7 +61,7 @@ func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 
 func (s Server) validate(d Durability) error {
 	return errors.Join(
-		fleet.Validate(s.Client, scripts.Durability(d)),
+		checkClient(s.Client, d),
 		prefix.ValidateNamespace(s.Namespace),
 		prefix.Server{ServerPrefix: s.Prefix}.Validate(),
 	)

@@ -36,7 +36,10 @@ func Durable(client redis.Cmdable, d Durability) redis.Scripter {
 
 // Confirmable reports whether client can be used with Durable. It has to be a
 // *redis.Client or a *redis.ClusterClient itself. Another type may hide a cluster, any
-// node of which would answer WAIT for its own writes.
+// node of which would answer WAIT for its own writes. It is not inlined, so that callers
+// do not reach the two types: a package that does compiles hundreds of their methods again.
+//
+//go:noinline
 func Confirmable(client redis.Cmdable) bool {
 	switch client.(type) {
 	case *redis.Client, *redis.ClusterClient:

@@ -89,7 +89,10 @@ func (o Options) withDefaults() (Options, error) {
 	if err := prefix.ValidateSeparator(o.Separator); err != nil {
 		return o, fmt.Errorf("%w: Separator: %w", allocator.ErrInvalidOptions, err)
 	}
-	if err := fleet.Validate(o.Client, scripts.Durability(o.Durability)); err != nil {
+	if err := scripts.CheckClient(o.Client); err != nil {
+		return o, fmt.Errorf("option Client: %w: %w", allocator.ErrInvalidOptions, err)
+	}
+	if err := fleet.CheckConfirmable(o.Client, scripts.Durability(o.Durability)); err != nil {
 		return o, fmt.Errorf("option Client: %w", err)
 	}
 	if err := o.validateOthers(); err != nil {
@@ -119,8 +122,8 @@ func (o Options) withDefaults() (Options, error) {
 func (o Options) validateOthers() error {
 	names := map[string]bool{o.Name: true}
 	for _, other := range o.Others {
-		if err := fleet.Validate(other.Client, scripts.Durability{}); err != nil {
-			return fmt.Errorf("option Others: %w", err)
+		if err := scripts.CheckClient(other.Client); err != nil {
+			return fmt.Errorf("option Others: %w: %w", allocator.ErrInvalidOptions, err)
 		}
 		if names[other.Name] || other.Name == "" || o.Name == "" {
 			return fmt.Errorf("%w: Others: the name %q is empty or used twice: each of several masters needs its own", allocator.ErrInvalidOptions, other.Name)

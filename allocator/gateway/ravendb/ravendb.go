@@ -36,9 +36,9 @@ func New(opts Options) (*Handler, error) {
 	if durability.Replicas > 0 || durability.Fsync {
 		h.scripter = scripts.Durable(client, durability)
 	}
-	h.backends = append(h.backends, fleet.NewBackend(opts.Client, durability, opts.timeout()))
+	h.backends = append(h.backends, newBackend(opts.Client, durability, opts.timeout()))
 	for _, other := range opts.Others { // which are only described
-		h.backends = append(h.backends, fleet.NewBackend(other.Client, scripts.Durability{}, opts.Timeout))
+		h.backends = append(h.backends, newBackend(other.Client, scripts.Durability{}, opts.Timeout))
 	}
 	for pattern, answer := range map[string]func(*http.Request) (reply, error){
 		"GET /topology":                              h.topology,
@@ -55,6 +55,21 @@ func New(opts Options) (*Handler, error) {
 	}
 	h.mux.HandleFunc("/", answering(func(*http.Request) (reply, error) { return reply{}, errOther }))
 	return h, nil
+}
+
+// newBackend returns the Backend of a client. A *redis.Client gets the timeout of an attempt as its read timeout if it does not
+// heed the deadline of a ctx, or if confirmations may take longer than its own. Other clients cannot be changed.
+func newBackend(client redis.UniversalClient, d scripts.Durability, timeout time.Duration) fleet.Backend {
+	single, ok := client.(*redis.Client)
+	if !ok {
+		return fleet.NewBackend(client, client, d)
+	}
+	once := single.WithTimeout(timeout) // shares the connections
+	once.Options().MaxRetries = 0
+	if d.Replicas > 0 || d.Fsync || !single.Options().ContextTimeoutEnabled {
+		single = single.WithTimeout(timeout)
+	}
+	return fleet.NewBackend(single, once, d)
 }
 
 // Check contacts the server and returns an error if the namespace of a mapped database has no node tag, without which

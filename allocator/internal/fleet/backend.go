@@ -2,12 +2,9 @@ package fleet
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -28,45 +25,27 @@ type How struct {
 	Once bool
 }
 
-// redisBackend is a Backend on go-redis.
+// redisBackend is a Backend on go-redis. This package names no type of a client, because each package that reaches one compiles
+// hundreds of its methods again.
 type redisBackend struct {
-	client   redis.UniversalClient
-	scripter redis.Scripter       // client, with confirmations if there are any
-	once     redis.Scripter       // client, without retries if it can be made so
-	cluster  *redis.ClusterClient // client, if it is one
+	client   redis.Cmdable
+	scripter redis.Scripter // client, with confirmations if there are any
+	once     redis.Scripter
+	cluster  clusterClient // client, if it is one
 }
 
-// NewBackend returns the Backend of a client. A *redis.Client gets attemptTimeout as its read timeout if it does not heed
-// the deadline of a ctx, or if confirmations may take longer than its own. A cluster client cannot be changed, so its
-// ReadTimeout should be attemptTimeout.
-func NewBackend(client redis.UniversalClient, d scripts.Durability, attemptTimeout time.Duration) Backend {
-	confirmed := d.Replicas > 0 || d.Fsync
-	if single, ok := client.(*redis.Client); ok && (confirmed || !single.Options().ContextTimeoutEnabled) {
-		client = single.WithTimeout(attemptTimeout) // shares the connections
-	}
-	b := redisBackend{client: client, scripter: client, once: client}
-	if single, ok := client.(*redis.Client); ok {
-		once := single.WithTimeout(attemptTimeout)
-		once.Options().MaxRetries = 0
-		b.once = once
-	}
-	b.cluster, _ = client.(*redis.ClusterClient)
-	if confirmed {
+// clusterClient is a *redis.ClusterClient.
+type clusterClient interface{ ReloadState(ctx context.Context) }
+
+// NewBackend returns the Backend of a client, and once, which is the same client without retries if it can be made so. The read
+// timeout has to exceed what confirmations may take.
+func NewBackend(client redis.Cmdable, once redis.Scripter, d scripts.Durability) Backend {
+	b := redisBackend{client: client, scripter: client, once: once}
+	b.cluster, _ = client.(clusterClient)
+	if d.Replicas > 0 || d.Fsync {
 		b.scripter = scripts.Durable(client, d)
 	}
 	return b
-}
-
-// Validate returns failure.ErrInvalidOptions for a client that cannot be used, or not with d.
-func Validate(client redis.UniversalClient, d scripts.Durability) error {
-	if err := scripts.CheckClient(client); err != nil {
-		return fmt.Errorf("%w: %w", failure.ErrInvalidOptions, err)
-	}
-	if (d.Replicas > 0 || d.Fsync) && !scripts.Confirmable(client) {
-		return fmt.Errorf("%w: the client is a %T, which may send WAIT to another server than the one that wrote: Durability needs a *redis.Client or "+
-			"a *redis.ClusterClient itself", failure.ErrInvalidOptions, client)
-	}
-	return nil
 }
 
 func (b redisBackend) Next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error) {

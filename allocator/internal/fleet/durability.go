@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/scripts"
 )
@@ -23,6 +25,15 @@ func WithDefaults(d scripts.Durability) (scripts.Durability, error) {
 		return d, fmt.Errorf("%w: Durability.Timeout is %v: must be 1ms or more", failure.ErrInvalidOptions, d.Timeout)
 	}
 	return d, nil
+}
+
+// CheckConfirmable returns failure.ErrInvalidOptions if d requires confirmations that a client may not get.
+func CheckConfirmable(client redis.Cmdable, d scripts.Durability) error {
+	if (d.Replicas > 0 || d.Fsync) && !scripts.Confirmable(client) {
+		return fmt.Errorf("%w: the client is a %T, which may send WAIT to another server than the one that wrote: Durability needs a *redis.Client or "+
+			"a *redis.ClusterClient itself", failure.ErrInvalidOptions, client)
+	}
+	return nil
 }
 
 // AttemptTimeout returns how long an attempt may take with its confirmations, if it may take timeout without them.
