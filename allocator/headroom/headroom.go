@@ -31,8 +31,7 @@ var bounds = []struct {
 // time left is that at a rate, in numbers a second; 0: not known.
 func At(top int64, rate float64) []Headroom { return To(math.MaxInt64, top, rate) }
 
-// To is At where the allocators end at a limit of their own, Options.Limit, 1 to 2^63-1, which then is the last bound, named by
-// its digits.
+// To is like At for allocators with an Options.Limit, 1 to 2^63-1, which is the last bound then, named by its digits.
 func To(limit, top int64, rate float64) []Headroom {
 	all := make([]Headroom, len(bounds))
 	for i, bound := range bounds {

@@ -58,7 +58,7 @@ func (l *labels) learn(all []allocator.Stats) {
 	l.full = len(l.own) == l.most
 }
 
-// of is the label of a collection: its name in lower case, since all spellings
+// of returns the label of a collection: its name in lower case, since all spellings
 // share a counter.
 func (l *labels) of(collection string) string {
 	name := prefix.Fold(collection)
@@ -77,5 +77,5 @@ func serverLabel(name string) string {
 	return valid(name)
 }
 
-// valid is a text that a label can have.
+// valid returns text without bytes that a label may not have.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -73,7 +73,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// URL is where clients connect, as they all understand it:
+// URL returns the address for clients, in the form that all of them accept:
 // postgres://postgres@/postgres?host=%2Ftmp%2Fhilo1&sslmode=disable.
 func (s *Server) URL() string {
 	return (&url.URL{
@@ -84,8 +84,8 @@ func (s *Server) URL() string {
 	}).String()
 }
 
-// Environment is the variables, NAME=value, by which psql and everything else
-// that is built on libpq finds the server by itself.
+// Environment returns the variables, NAME=value, by which psql and other programs
+// that use libpq find the server.
 func (s *Server) Environment() []string {
 	return []string{"PGHOST=" + s.dir, "PGPORT=5432", "PGUSER=" + superuser, "PGDATABASE=" + database}
 }
@@ -173,7 +173,7 @@ func (s *Server) stop() {
 	<-s.gone
 }
 
-// output is what the server wrote.
+// output returns what the server logged.
 func (s *Server) output() string {
 	text, err := os.ReadFile(s.logFile())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // and still removes its shared memory, which it would leave behind if killed.
 const immediately = syscall.SIGQUIT
 
-// other is the user that PostgreSQL runs as, nil where it is the test's own.
+// other returns the user that PostgreSQL runs as, or nil if it is the test's own.
 func other() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil // which os/exec takes for no change
@@ -41,7 +41,7 @@ func handOver(dir string) error {
 	return os.Chown(dir, int(credential.Uid), int(credential.Gid))
 }
 
-// asUser has cmd run as that user, and end at once when this process does.
+// asUser makes cmd run as that user, and end at once when this process does.
 func asUser(cmd *exec.Cmd) error {
 	credential, err := other()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Pdeathsig: immediately}

@@ -13,8 +13,8 @@ import (
 // in PATH.
 const installed = "/usr/lib/postgresql/*/bin"
 
-// find is the directory of initdb and postgres: that of the initdb in PATH, else
-// that of the newest version that Debian installed.
+// find returns the directory of initdb and postgres: that of the initdb in PATH, or
+// else that of the newest version that Debian installed.
 func find() (string, error) {
 	var places []string
 	if path, err := exec.LookPath("initdb"); err == nil {
@@ -34,7 +34,7 @@ func firstWithBoth(places []string) (string, error) {
 	return "", errors.New("PostgreSQL: initdb and postgres, in PATH or in " + installed)
 }
 
-// newestFirst is the directories that a pattern matches whose star is a version.
+// newestFirst returns the directories that match a pattern with a version as its star.
 func newestFirst(pattern string) []string {
 	places, _ := filepath.Glob(pattern) // the only error is that of a bad pattern
 	version := func(place string) int {

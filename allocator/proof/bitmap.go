@@ -61,10 +61,10 @@ func (p *page) add(from, to int64) (again int64) {
 	return again
 }
 
-// Missing is how many numbers below the greatest are not in it.
+// Missing counts the numbers below the greatest that are not in the bitmap.
 func (b *bitmap) Missing() int64 { return b.Greatest - b.Count }
 
-// Gaps is how many there are: each is a row of missing numbers, from 1 on, that ends below the greatest.
+// Gaps counts the gaps, each of which is a run of missing numbers, from 1 on, that ends below the greatest.
 func (b *bitmap) Gaps() int64 {
 	var rows int64 // of numbers that are there
 	previous, last := int64(-1), uint64(0)

@@ -92,8 +92,8 @@ func (j *Ledger) AddText(text, separator string, worker int) error {
 	return err
 }
 
-// Repetitions are all duplicates, in order. It goes through what the workers were given from the least number to the
-// greatest, and holds who has the current one.
+// Repetitions returns all duplicates, in order. It sweeps over the workers' ranges from the least number to the greatest,
+// and keeps those that contain the current one.
 func (s *Series) Repetitions() []Repetition {
 	if s.Duplicates == 0 {
 		return nil
@@ -150,7 +150,7 @@ func workersOf(holders map[int]int) []int {
 	return all
 }
 
-// Text is the identifier of a number of the series.
+// Text returns the identifier of a number of the series.
 func (s *Series) Text(number int64, separator string) string {
 	id := s.ID
 	id.Number = number

@@ -27,9 +27,9 @@ type Binary struct {
 	Name string // kind and version, "redis-7.0.15"; "redis-7.0.15-32bit" for a program of 32 bits
 }
 
-// Binaries are the real servers of this machine, one of each kind and version: those in PATH first, then those that
-// HILO_TEST_SERVERS names. It ends the test when a named one does not run, or when HILO_TEST_SERVERS_REQUIRED is 1 and
-// one that is expected is not among them.
+// Binaries returns the real servers of this machine, one of each kind and version: those in PATH first, then those that
+// HILO_TEST_SERVERS names. It fails the test if a named one does not run, or if HILO_TEST_SERVERS_REQUIRED is 1 and one
+// that is expected is missing.
 func Binaries(t testing.TB) []Binary {
 	t.Helper()
 	binaries, err := discover()
@@ -58,8 +58,8 @@ var discover = sync.OnceValues(func() ([]Binary, error) {
 	return binaries, nil
 })
 
-// Missing ends a test for want of what this machine does not have: it is skipped, and where HILO_TEST_SERVERS_REQUIRED is
-// 1 it fails, so that CI skips nothing.
+// Missing ends a test that needs something that this machine does not have. It skips the test, or fails it if
+// HILO_TEST_SERVERS_REQUIRED is 1, so that CI skips nothing.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv(requiredEnv) == "1" {
@@ -68,7 +68,7 @@ func Missing(t testing.TB, what string) {
 	t.Skipf("missing: %s", what)
 }
 
-// identify asks each executable what it is, and drops those of a kind and version that came before.
+// identify runs each executable with --version, and drops those of a kind and version that came before.
 func identify(paths []string) ([]Binary, error) {
 	var binaries []Binary
 	for _, path := range paths {
@@ -109,7 +109,7 @@ func serverName(path string) (string, error) {
 	return name, nil
 }
 
-// complete says which of the servers that every change is tested on are not among the binaries.
+// complete returns an error that names the servers that CI tests every change on and that are missing from the binaries.
 func complete(binaries []Binary) error {
 	expected := []struct{ name, prefix string }{
 		{"Redis 7", "redis-7."},

@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// StartChild starts a command that ends with this process, however that ends, and closes gone when it has ended. On Linux it
-// gets the Pdeathsig of its SysProcAttr then, or else SIGKILL; elsewhere nothing ties it to its parent.
+// StartChild starts a command that ends with this process, however that ends, and closes gone when it has ended. On Linux
+// the command receives the Pdeathsig of its SysProcAttr, or else SIGKILL. Elsewhere nothing ties it to its parent.
 func StartChild(cmd *exec.Cmd) (gone <-chan struct{}, err error) {
 	dieWithParent(cmd)
 	started, ended := make(chan error), make(chan struct{})

@@ -21,13 +21,13 @@ type endpoint interface {
 	Addr() string
 }
 
-// Options are fresh options of a client, for the caller to change. Note that go-redis resends a command up to three times
-// by itself; a test of lost replies may want MaxRetries: -1.
+// Options returns new options of a client, for the caller to change. go-redis resends a command up to three times by
+// itself, so a test of lost replies may need MaxRetries: -1.
 func Options(to endpoint) *redis.Options {
 	return &redis.Options{Network: to.Network(), Addr: to.Addr(), ContextTimeoutEnabled: true}
 }
 
-// NewClient is a new client with Options, closed when t ends.
+// NewClient returns a new client with Options, which is closed when t ends.
 func NewClient(t testing.TB, to endpoint) *redis.Client {
 	t.Helper()
 	client := redis.NewClient(Options(to))
@@ -35,7 +35,7 @@ func NewClient(t testing.TB, to endpoint) *redis.Client {
 	return client
 }
 
-// NewClusterClient is a new client of a cluster, closed when t ends.
+// NewClusterClient returns a new client of a cluster, which is closed when t ends.
 func NewClusterClient(t testing.TB, c *Cluster) *redis.ClusterClient {
 	t.Helper()
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), ContextTimeoutEnabled: true})

@@ -19,8 +19,8 @@ type Cluster struct {
 	Nodes []*Server // the primaries first, then their replicas in the same order
 }
 
-// StartCluster starts a cluster of some primaries that share the slots, each with as many replicas, and returns when it
-// serves. A node is taken for down after 1 s.
+// StartCluster starts a cluster of primaries that share the slots, each with the same number of replicas, and returns when
+// it serves. A node counts as down after 1 s.
 func StartCluster(t testing.TB, b Binary, primaries, replicas int, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
@@ -67,7 +67,7 @@ func startNode(t testing.TB, b Binary, args []string) *Server {
 	return node
 }
 
-// Await returns when CLUSTER INFO of each node that answers has these lines.
+// Await waits until CLUSTER INFO of each node that answers has these lines.
 func (c *Cluster) Await(lines ...string) {
 	c.t.Helper()
 	for _, node := range c.Nodes {
@@ -80,30 +80,30 @@ func (c *Cluster) Await(lines ...string) {
 	}
 }
 
-// AwaitTakeover returns when a replica has become a primary and all nodes that answer serve again.
+// AwaitTakeover waits until a replica has become a primary and all nodes that answer serve again.
 func (c *Cluster) AwaitTakeover(replica *Server) {
 	c.t.Helper()
 	replica.Await("to take over", func(ctx context.Context) bool { return replica.info(ctx, "role") == "master" })
 	c.Await("cluster_state:ok")
 }
 
-// Addrs are the nodes' TCP addresses.
+// Addrs returns the TCP addresses of the nodes.
 func (c *Cluster) Addrs() []string { return hostPorts(c.Nodes) }
 
-// Client is a new client of the cluster, closed when t ends.
+// Client returns a new client of the cluster, which is closed when t ends.
 func (c *Cluster) Client(t testing.TB) Client {
 	t.Helper()
 	return NewClusterClient(t, c)
 }
 
-// Slot is the hash slot of a key.
+// Slot returns the hash slot of a key.
 func (c *Cluster) Slot(key string) int64 {
 	c.t.Helper()
 	return c.Nodes[0].do("CLUSTER", "KEYSLOT", key).(int64)
 }
 
-// Move moves a slot with all its keys from one primary to another, one key at a time, as redis-cli does. Between any two
-// steps it calls between. It returns when all nodes know of it.
+// Move moves a slot with all its keys from one primary to another, one key at a time, as redis-cli does. It calls between
+// between any two steps, and returns when all nodes have the new owner.
 func (c *Cluster) Move(slot int64, from, to *Server, between func()) {
 	c.t.Helper()
 	host, port, _ := net.SplitHostPort(to.HostPort())
@@ -127,7 +127,7 @@ func (c *Cluster) Move(slot int64, from, to *Server, between func()) {
 	}
 }
 
-// knowsOwner tells whether a node takes the primary with that id for the owner of a slot.
+// knowsOwner reports whether a node has the primary with that id as the owner of a slot.
 func (s *Server) knowsOwner(ctx context.Context, slot int64, id string) bool {
 	client := s.once()
 	defer func() { _ = client.Close() }()

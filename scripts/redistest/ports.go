@@ -45,8 +45,8 @@ func claimBlock() (block, error) {
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// onFreePort calls start with a TCP address that was free a moment ago, again with another one while start finds that
-// somebody else was faster (errPortTaken).
+// onFreePort calls start with a TCP address that was free a moment ago, and with another one for as long as another process
+// was faster (errPortTaken).
 func onFreePort(start func(addr string) error) error {
 	own, err := ownBlock()
 	if err != nil {

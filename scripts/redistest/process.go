@@ -70,7 +70,7 @@ func (p *process) socket() string     { return filepath.Join(p.dir, "redis.sock"
 func (p *process) configFile() string { return filepath.Join(p.dir, "server.conf") }
 func (p *process) logFile() string    { return filepath.Join(p.dir, "server.log") }
 
-// alwaysDebugs knows the servers that have DEBUG without asking, and do not know the setting for it.
+// alwaysDebugs matches the servers that always permit DEBUG and have no setting for it.
 var alwaysDebugs = regexp.MustCompile(`^redis-[1-6]\.`)
 
 func (p *process) arguments() []string {
@@ -128,8 +128,8 @@ func (p *process) awaitReady() error {
 	return nil
 }
 
-// answers tells whether the server takes commands. Any reply will do, one that asks for a password too, but not that it
-// is still loading its data.
+// answers reports whether the server accepts commands. Any reply counts, also a request for a password, except that it is
+// still loading its data.
 func (p *process) answers() bool {
 	conn, err := net.DialTimeout("unix", p.socket(), time.Second)
 	if err != nil {
@@ -168,7 +168,7 @@ func (p *process) terminate() error {
 	}
 }
 
-// output is what the server and its predecessors wrote; warnings only, unless arguments raised the log level.
+// output returns what the server and its predecessors logged: warnings only, unless arguments raised the log level.
 func (p *process) output() string {
 	text, err := os.ReadFile(p.logFile())
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Proxy stands between clients and a Server and makes the faults of a network. It dials the server anew for each
-// connection, so it stays of use when the server is killed and restarted. Safe for concurrent use.
+// Proxy forwards connections of clients to a Server and injects the faults of a network. It dials the server anew for each
+// connection, so it also works when the server is killed and restarted. It is safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
 	running  sync.WaitGroup // the accept loop and all links
@@ -25,7 +25,7 @@ type Proxy struct {
 	links    map[*link]struct{}
 }
 
-// drop is the wish to lose the reply to a request that contains match.
+// drop is a request to lose the reply to a request that contains match.
 type drop struct {
 	match   []byte // lower case
 	dropped chan struct{}
@@ -50,22 +50,22 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 	return p
 }
 
-// Addr is the proxy's host and port.
+// Addr returns the proxy's host and port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Network is "tcp"; it goes with Addr.
+// Network returns "tcp", the network of Addr.
 func (*Proxy) Network() string { return "tcp" }
 
-// Client is a new client of the server behind the proxy, closed when t ends.
+// Client returns a new client of the server behind the proxy, which is closed when t ends.
 func (p *Proxy) Client(t testing.TB) Client {
 	t.Helper()
 	return NewClient(t, p)
 }
 
-// DropReply loses the reply to the next request that contains match, in any case of letters ("evalsha"): the server has
-// run it, then the client's connection is closed. The channel is closed when that has happened. Each call is good for one
-// request. It assumes that a connection awaits one reply at a time, which go-redis does outside pipelines, and that the
-// client writes what is to match at once.
+// DropReply loses the reply to the next request that contains match, in any letter case ("evalsha"): the server runs the
+// request, then the client's connection is closed, and then the channel. Each call applies to one request. It assumes that
+// a connection awaits one reply at a time, as in go-redis outside pipelines, and that the client writes the matching text
+// in one piece.
 func (p *Proxy) DropReply(match string) (dropped <-chan struct{}) {
 	d := &drop{match: bytes.ToLower([]byte(match)), dropped: make(chan struct{})}
 	p.mu.Lock()
@@ -74,8 +74,7 @@ func (p *Proxy) DropReply(match string) (dropped <-chan struct{}) {
 	return d.dropped
 }
 
-// Redirect has connections lead to s from now on, as an address that moves with the primary does. Those that are open are
-// cut.
+// Redirect forwards new connections to s, as an address that moves with the primary does, and cuts the open ones.
 func (p *Proxy) Redirect(s *Server) {
 	p.mu.Lock()
 	p.server = s
@@ -83,16 +82,17 @@ func (p *Proxy) Redirect(s *Server) {
 	p.Cut()
 }
 
-// Tamper has fate decide on every piece of a reply: how long it is held back, and how many of its bytes are passed on; with
-// fewer than all of them the connection is cut behind them. nil takes it away. fate must be safe for concurrent use.
+// Tamper calls fate with every piece of a reply. It returns how long the piece is held back, and how many of its bytes are
+// forwarded; if not all of them, the connection is cut afterwards. A nil fate ends that. fate must be safe for concurrent
+// use.
 func (p *Proxy) Tamper(fate func(reply []byte) (delay time.Duration, pass int)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tamper = fate
 }
 
-// Refuse makes the proxy close new connections as soon as it has accepted them, until it is called with false. Those
-// that are open stay.
+// Refuse makes the proxy close new connections as soon as it has accepted them, until it is called with false. Open
+// connections stay.
 func (p *Proxy) Refuse(refuse bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Close ends the proxy and returns when all that it ran has ended. Closing it again does nothing.
+// Close ends the proxy and returns when its goroutines have ended. Closing it again does nothing.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -118,8 +118,8 @@ func (p *Proxy) Close() {
 	p.running.Wait()
 }
 
-// Listen is the address of a server of the test's own making: serve is called with each connection, closes it, and ends at
-// the latest when the client has closed it. The server is gone when t ends.
+// Listen starts a server of the test's own, which ends when t ends, and returns its address. It calls serve with each
+// connection. serve closes the connection, at the latest when the client has closed it.
 func Listen(t testing.TB, serve func(client net.Conn)) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -135,7 +135,7 @@ func Listen(t testing.TB, serve func(client net.Conn)) (addr string) {
 	return listener.Addr().String()
 }
 
-// serveEach has each connection served among what is running, until the listener is closed.
+// serveEach starts serve for each connection, as part of running, until the listener is closed.
 func serveEach(listener net.Listener, running *sync.WaitGroup, serve func(client net.Conn)) {
 	for {
 		client, err := listener.Accept()
@@ -162,7 +162,7 @@ func (p *Proxy) serve(client net.Conn) {
 	delete(p.links, l)
 }
 
-// connect is nil when the client is to be refused.
+// connect dials the server, and returns nil if the client is to be refused.
 func (p *Proxy) connect(client net.Conn) *link {
 	p.mu.Lock()
 	refusing := p.refusing
@@ -203,7 +203,7 @@ func (p *Proxy) passRequests(l *link) {
 	}
 }
 
-// takeDrop removes and returns the first drop that the request is meant by.
+// takeDrop removes and returns the first drop that matches the request.
 func (p *Proxy) takeDrop(request []byte) *drop {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,7 +245,7 @@ func (p *Proxy) passReplies(l *link) {
 	}
 }
 
-// fate is how much of a piece of a reply is passed on, when its delay is over.
+// fate waits for the delay of a piece of a reply, and returns how much of it is forwarded.
 func (p *Proxy) fate(reply []byte) int {
 	p.mu.Lock()
 	tamper := p.tamper

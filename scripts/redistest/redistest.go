@@ -36,8 +36,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is what TestMain calls where tests stand on servers. They wait most of the time, so six times as many run at once as
-// there are processors, unless -parallel says how many. No goroutine may be left behind.
+// Main runs the tests of a package that starts servers; TestMain calls it. Such tests wait most of the time, so six per
+// processor run at once, unless -parallel is set. A goroutine that is left behind fails the run.
 func Main(m *testing.M, leaks ...goleak.Option) {
 	logging.Disable() // go-redis reports what tests bring about on purpose
 	flag.Parse()
@@ -64,7 +64,7 @@ func Each(t *testing.T, test func(t *testing.T, s *Server)) {
 	EachReal(t, test)
 }
 
-// EachReal is Each without miniredis. Where no real server is found it runs nothing and says so in the test's log.
+// EachReal runs test as Each does, but not on miniredis. If no real server is found, it logs that and runs nothing.
 func EachReal(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	binaries := Binaries(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// settleTimeout is for servers to agree among themselves.
+// settleTimeout bounds how long servers take to agree among themselves.
 const settleTimeout = 30 * time.Second
 
 // StartReplica starts a replica of a real server, of the same kind, and returns when it is in sync.
@@ -22,7 +22,7 @@ func StartReplica(t testing.TB, primary *Server, args ...string) *Server {
 	return replica
 }
 
-// Follow makes the server a replica of another and returns when it is in sync. It keeps that over no Restart.
+// Follow makes the server a replica of another and returns when it is in sync. Restart ends that.
 func (s *Server) Follow(primary *Server) {
 	s.t.Helper()
 	host, port, _ := net.SplitHostPort(primary.HostPort())
@@ -51,8 +51,8 @@ func (s *Server) ChangeReplicationID() {
 // flood is more than the sockets between a server and its replica hold.
 const flood = 48 << 20
 
-// PauseReplica pauses a replica of s so that nothing which s writes from now on reaches it, also not out of the buffers of
-// a connection when it goes on: they are filled first, with a key of that name.
+// PauseReplica pauses a replica of s, so that nothing that s writes from now on reaches it. The buffers of the connection
+// are filled first, with a key of that name, because the replica would read them when it resumes.
 func (s *Server) PauseReplica(replica *Server, key string) {
 	s.t.Helper()
 	replica.Pause()
@@ -62,7 +62,7 @@ func (s *Server) PauseReplica(replica *Server, key string) {
 	}
 }
 
-// Await returns when it is so.
+// Await waits until so reports true, and fails the test if that takes too long. what describes the condition.
 func (s *Server) Await(what string, so func(ctx context.Context) bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), settleTimeout)
@@ -76,7 +76,7 @@ func (s *Server) Await(what string, so func(ctx context.Context) bool) {
 	}
 }
 
-// info is one value of INFO replication, "" where there is none.
+// info returns one value of INFO replication, or "" if there is none.
 func (s *Server) info(ctx context.Context, name string) string {
 	client := s.once()
 	defer func() { _ = client.Close() }()
@@ -96,5 +96,5 @@ func (s *Server) do(args ...any) any {
 	return reply
 }
 
-// once is a client for a few commands.
+// once returns a client for a few commands, which the caller closes.
 func (s *Server) once() Client { return redis.NewClient(Options(s)) }

@@ -19,8 +19,8 @@ type Sentinels struct {
 	Nodes []*Server
 }
 
-// StartSentinels starts n sentinels that watch over a primary, more than half of which have to agree that it is down, and
-// returns when each knows of the others and of so many replicas. They take it for down after 500 ms.
+// StartSentinels starts n sentinels that monitor a primary, and returns when each has found the others and that many
+// replicas. The primary counts as down if more than half of them do not reach it for 500 ms.
 func StartSentinels(t testing.TB, primary *Server, n, replicas int) *Sentinels {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(primary.HostPort())
@@ -39,10 +39,10 @@ func StartSentinels(t testing.TB, primary *Server, n, replicas int) *Sentinels {
 	return s
 }
 
-// Addrs are the sentinels' TCP addresses.
+// Addrs returns the TCP addresses of the sentinels.
 func (s *Sentinels) Addrs() []string { return hostPorts(s.Nodes) }
 
-// AwaitFailover returns when more than half of the sentinels name another primary than old.
+// AwaitFailover waits until more than half of the sentinels report another primary than old.
 func (s *Sentinels) AwaitFailover(old *Server) {
 	s.t.Helper()
 	s.Nodes[0].Await("to name another primary", func(ctx context.Context) bool {
@@ -57,7 +57,7 @@ func (s *Sentinels) AwaitFailover(old *Server) {
 	})
 }
 
-// master is what a sentinel knows of the primary.
+// master returns what a sentinel reports of the primary.
 func (s *Server) master(ctx context.Context) map[string]string {
 	client := redis.NewSentinelClient(Options(s))
 	defer func() { _ = client.Close() }()
@@ -73,7 +73,7 @@ func hostPorts(servers []*Server) []string {
 	return all
 }
 
-// field finds a line "name:value" in what a server says of itself.
+// field returns the value of a line "name:value" of INFO, or "" if there is none.
 func field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {

@@ -18,32 +18,33 @@ type Server struct {
 	mini          *mini    // nil on a real server
 }
 
-// Name is "miniredis", or kind and version of the real server: "redis-7.0.15", "valkey-8.1.1".
+// Name returns "miniredis", or kind and version of the real server, such as "redis-7.0.15" or "valkey-8.1.1".
 func (s *Server) Name() string { return s.name }
 
-// Real tells a real server from miniredis.
+// Real reports whether the server is a real one, and not miniredis.
 func (s *Server) Real() bool { return s.process != nil }
 
-// Network is "unix" for a real server and "tcp" for miniredis; it goes with Addr.
+// Network returns the network of Addr: "unix" for a real server and "tcp" for miniredis.
 func (s *Server) Network() string { return s.network }
 
-// Addr is the path of a real server's socket, and host and port of miniredis. It stays the same over Restart.
+// Addr returns the path of a real server's socket, or host and port of miniredis. Restart does not change it.
 func (s *Server) Addr() string { return s.addr }
 
-// URL is the server's TCP address as redis://127.0.0.1:port/0. It stays the same over Restart.
+// URL returns the server's TCP address as redis://127.0.0.1:port/0. Restart does not change it.
 func (s *Server) URL() string { return "redis://" + s.tcp + "/0" }
 
-// HostPort is the server's TCP address as 127.0.0.1:port. It stays the same over Restart.
+// HostPort returns the server's TCP address as 127.0.0.1:port. Restart does not change it.
 func (s *Server) HostPort() string { return s.tcp }
 
-// Dir is a real server's directory, where its persistence writes.
+// Dir returns a real server's directory, where its persistence writes.
 func (s *Server) Dir() string {
 	s.t.Helper()
 	s.mustBeReal("Dir")
 	return s.process.dir
 }
 
-// Client is a new client of this server, closed when t ends. It is NewClient for packages that do without *redis.Client.
+// Client returns a new client of this server, which is closed when t ends. It serves packages that need no *redis.Client,
+// as NewClient returns it.
 func (s *Server) Client(t testing.TB) Client {
 	t.Helper()
 	return NewClient(t, s)
@@ -81,7 +82,7 @@ func (s *Server) Restart() {
 	}
 }
 
-// Pause stops a real server in its tracks (SIGSTOP): connections stay open, nothing is answered.
+// Pause stops the process of a real server (SIGSTOP). Its connections stay open, and nothing is answered.
 func (s *Server) Pause() {
 	s.t.Helper()
 	s.mustBeReal("Pause")
@@ -90,7 +91,7 @@ func (s *Server) Pause() {
 	}
 }
 
-// Resume lets a paused server go on.
+// Resume continues a paused server.
 func (s *Server) Resume() {
 	s.t.Helper()
 	s.mustBeReal("Resume")
@@ -99,8 +100,8 @@ func (s *Server) Resume() {
 	}
 }
 
-// Mini is the miniredis that runs now, nil on a real server. Restart replaces it, and its own Addr is not where this
-// server listens.
+// Mini returns the miniredis that runs now, or nil on a real server. Restart replaces it, and its own Addr is not where
+// this server listens.
 func (s *Server) Mini() *miniredis.Miniredis {
 	if s.mini == nil {
 		return nil
@@ -108,15 +109,15 @@ func (s *Server) Mini() *miniredis.Miniredis {
 	return s.mini.current()
 }
 
-// RequireLogin has miniredis refuse all who do not log in so, until the next Restart. It is for use before anybody does:
-// the race detector has nothing against it then, where it minds Miniredis.RequireUserAuth.
+// RequireLogin makes miniredis require this user and password until the next Restart. Call it before the first login:
+// unlike Miniredis.RequireUserAuth it does not race with commands then.
 func (s *Server) RequireLogin(user, password string) {
 	s.t.Helper()
 	s.mustBeMini("RequireLogin")
 	s.mini.requireLogin(user, password)
 }
 
-// SetReplicationID changes what miniredis answers as master_replid, until the next Restart.
+// SetReplicationID changes the master_replid that miniredis reports, until the next Restart.
 func (s *Server) SetReplicationID(id string) {
 	s.t.Helper()
 	s.mustBeMini("SetReplicationID")
@@ -124,16 +125,16 @@ func (s *Server) SetReplicationID(id string) {
 }
 
 // SetInfo sets a field that miniredis reports besides master_replid: connected_slaves and master_replid2 in INFO
-// replication, aof_enabled in INFO persistence. It reports none by itself; an empty value removes one.
+// replication, aof_enabled in INFO persistence. It reports none by default. An empty value removes a field.
 func (s *Server) SetInfo(field, value string) {
 	s.t.Helper()
 	s.mustBeMini("SetInfo")
 	s.mini.setInfo(field, value)
 }
 
-// Hook shows every command to hook before miniredis runs it, those inside Lua scripts and INFO included; nil takes the
-// hook away. A reply other than "" is sent as the command's error ("READONLY …") and the command does not run. cmd is in
-// upper case. The hook stays over Restart; it must be safe for concurrent use and must not use the server.
+// Hook calls hook with every command before miniredis runs it, also with those of Lua scripts and INFO. A reply other than
+// "" is sent as the command's error ("READONLY …"), and the command does not run. cmd is in upper case. A nil hook removes
+// the one before; Restart does not. The hook must be safe for concurrent use and must not use the server.
 func (s *Server) Hook(hook func(cmd string, args []string) (errReply string)) {
 	s.t.Helper()
 	s.mustBeMini("Hook")

@@ -28,7 +28,7 @@ var names = []struct {
 	{allocator.ErrUnavailable, "ErrUnavailable"},
 }
 
-// Name is that of the first sentinel that err matches; "" where it matches none.
+// Name returns the name of the first sentinel that err matches, or "" if it matches none.
 func Name(err error) string {
 	for _, n := range names {
 		if errors.Is(err, n.err) {

@@ -36,7 +36,7 @@ type setting struct {
 	cpus int
 }
 
-// median is of all the times that a benchmark was run, ok false for none.
+// median returns the median over all runs of a benchmark; ok is false if there is none.
 func (r *row) median(unit string, at setting) (value float64, ok bool) {
 	if r == nil {
 		return 0, false

@@ -73,7 +73,7 @@ func IDsOf(t testing.TB, client redis.UniversalClient) *allocator.Allocator {
 	return ids
 }
 
-// ExampleIDs is IDs for an Example; stop closes the allocator.
+// ExampleIDs returns what IDs does, for an Example; stop closes the allocator.
 func ExampleIDs() (ids *allocator.Allocator, stop func()) {
 	server := must(miniredis.Run())
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
