@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// bitmap is a set of numbers, 1 to math.MaxInt64: a bit for each, in pages that come by need, so that a jump of a
-// counter costs nothing. A billion numbers without great gaps take 125 MB. The zero value is empty.
+// bitmap is a set of numbers, 1 to math.MaxInt64, with a bit for each. Pages are allocated when needed, so that a jump of a
+// counter costs nothing. A billion numbers without large gaps take 125 MB. The zero value is empty.
 type bitmap struct {
 	pages    map[int64]*page
-	Count    int64 // different numbers in it
+	Count    int64 // different numbers
 	Greatest int64
 }
 
 const (
-	pageShift = 15 // of a number: which page it is on
+	pageShift = 15 // n>>pageShift is the page of a number
 	pageMask  = 1<<pageShift - 1
 )
 
 type page [(pageMask + 1) / 64]uint64
 
-// add puts in all numbers from low to high, and gives how many of them were there already.
+// add adds all numbers from low to high, and returns how many of them were there already.
 func (b *bitmap) add(low, high int64) (again int64) {
 	if b.pages == nil {
 		b.pages = make(map[int64]*page)

@@ -1,6 +1,6 @@
-// Package proof finds identifiers that were given twice. A Ledger is told every one that was handed out, and by whom; it
-// keeps a bit for each number, so that a billion of them take 125 MB, and the runs of each worker, so that it can say who was
-// given what again.
+// Package proof finds identifiers that were issued more than once. A Ledger records every issued identifier and its worker.
+// It keeps a bit for each number, so that a billion numbers take 125 MB, and the runs of consecutive numbers of each worker,
+// from which it lists the duplicates with their workers.
 //
 // It does no I/O, and imports prefix only. A Ledger is not safe for concurrent use.
 package proof
@@ -13,40 +13,41 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Ledger is told every identifier that was handed out, and knows exactly which of them were handed out more than once.
+// Ledger records issued identifiers and finds exactly those that were issued more than once.
 //
-// It keeps each number twice: as a bit, which tells whether it was there, and in the runs of the workers, which tell
-// whose it was. What the two say of duplicates has to agree.
+// It keeps each number twice: as a bit, which counts the duplicates at once, and in the runs of the workers, which identify
+// them. The two counts have to agree.
 type Ledger struct {
 	Series     []*Series
 	index      map[prefix.ID]int
-	IDs        int64 // handed out, those twice included
-	Duplicates int64 // of them, that had been handed out before: the duplicates
+	IDs        int64 // issued, duplicates included
+	Duplicates int64 // issued before
 }
 
-// Series is all identifiers that differ in nothing but their number: one counter gives them.
+// Series has the identifiers that differ in their number only, because they come from one counter.
 type Series struct {
 	prefix.ID  // as it was first seen, its Number zero
 	Numbers    bitmap
-	IDs        int64 // handed out, those twice included
-	Duplicates int64 // of them, that had been handed out before
+	IDs        int64 // issued, duplicates included
+	Duplicates int64 // issued before
 	runs       []Run
-	newest     map[int]int // where in runs the newest of each worker is
+	newest     map[int]int // index in runs of each worker's newest
 }
 
-// Run is consecutive numbers that one worker was given one after the other.
+// Run is a range of numbers that one worker was issued one after the other.
 type Run struct {
 	Low, High int64
 	Worker    int
 }
 
-// Repetition is consecutive numbers that were handed out more than once, all of them to the same workers.
+// Repetition is a range of numbers that were issued more than once, all of them to the same workers.
 type Repetition struct {
 	Low, High int64
 	Workers   []int // one for each time
 }
 
-// SeriesOf finds the series of an identifier. As many stores do, it ignores letter case.
+// SeriesOf returns the index of an identifier's series, and adds the series if it is new. Like many stores, it ignores
+// letter case.
 func (j *Ledger) SeriesOf(id prefix.ID) int {
 	id.Number = 0
 	folded := prefix.ID{
@@ -66,7 +67,7 @@ func (j *Ledger) SeriesOf(id prefix.ID) int {
 	return at
 }
 
-// Add notes numbers that were handed out, and gives how many of them had been handed out before.
+// Add records issued numbers, and returns how many of them were issued before.
 func (j *Ledger) Add(at int, r Run) (again int64) {
 	s := j.Series[at]
 	again = s.Numbers.add(r.Low, r.High)
@@ -83,7 +84,7 @@ func (j *Ledger) Add(at int, r Run) (again int64) {
 	return again
 }
 
-// AddText notes one identifier as it was handed out. The error says that it is none.
+// AddText records one issued identifier. It returns an error of prefix.Parse if text is none.
 func (j *Ledger) AddText(text, separator string, worker int) error {
 	id, err := prefix.Parse(text, separator)
 	if err == nil {
@@ -130,7 +131,7 @@ func (s *Series) Repetitions() []Repetition {
 	return found
 }
 
-// appended joins what goes on as it was.
+// appended appends r, or extends the last repetition if r continues it.
 func appended(found []Repetition, r Repetition) []Repetition {
 	if len(found) > 0 {
 		last := &found[len(found)-1]
