@@ -10,27 +10,27 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Progress is how far work is that has an end.
+// Progress is the progress of an operation. What, Unit and Note may be empty.
 type Progress struct {
-	What  string        // is being done; may be ""
-	Count int64         // items done
-	Total int64         // items in all; 0 means unknown
-	Unit  string        // of the items, for the rate; may be ""
-	Share float64       // of the work that is done, from 0 to 1, where it is more than Count/Total; below 0 means unknown
+	What  string        // name of the operation
+	Count int64         // items completed
+	Total int64         // 0 means unknown
+	Unit  string        // name of the items
+	Share float64       // completed share from 0 to 1, if larger than Count/Total; negative means unknown
 	Rate  float64       // items a second
-	Spent time.Duration // since the work began
-	Note  string        // stands at the end; may be ""
+	Spent time.Duration // time since the operation began
+	Note  string        // shown at the end of the line
 }
 
 const (
-	minBar = 8 // columns; a narrower bar is left out
+	minBar = 8 // columns; a narrower bar is omitted
 	maxBar = 30
-	// A longer time left is not shown: so early it is a guess.
+	// A longer time left is a guess, and is not shown.
 	maxLeft = 1000 * time.Hour
 )
 
-// Line returns one line of at most width columns with a bar, percent, count, rate and time left. Where there is no room for
-// all, the bar becomes shorter and goes, then the count, and then what is being done.
+// Line formats p in at most width columns. If they do not suffice, the bar is shortened and then omitted, followed by the
+// count and the name of the operation.
 func (p Progress) Line(width int) string {
 	share := min(p.Share, 1)
 	count, rate, percent, left := grouped.Number(p.Count), Brief(p.Rate), "", ""
@@ -42,9 +42,9 @@ func (p Progress) Line(width int) string {
 		count, rate = count+" "+p.Unit, rate+" "+p.Unit
 	}
 	if share >= 0 {
-		percent = fmt.Sprintf("%3.0f%%", math.Floor(100*share)) // 100 % only when all is done
+		percent = fmt.Sprintf("%3.0f%%", math.Floor(100*share)) // 100 % only at the end
 	}
-	if seconds := p.Spent.Seconds() / share * (1 - share); seconds >= 0 && seconds <= maxLeft.Seconds() { // false where it is not a number
+	if seconds := p.Spent.Seconds() / share * (1 - share); seconds >= 0 && seconds <= maxLeft.Seconds() { // false for NaN
 		left = time.Duration(seconds*1e9).Round(time.Second).String() + " left"
 	}
 	texts := []string{p.What, percent, count, rate + "/s", left, p.Note}
@@ -59,12 +59,12 @@ func (p Progress) Line(width int) string {
 	return ansi.Truncate(join(texts...), width, "")
 }
 
-// join returns the texts that are not empty, with a gap between them.
+// join joins the texts that are not empty.
 func join(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" }), gap)
 }
 
-// bar returns a share of width columns in blocks, to an eighth of a column, and the rest filled.
+// bar draws a share of width columns, accurate to an eighth of a column, and fills the others with rest.
 func bar(share float64, width int, rest string) string {
 	const eighths = "▏▎▍▌▋▊▉"
 	full := int(share * float64(8*width))
@@ -75,46 +75,46 @@ func bar(share float64, width int, rest string) string {
 	return text + strings.Repeat(rest, width-ansi.StringWidth(text))
 }
 
-// Bar shows Progress on one line of a terminal; elsewhere it shows nothing. One goroutine uses it.
+// Bar shows Progress in the status line of a Live. It is not safe for concurrent use.
 type Bar struct {
 	*Live
 	progress Progress
 	began    time.Time
 	drawn    time.Time
-	marks    [2]mark // the rate is since the first of them
+	samples  [2]sample // the rate is computed since the first
 }
 
-// mark is how much was done at a time.
-type mark struct {
+// sample is the number of items completed at a time.
+type sample struct {
 	at    time.Duration
 	count int64
 }
 
 const (
-	redrawEvery = 100 * time.Millisecond
-	markEvery   = 2 * time.Second
+	redrawInterval = 100 * time.Millisecond
+	sampleInterval = 2 * time.Second
 )
 
-// NewBar returns the bar of work that begins now, on a line that End removes. What, Total and Unit of p do not change.
+// NewBar returns the bar of an operation that begins now. End removes it.
 func (l *Live) NewBar(p Progress) *Bar { return &Bar{Live: l, progress: p, began: time.Now()} }
 
-// Add adds n items that are done.
+// Add adds n completed items.
 func (b *Bar) Add(n int64) { b.Set(b.progress.Count+n, 0, "") }
 
-// Set sets how many items are done, what share of the work that is, and a note.
+// Set sets the number of completed items, their share of the work, and the note.
 func (b *Bar) Set(count int64, share float64, note string) {
 	p, now := &b.progress, time.Now()
-	if p.Total > 0 { // a scan may find more than there were
+	if p.Total > 0 { // a scan may find keys that were added since it began
 		count = min(count, p.Total)
 	}
 	p.Count, p.Share, p.Note, p.Spent = count, share, note, now.Sub(b.began)
-	if now.Sub(b.drawn) < redrawEvery {
+	if now.Sub(b.drawn) < redrawInterval {
 		return
 	}
 	b.drawn = now
-	if p.Spent-b.marks[1].at >= markEvery {
-		b.marks = [2]mark{b.marks[1], {p.Spent, count}}
+	if p.Spent-b.samples[1].at >= sampleInterval {
+		b.samples = [2]sample{b.samples[1], {p.Spent, count}}
 	}
-	p.Rate = float64(count-b.marks[0].count) / max((p.Spent-b.marks[0].at).Seconds(), 1e-9)
+	p.Rate = float64(count-b.samples[0].count) / max((p.Spent-b.samples[0].at).Seconds(), 1e-9)
 	b.Show(p.Line(b.width()))
 }

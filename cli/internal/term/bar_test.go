@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestProgressLineShortensToItsWidth(t *testing.T) {
+func TestProgressLineFitsItsWidth(t *testing.T) {
 	t.Parallel()
 	half := Progress{What: "writing", Count: 1500, Total: 3000, Unit: "ids", Rate: 12345, Spent: 30 * time.Second, Note: "away: north"}
 	for _, test := range []struct {
@@ -29,15 +29,15 @@ func TestProgressLineShortensToItsWidth(t *testing.T) {
 		{"no bar", half, 70, "writing   50%  1,500 of 3,000 ids  12.3k ids/s  30s left  away: north"},
 		{"a bar for the count", half, 68, "writing  ████████▌░░░░░░░░   50%  12.3k ids/s  30s left  away: north"},
 		{"no count", half, 55, "writing   50%  12.3k ids/s  30s left  away: north"},
-		{"not what is done", half, 40, " 50%  12.3k ids/s  30s left  away: north"},
-		{"cut", half, 20, " 50%  12.3k ids/s  3"},
+		{"no name", half, 40, " 50%  12.3k ids/s  30s left  away: north"},
+		{"truncated", half, 20, " 50%  12.3k ids/s  3"},
 		{"a part of a column", Progress{Count: 1, Total: 240}, 80, "▏░░░░░░░░░░░░░░░░░░░░░░░░░░░░░    0%  1 of 240  0/s  0s left"},
 		{"nothing done", Progress{Total: 3, Spent: time.Hour}, 40, "░░░░░░░░░░░░░░░░░░░░░    0%  0 of 3  0/s"},
 		{"nearly all done", Progress{Count: 999, Total: 1000, Rate: 1}, 32, "████████▉   99%  1.00/s  0s left"},
 		{"more than all done", Progress{Count: 5, Total: 4}, 40, "████████████  100%  5 of 4  0/s  0s left"},
 		{"years left", Progress{Count: 1, Total: 1e9, Spent: time.Minute}, 40, "░░░░░░░░░    0%  1 of 1,000,000,000  0/s"},
-		{"a share", Progress{Count: 7, Share: 0.25, Spent: time.Minute}, 40, "███▊░░░░░░░░░░░   25%  7  0/s  3m0s left"},
-		{"no known end", Progress{Count: 7000, Share: -1, Rate: 5, Unit: "ids", Spent: time.Minute}, 40, "7,000 ids  5.00 ids/s"},
+		{"a known share", Progress{Count: 7, Share: 0.25, Spent: time.Minute}, 40, "███▊░░░░░░░░░░░   25%  7  0/s  3m0s left"},
+		{"an unknown total", Progress{Count: 7000, Share: -1, Rate: 5, Unit: "ids", Spent: time.Minute}, 40, "7,000 ids  5.00 ids/s"},
 	} {
 		if got := test.progress.Line(test.width); got != test.want {
 			t.Errorf("%s:\n got %q\nwant %q", test.name, got, test.want)
@@ -45,7 +45,7 @@ func TestProgressLineShortensToItsWidth(t *testing.T) {
 	}
 }
 
-func TestProgressLineIsNeverWider(t *testing.T) {
+func TestProgressLineNeverExceedsItsWidth(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := Progress{
@@ -68,7 +68,7 @@ func TestBarIsRedrawnAndRemoved(t *testing.T) {
 		for range 10 {
 			time.Sleep(time.Second)
 			b.Add(5000)
-			b.Add(0) // too soon to be drawn
+			b.Add(0) // not drawn, so soon after the last
 		}
 		if got, want := terminal.screen(), "seeding  ████████░░░░░░░░   50%  5.0k/s  10s left"; len(got) != 1 || got[0] != want {
 			t.Errorf("got %q, want %q alone", got, want)
@@ -77,7 +77,7 @@ func TestBarIsRedrawnAndRemoved(t *testing.T) {
 			t.Errorf("drawn %d times, want 10", got)
 		}
 		fmt.Fprintln(b, "orders is exhausted")
-		terminal.columns = 30 // it was made narrower
+		terminal.columns = 30
 		time.Sleep(10 * time.Second)
 		b.Add(0)
 		if got := terminal.screen(); len(got) != 2 || got[0] != "orders is exhausted" || ansi.StringWidth(got[1]) > 29 {
@@ -112,7 +112,7 @@ func TestBarShowsTheRateOfTheLastSeconds(t *testing.T) {
 	})
 }
 
-func TestBarLeavesNothingInAPipe(t *testing.T) {
+func TestBarWritesNothingToAPipe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var pipe bytes.Buffer

@@ -9,40 +9,43 @@ import (
 )
 
 const (
-	maxBins   = 10 // with bounds of 1, 2 and 5; where they are more, only powers of ten are bounds
+	maxBins   = 10 // with the bounds 1, 2 and 5; if there are more, only powers of ten are bounds
 	maxBinBar = 40 // columns
-	binTexts  = 25 // columns beside the bar
+	binTexts  = 25 // columns for the texts beside the bar
 	maxBound  = 1e18
 )
 
-// Histogram returns a table of how many calls took how long, with a bar in each row, for so many columns. counts has the
-// number of calls by their time; it may be estimated, and so need not be whole.
+// Histogram returns a table of Bins(counts) for a terminal of the given width, with a bar in each row.
 func (s Style) Histogram(counts map[time.Duration]float64, columns int) Table {
 	t, width := Table{Style: s}, min(max(columns-binTexts, minBar), maxBinBar)
 	for _, b := range Bins(counts) {
 		share := b.Share
 		if b.Count > 0 {
-			share = max(share, 1/float64(8*width)) // the least that can be seen
+			share = max(share, 1/float64(8*width)) // the shortest visible bar
 		}
 		t.Add("≤ "+Short(int64(b.Bound)), bar(share, width, " "), b.Count)
 	}
 	return t
 }
 
-// Bin is how many calls took at most Bound, and more than the Bound of the bin before.
+// Bin counts the calls that took at most Bound, and longer than the Bound of the previous bin.
 type Bin struct {
 	Bound time.Duration
 	Count int64
-	Share float64 // of the largest bin
+	Share float64 // relative to the largest bin
 }
 
-// Bins returns bins for all calls, which are counted by their time; counts may be estimated, and so need not be whole.
+// Bins groups calls by their duration. counts holds the number of calls of each duration; estimates may be fractional.
 func Bins(counts map[time.Duration]float64) []Bin {
 	if len(counts) == 0 {
 		return nil
 	}
 	times := slices.Sorted(maps.Keys(counts))
-	bounds := binBounds(min(times[0], maxBound), min(times[len(times)-1], maxBound))
+	from, to := min(times[0], maxBound), min(times[len(times)-1], maxBound)
+	bounds := binBounds(from, to, 1, 2, 5)
+	if len(bounds) > maxBins {
+		bounds = binBounds(from, to, 1)
+	}
 	sums := make([]float64, len(bounds))
 	for took, n := range counts {
 		at, _ := slices.BinarySearch(bounds, took)
@@ -55,35 +58,29 @@ func Bins(counts map[time.Duration]float64) []Bin {
 	return bins
 }
 
-// Blocks returns numbers of 0 or more as a line of blocks, of which the highest is the greatest number.
+// Blocks draws non-negative numbers as blocks whose height is relative to the largest number.
 func Blocks(numbers []float64) string {
 	const heights = "▁▂▃▄▅▆▇█"
 	var line strings.Builder
-	greatest := 1e-9
-	for _, n := range numbers {
-		greatest = max(greatest, n)
-	}
+	greatest := slices.Max(append([]float64{1e-9}, numbers...))
 	for _, n := range numbers {
 		line.WriteRune([]rune(heights)[int(n/greatest*7)])
 	}
 	return line.String()
 }
 
-// binBounds returns the upper bounds of bins from one time to another, both at most maxBound.
-func binBounds(from, to time.Duration) []time.Duration {
-	for _, steps := range [][]int64{{1, 2, 5}, {1}} {
-		var bounds []time.Duration
-		for power := int64(1); power <= maxBound; power *= 10 {
-			for _, step := range steps {
-				bound, whole := time.Duration(step*power), len(bounds) > 0 && bounds[len(bounds)-1] >= to
-				if bound >= from && !whole {
-					bounds = append(bounds, bound)
-				}
+// binBounds returns the upper bounds of bins for durations between from and to, which are at most maxBound. The bounds are
+// the given steps, in ascending order, times powers of ten.
+func binBounds(from, to time.Duration, steps ...time.Duration) (bounds []time.Duration) {
+	for power := time.Duration(1); ; power *= 10 {
+		for _, step := range steps {
+			bound := step * power
+			if bound >= from {
+				bounds = append(bounds, bound)
+			}
+			if bound >= to {
+				return bounds
 			}
 		}
-		if len(bounds) <= maxBins || len(steps) == 1 {
-			return bounds
-		}
 	}
-	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-func TestHistogramOfLatencies(t *testing.T) {
+func TestHistogramChoosesBounds(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
@@ -27,8 +27,8 @@ func TestHistogramOfLatencies(t *testing.T) {
 			"≤ 100ns  ██████████  80,000|≤ 1µs                     0|≤ 10µs                    0|≤ 100µs                   0|" +
 				"≤ 1ms                     0|≤ 10ms   ██▌         20,000",
 		},
-		{"no time at all", map[time.Duration]float64{0: 1}, 30, "≤ 1ns  ████████  1"},
-		{"longer than any bound", map[time.Duration]float64{math.MaxInt64: 1}, 30, "≤ 277777h46m40s  ████████  1"},
+		{"a duration of 0", map[time.Duration]float64{0: 1}, 30, "≤ 1ns  ████████  1"},
+		{"a duration beyond all bounds", map[time.Duration]float64{math.MaxInt64: 1}, 30, "≤ 277777h46m40s  ████████  1"},
 	} {
 		table := grouped.Histogram(test.counts, test.columns)
 		var b strings.Builder
@@ -41,7 +41,7 @@ func TestHistogramOfLatencies(t *testing.T) {
 	}
 }
 
-func TestBlocksShowNumbers(t *testing.T) {
+func TestBlocksDrawsNumbers(t *testing.T) {
 	t.Parallel()
 	for want, numbers := range map[string][]float64{"": nil, "▁": {0}, "█": {5}, "▁▂▄█": {0, 1, 3, 7}} {
 		if got := Blocks(numbers); got != want {

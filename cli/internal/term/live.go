@@ -10,7 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Live shows one line that is redrawn, and other lines above it. Where a line cannot be redrawn it shows only the others.
+// Live writes lines above a status line that it redraws. Where lines cannot be redrawn, there is no status line.
 type Live struct {
 	w      io.Writer
 	redraw bool
@@ -22,16 +22,16 @@ type Live struct {
 // eraseLine erases the line and returns to its first column.
 const eraseLine = "\x1b[2K\r"
 
-// NewLive returns one on w, whose style s is.
+// NewLive returns a Live that writes to w, the stream that s belongs to.
 func (s Style) NewLive(w io.Writer) *Live { return &Live{w: w, redraw: s.Live} }
 
-// Columns returns the width of the terminal, as the function does of its writer.
+// Columns returns the width of the terminal, or 0 if the underlying writer is no terminal.
 func (l *Live) Columns() int { return Columns(l.w) }
 
-// width returns the width of the line. In the last column of a terminal some would break it.
+// width returns the maximum width of the status line. Some terminals wrap a line that fills the last column.
 func (l *Live) width() int { return cmp.Or(Columns(l.w), usualWidth) - 1 }
 
-// Show replaces the line.
+// Show replaces the status line.
 func (l *Live) Show(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,7 +41,7 @@ func (l *Live) Show(line string) {
 	}
 }
 
-// Write writes whole lines above the line.
+// Write writes lines above the status line. p has to end with a newline.
 func (l *Live) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,12 +53,12 @@ func (l *Live) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Eventf writes a line that begins with a time.
+// Eventf writes a line that begins with the time of an event.
 func (l *Live) Eventf(at time.Time, format string, values ...any) {
 	fmt.Fprintf(l, "%s %s\n", at.Format("15:04:05.000"), fmt.Sprintf(format, values...))
 }
 
-// End removes the line.
+// End removes the status line.
 func (l *Live) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

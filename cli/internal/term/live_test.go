@@ -23,7 +23,7 @@ func TestLiveRedrawsItsLineOnATerminal(t *testing.T) {
 	}
 }
 
-func TestLiveLeavesNoLineInAPipe(t *testing.T) {
+func TestLiveWritesNoStatusLineToAPipe(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	s := Style{}.NewLive(&out)

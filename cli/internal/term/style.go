@@ -9,18 +9,18 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Style is how a stream shows text. The zero value is plain, as pipes, files and JSON are.
+// Style defines how text is formatted for a stream. The zero value is plain text, for pipes, files and JSON.
 type Style struct {
 	Color bool // red, yellow, green and bold
 	Group bool // thousands separators
 	Live  bool // a line can be redrawn
 }
 
-// grouped is the style of what only terminals show.
+// grouped formats text that is only shown on terminals.
 var grouped = Style{Group: true}
 
-// StyleOf returns the style of w, which is plain unless w is a terminal. lookup reads an environment variable: NO_COLOR, unless
-// it is empty, turns colour off (https://no-color.org), and TERM=dumb all that needs control sequences.
+// StyleOf returns the style of w, which is plain unless w is a terminal. lookup reads an environment variable. A non-empty
+// NO_COLOR disables colour (https://no-color.org), and TERM=dumb disables all control sequences.
 func StyleOf(w io.Writer, lookup func(name string) (string, bool)) Style {
 	if !IsTerminal(w) {
 		return Style{}
@@ -30,20 +30,19 @@ func StyleOf(w io.Writer, lookup func(name string) (string, bool)) Style {
 	return Style{Color: kind != "dumb" && noColor == "", Group: true, Live: kind != "dumb"}
 }
 
-// Red returns text as what is wrong looks.
+// Red returns text in the colour of errors.
 func (s Style) Red(text string) string { return s.styled(ansi.Style{}.ForegroundColor(ansi.Red), text) }
 
-// Yellow returns text as a warning looks.
+// Yellow returns text in the colour of warnings.
 func (s Style) Yellow(text string) string {
 	return s.styled(ansi.Style{}.ForegroundColor(ansi.Yellow), text)
 }
 
-// Green returns text as what is right looks.
+// Green returns text in the colour of success.
 func (s Style) Green(text string) string {
 	return s.styled(ansi.Style{}.ForegroundColor(ansi.Green), text)
 }
 
-// Bold returns text that stands out.
 func (s Style) Bold(text string) string { return s.styled(ansi.Style{}.Bold(), text) }
 
 func (s Style) styled(style ansi.Style, text string) string {
@@ -53,20 +52,20 @@ func (s Style) styled(style ansi.Style, text string) string {
 	return style.Styled(text)
 }
 
-// Sprintf formats as fmt.Sprintf does. %d of an int or int64 and %f of a float64 have thousands separators in this style.
+// Sprintf formats like fmt.Sprintf. If s.Group is set, %d of an int or int64 and %f of a float64 have thousands separators.
 func (s Style) Sprintf(format string, values ...any) string {
 	if !s.Group {
 		return fmt.Sprintf(format, values...)
 	}
-	grouped := make([]any, len(values))
+	args := make([]any, len(values))
 	for i, value := range values {
 		switch value.(type) {
 		case int, int64, float64:
 			value = number{value}
 		}
-		grouped[i] = value
+		args[i] = value
 	}
-	return fmt.Sprintf(format, grouped...)
+	return fmt.Sprintf(format, args...)
 }
 
 // Number returns n in decimal.
@@ -78,10 +77,10 @@ func (s Style) Number(n int64) string {
 	return group(text)
 }
 
-// Plural returns a count and the thing counted: "1 identity", "2,000 identities".
+// Plural returns n and the noun in the matching number, such as "1 identity" and "2,000 identities".
 func (s Style) Plural(n int64, thing string) string { return s.Number(n) + " " + noun(n, thing) }
 
-// number is a number that is formatted with thousands separators.
+// number formats its value with thousands separators.
 type number struct{ value any }
 
 func (n number) Format(f fmt.State, verb rune) {
@@ -96,11 +95,11 @@ func (n number) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, text)
 }
 
-// group puts a comma between each three digits of a decimal number, before its point if it has one. It works on text, so
-// that every int64 stays exact.
+// group inserts thousands separators into the integer part of a decimal number. It works on text, so that every int64 stays
+// exact.
 func group(decimal string) string {
 	first := strings.IndexAny(decimal, "0123456789")
-	if first < 0 { // infinite, or not a number
+	if first < 0 { // Inf or NaN
 		return decimal
 	}
 	whole, fraction, digits := decimal[first:], "", ""

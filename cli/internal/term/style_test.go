@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fakeTerminal is a terminal that remembers what was written to it.
+// fakeTerminal is a terminal that records its output.
 type fakeTerminal struct {
 	bytes.Buffer
 	columns int
@@ -21,7 +21,7 @@ type fakeTerminal struct {
 
 func (f *fakeTerminal) Columns() int { return f.columns }
 
-// screen returns the lines that a terminal shows then; the last one is where the cursor is.
+// screen returns the lines on the screen. The cursor is in the last one.
 func (f *fakeTerminal) screen() []string {
 	lines := strings.Split(f.String(), "\n")
 	for i, line := range lines {
@@ -30,7 +30,7 @@ func (f *fakeTerminal) screen() []string {
 	return lines
 }
 
-func TestStyleOfStreams(t *testing.T) {
+func TestStyleOfDependsOnStreamAndEnvironment(t *testing.T) {
 	t.Parallel()
 	file, err := os.Create(t.TempDir() + "/file")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestStyleOfStreams(t *testing.T) {
 		want        Style
 	}{
 		{"a terminal", terminal, map[string]string{"TERM": "xterm"}, full},
-		{"a terminal of no name", terminal, nil, full},
+		{"a terminal without TERM", terminal, nil, full},
 		{"an empty NO_COLOR", terminal, map[string]string{"NO_COLOR": ""}, full},
 		{"NO_COLOR", terminal, map[string]string{"NO_COLOR": "1"}, Style{Group: true, Live: true}},
 		{"TERM=dumb", terminal, map[string]string{"TERM": "dumb"}, Style{Group: true}},
@@ -63,7 +63,7 @@ func TestStyleOfStreams(t *testing.T) {
 	}
 }
 
-func TestColorsAreOffByDefault(t *testing.T) {
+func TestStyleColorsAreOffByDefault(t *testing.T) {
 	t.Parallel()
 	plain, colored := Style{}, Style{Color: true}
 	for name, test := range map[string]struct{ plain, colored, want string }{
@@ -133,7 +133,7 @@ func TestSprintfHasThousandsSeparators(t *testing.T) {
 		{"%.3f", -1234567.8901, "-1234567.890", "-1,234,567.890"},
 		{"%8.1f", 1234.5, "  1234.5", " 1,234.5"},
 		{"%.0f", math.Inf(1), "+Inf", "+Inf"},
-		{"%.4g", 1234.5, "1234", "1234"}, // of few digits already
+		{"%.4g", 1234.5, "1234", "1234"}, // few digits
 		{"%v", 1234, "1234", "1234"},
 		{"%x", 1234, "4d2", "4d2"},
 		{"%s", "orders/1234", "orders/1234", "orders/1234"},
@@ -147,7 +147,7 @@ func TestSprintfHasThousandsSeparators(t *testing.T) {
 	}
 }
 
-func TestPluralOfWords(t *testing.T) {
+func TestPluralInflectsNouns(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		n     int64

@@ -9,29 +9,28 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Table is rows in columns as wide as they need, under a head; without one, it is a block of labels and texts. A column of
-// numbers is aligned right.
+// Table aligns rows in columns. A Table without a Head is a block of labels and texts. Columns of numbers are aligned right.
 type Table struct {
 	Head  []string
-	Cut   []int // columns that may be cut beside the first, as those of any length
-	Drop  []int // columns that are left out, one after the other, before the first column is cut to less than minName
-	Style Style // of the numbers
+	Cut   []int // columns that may be truncated besides the first
+	Drop  []int // columns to omit, in this order, before the first column is truncated to less than minName
+	Style Style // format of the numbers
 
 	rows   [][]string
 	widths []int
 	right  map[int]bool
 }
 
-// Right is a text that is aligned right, as numbers are.
+// Right is a text that is aligned right.
 type Right string
 
 const (
-	gap     = "  " // between two columns
+	gap     = "  " // separates two columns
 	minName = 14
-	minCut  = 10 // no column is cut to less
+	minCut  = 10 // minimum width of a truncated column
 )
 
-// Add adds a row of texts and numbers, Printable.
+// Add adds a row of texts and numbers. It replaces characters that are not Printable.
 func (t *Table) Add(cells ...any) {
 	if t.right == nil {
 		t.right = make(map[int]bool)
@@ -53,7 +52,7 @@ func (t *Table) Add(cells ...any) {
 	t.widen(row)
 }
 
-// Addf adds a row of a label and a text.
+// Addf adds a row of a label and a formatted text.
 func (t *Table) Addf(label, format string, values ...any) {
 	t.Add(label, t.Style.Sprintf(format, values...))
 }
@@ -67,27 +66,27 @@ func (t *Table) widen(row []string) {
 	}
 }
 
-// Write writes the table, no wider than the terminal where it is one: in a block, lines that are too long are broken.
+// Write writes the table. If to is a terminal, Write fits the table into its width and wraps the long lines of a block.
 func (t *Table) Write(to io.Writer) error {
 	lines := t.Lines(Columns(to), 0, len(t.rows))
-	if t.Head == nil && len(t.widths) > 0 {
-		to = Fold(to, Indent) // not under the value, where a long name would not fit
+	if t.Head == nil {
+		to = Fold(to, Indent) // a long name may not fit below the value
 	}
 	_, err := io.WriteString(to, strings.Join(append(lines, ""), "\n"))
 	return err
 }
 
-// Lines returns the head and the rows from one up to another, as wide as if they were all rows. Where they are wider than
-// room, columns are dropped and cut; a room of 0, where there is no terminal, has no limit. A block is not cut.
-func (t *Table) Lines(room, from, to int) []string {
+// Lines returns the head and rows[from:to]. All rows determine the widths of the columns. If the table is wider than
+// maxWidth, columns are omitted and truncated, except in a block. A maxWidth of 0 means no limit.
+func (t *Table) Lines(maxWidth, from, to int) []string {
 	rows := t.rows[from:to]
 	if t.Head != nil {
 		rows = append([][]string{t.Head}, rows...)
 	}
 	t.widen(t.Head)
 	widths := slices.Clone(t.widths)
-	if room > 0 && t.Head != nil {
-		t.fit(widths, room)
+	if maxWidth > 0 && t.Head != nil {
+		t.fit(widths, maxWidth)
 	}
 	lines := make([]string, len(rows))
 	for l, row := range rows {
@@ -96,7 +95,7 @@ func (t *Table) Lines(room, from, to int) []string {
 			if widths[i] < 0 {
 				continue
 			}
-			cell = shortened(cell, widths[i])
+			cell = truncate(cell, widths[i])
 			fill := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
 			if t.right[i] {
 				cell = fill + cell
@@ -110,10 +109,10 @@ func (t *Table) Lines(room, from, to int) []string {
 	return lines
 }
 
-// fit makes columns narrower until all fit into room. One that is left out gets a width below 0.
-func (t *Table) fit(widths []int, room int) {
-	const leftOut = -len(gap) // it adds nothing to the sum
-	excess := -len(gap) - room
+// fit reduces widths until they fit into maxWidth. An omitted column has a negative width.
+func (t *Table) fit(widths []int, maxWidth int) {
+	const omitted = -len(gap) // adds nothing to the sum
+	excess := -len(gap) - maxWidth
 	for _, width := range widths {
 		excess += len(gap) + width
 	}
@@ -122,7 +121,7 @@ func (t *Table) fit(widths []int, room int) {
 			break
 		}
 		excess -= len(gap) + widths[i]
-		widths[i] = leftOut
+		widths[i] = omitted
 	}
 	for ; excess > 0; excess-- {
 		widest := 0
@@ -138,14 +137,14 @@ func (t *Table) fit(widths []int, room int) {
 	}
 }
 
-// shortened returns text in at most width columns, without its middle where it is longer.
-func shortened(text string, width int) string {
+// truncate shortens text to at most width columns by omitting its middle.
+func truncate(text string, width int) string {
 	whole, half := ansi.StringWidth(text), (width-1)/2
 	if whole <= width {
 		return text
 	}
 	tail := ansi.TruncateLeft(text, whole-half, "")
-	if ansi.StringWidth(tail) > half { // a character two columns wide was cut in two
+	if ansi.StringWidth(tail) > half { // a character of two columns was split
 		tail = ansi.TruncateLeft(text, whole-half+1, "")
 	}
 	return ansi.Truncate(text, width-1-ansi.StringWidth(tail), "") + "…" + tail

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTableIsCutToTheTerminal(t *testing.T) {
+func TestTruncateOmitsTheMiddle(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		text  string
@@ -14,19 +14,19 @@ func TestTableIsCutToTheTerminal(t *testing.T) {
 	}{
 		{"orders", 6, "orders"}, {"orders", 5, "or…rs"}, {"orders", 4, "or…s"}, {"orders", 1, "…"}, {"日本語日本語", 7, "日本…語"}, {"日本語", 6, "日本語"},
 	} {
-		if got := shortened(test.text, test.width); got != test.want {
+		if got := truncate(test.text, test.width); got != test.want {
 			t.Errorf("%s in %d: %q, want %q", test.text, test.width, got, test.want)
 		}
 	}
 }
 
-func TestTableDropsColumnsBeforeItCutsNames(t *testing.T) {
+func TestTableDropsColumnsBeforeItTruncatesNames(t *testing.T) {
 	t.Parallel()
 	table := Table{Head: []string{"NAME", "A", "B"}, Drop: []int{2, 1}}
 	table.Add("a-name-of-20-letters", 1, 22)
 	table.Add("b", 333, 4)
 	for _, test := range []struct {
-		room     int
+		width    int
 		from, to int
 		want     string
 	}{
@@ -36,13 +36,13 @@ func TestTableDropsColumnsBeforeItCutsNames(t *testing.T) {
 		{22, 1, 2, "NAME                 A|b                  333"},
 		{19, 1, 2, "NAME              A|b               333"},
 	} {
-		if got := strings.Join(table.Lines(test.room, test.from, test.to), "|"); got != test.want {
-			t.Errorf("in %d: %q, want %q", test.room, got, test.want)
+		if got := strings.Join(table.Lines(test.width, test.from, test.to), "|"); got != test.want {
+			t.Errorf("in %d: %q, want %q", test.width, got, test.want)
 		}
 	}
 }
 
-func TestTableWithoutAHeadIsLabelsAndTexts(t *testing.T) {
+func TestTableWithoutHeadAlignsTexts(t *testing.T) {
 	t.Parallel()
 	var block Table
 	block.Addf("ids:", "%d", 5)
@@ -54,7 +54,7 @@ func TestTableWithoutAHeadIsLabelsAndTexts(t *testing.T) {
 	}
 }
 
-func TestTableShowsNoCommandToATerminal(t *testing.T) {
+func TestTableReplacesControlCharacters(t *testing.T) {
 	t.Parallel()
 	table := Table{Head: []string{"COLLECTION", "MAX"}}
 	table.Add("\x1b[31mred\a\n", 5)

@@ -1,5 +1,5 @@
-// Package term prints for people: colour, thousands separators, tables, histograms, lines broken to the width of a terminal,
-// a line that is redrawn, a progress bar, and numbers and times in few letters. It imports nothing of hilo.
+// Package term formats output for terminals: colours, thousands separators, tables, histograms, wrapped lines, a status line,
+// progress bars, and short forms of numbers and durations. It imports no other package of hilo.
 package term
 
 import (
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is a writer that passes on to a terminal, or stands for one.
+// terminal is a writer that wraps a terminal or imitates one.
 type terminal interface{ Columns() int }
 
 // IsTerminal reports whether stream, a reader or a writer, is a terminal.
@@ -22,7 +22,7 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor is a small number
 }
 
-// Columns returns the width of the terminal w, and 0 where w is none: nothing has to fit.
+// Columns returns the width of the terminal w, or 0 if w is no terminal and lines may have any length.
 func Columns(w io.Writer) int {
 	if t, ok := w.(terminal); ok {
 		return t.Columns()

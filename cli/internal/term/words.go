@@ -1,7 +1,6 @@
 package term
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Short returns a duration in three digits.
+// Short formats a duration with three significant digits.
 func Short(nanoseconds int64) string {
 	unit := time.Duration(1)
 	for d := nanoseconds; d >= 1000; d /= 10 {
@@ -18,12 +17,9 @@ func Short(nanoseconds int64) string {
 	return time.Duration(nanoseconds).Round(unit).String()
 }
 
-// Plural returns a count and the thing counted: "1 id", "2 ids", "2 identities".
-func Plural[N int | int64](n N, thing string) string {
-	return fmt.Sprintf("%d %s", n, noun(int64(n), thing))
-}
+// Plural is Style.Plural in the plain style.
+func Plural[N int | int64](n N, thing string) string { return Style{}.Plural(int64(n), thing) }
 
-// noun returns the name of n things.
 func noun(n int64, thing string) string {
 	hasSuffix := func(suffixes ...string) bool {
 		return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(thing, suffix) })
@@ -39,7 +35,7 @@ func noun(n int64, thing string) string {
 	return thing + "s"
 }
 
-// Brief returns a number of 0 or more in at most five letters: 0.05, 7.5, 123, 12.3k, 1.2M, 3.4G.
+// Brief formats a non-negative number in at most five characters, such as 0.05, 7.50, 123, 12.3k, 1.2M and 3.4G.
 func Brief(number float64) string {
 	unit := ""
 	for _, next := range []string{"k", "M", "G", "T", "P", "E"} {
@@ -58,8 +54,8 @@ func Brief(number float64) string {
 	return strconv.FormatFloat(number, 'f', decimals, 64) + unit
 }
 
-// TimeLeft returns how long it takes to a bound, in few letters: "12 s", "3.4 h", "25 d", "2.9M y". It returns "past" for one
-// to which nothing is left, and "–" where the seconds are unknown.
+// TimeLeft formats the time until a counter reaches a bound, such as "12 s", "3.4 h", "25 d" and "2.9M y". left is the
+// number of values up to the bound. TimeLeft returns "past" if it is 0, and "–" if seconds is nil.
 func TimeLeft(left int64, seconds *float64) string {
 	switch {
 	case left == 0:
@@ -70,7 +66,7 @@ func TimeLeft(left int64, seconds *float64) string {
 	for _, unit := range []struct {
 		name    string
 		seconds float64
-		upTo    float64 // of the unit
+		upTo    float64 // maximum count of the unit
 	}{{"s", 1, 90}, {"min", 60, 90}, {"h", 3600, 36}, {"d", 86400, 500}} {
 		if count := *seconds / unit.seconds; count < unit.upTo {
 			return Brief(count) + " " + unit.name
@@ -79,7 +75,7 @@ func TimeLeft(left int64, seconds *float64) string {
 	return Brief(*seconds/(365.25*86400)) + " y"
 }
 
-// Printable returns text without control characters, which could be commands to a terminal: names are whatever is in Redis.
+// Printable replaces control characters by question marks. Names come from Redis and may contain terminal control sequences.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

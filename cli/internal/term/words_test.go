@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestShortHasThreeDigits(t *testing.T) {
+func TestShortReturnsThreeDigits(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		nanoseconds int64
@@ -16,7 +16,7 @@ func TestShortHasThreeDigits(t *testing.T) {
 	}
 }
 
-func TestBriefHasFiveLetters(t *testing.T) {
+func TestBriefReturnsFiveCharacters(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[float64]string{
 		0: "0", 0.001: "0.00", 0.05: "0.05", 7.5: "7.50", 9.999: "10.0", 12.34: "12.3", 99.96: "100", 999.4: "999", 999.6: "1.0k",

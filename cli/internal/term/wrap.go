@@ -10,14 +10,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// usualWidth is the width of a terminal that does not report its own, and of help on one that is wider.
+// usualWidth is the assumed width of a terminal that does not report its own, and the maximum width of help texts.
 const usualWidth = 80
 
-// lineWriter changes lines as they are written, each when it is whole.
+// lineWriter changes each line before it writes it. It buffers incomplete lines.
 type lineWriter struct {
 	w      io.Writer
 	change func(line string) string
-	begun  []byte // a line that has not ended
+	begun  []byte // an incomplete line
 }
 
 func (l *lineWriter) Write(p []byte) (int, error) {
@@ -35,8 +35,8 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// HelpWriter returns a writer to w that breaks lines that are too long. What continues a line stands under its last column,
-// which two spaces or more come before.
+// HelpWriter returns a writer to w that wraps long lines. Continuation lines are aligned with the last column of the line,
+// where columns are separated by two or more spaces.
 func HelpWriter(w io.Writer) io.Writer {
 	return &lineWriter{w: w, change: func(line string) string {
 		line = strings.TrimRight(line, " ")
@@ -44,17 +44,17 @@ func HelpWriter(w io.Writer) io.Writer {
 	}}
 }
 
-// Fold returns a writer to w that breaks lines where w is a terminal, and too narrow for them. What continues one is indented.
+// Fold returns a writer to w that wraps long lines if w is a terminal, and indents continuation lines.
 func Fold(w io.Writer, indent int) io.Writer {
 	return &lineWriter{w: w, change: func(line string) string { return Wrap(line, Columns(w), indent) }}
 }
 
-// Named returns a writer to w that begins each line with a name.
+// Named returns a writer to w that prefixes each line with a name.
 func Named(w io.Writer, name string) io.Writer {
 	return &lineWriter{w: w, change: func(line string) string { return name + ": " + line }}
 }
 
-// lastColumn returns where the last column of a line begins, counted in characters.
+// lastColumn returns the position of the last column of a line, in characters.
 func lastColumn(line string) int {
 	at := strings.LastIndex(line, "  ")
 	if at < 0 {
@@ -63,8 +63,8 @@ func lastColumn(line string) int {
 	return utf8.RuneCountInString(line[:at+2])
 }
 
-// Wrap breaks text, of one line, into lines of so many columns, those after the first indented. The spaces that it
-// begins with stay; a word that is too long stands alone. With 0 columns, where there is no terminal, it stays one line.
+// Wrap wraps a line of text and indents the continuation lines. It keeps leading spaces and does not split words, even those
+// longer than a line. 0 columns mean no limit.
 func Wrap(text string, columns, indent int) string {
 	if columns <= 0 || ansi.StringWidth(text) <= columns {
 		return text
@@ -82,11 +82,10 @@ func Wrap(text string, columns, indent int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// Paragraphs joins the lines of each paragraph into one, for the HelpWriter to break. Lines that are indented stay: they are
-// tables.
+// Paragraphs joins the lines of each paragraph, so that HelpWriter can wrap them. It keeps indented lines, which are tables.
 func Paragraphs(text string) string {
 	var lines []string
-	joining := false // to the line before
+	joining := false
 	for line := range strings.SplitSeq(text, "\n") {
 		plain := line != "" && line[0] != ' '
 		if plain && joining {
@@ -99,8 +98,8 @@ func Paragraphs(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Width returns the width of text for a person: not more than usualWidth, however wide the terminal is.
+// Width returns the width for prose on w. It is at most usualWidth, since longer lines are hard to read.
 func Width(w io.Writer) int { return min(cmp.Or(Columns(w), usualWidth), usualWidth) }
 
-// Indent is before what continues a line of the log, or of a result.
+// Indent is the indentation of continuation lines in logs and results.
 const Indent = 3

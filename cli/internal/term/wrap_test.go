@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestLongLinesOfHelpAreBroken(t *testing.T) {
+func TestHelpWriterWrapsLongLines(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 20)
 	tests := []struct{ name, text, want string }{
@@ -21,7 +21,7 @@ func TestLongLinesOfHelpAreBroken(t *testing.T) {
 			t.Parallel()
 			var b strings.Builder
 			h := HelpWriter(&b)
-			for i := range len(test.text) { // however it is cut
+			for i := range len(test.text) { // in writes of one byte
 				if _, err := h.Write([]byte(test.text[i : i+1])); err != nil {
 					t.Fatal(err)
 				}
