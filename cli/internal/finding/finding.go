@@ -1,5 +1,5 @@
-// Package finding is what checks say: how bad something is, what it is, why it matters and what to do. It may import exit
-// and term beside it, and the library.
+// Package finding represents the results of checks: the level, the problem, its consequence and the remedy. Of the internal
+// packages it may import exit and term.
 package finding
 
 import (
@@ -12,53 +12,53 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// Level is how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
-// The levels, the worst first.
+// The levels, in descending order of severity.
 const (
-	Fault   Level = "fault"   // a number can be issued twice, or none at all is issued
-	Warning Level = "warning" // it may come to that
-	Unknown Level = "unknown" // it could not be found out
+	Fault   Level = "fault"   // a number can be issued twice, or none can be issued
+	Warning Level = "warning" // a fault may develop
+	Unknown Level = "unknown" // the check could not be completed
 	Note    Level = "note"    // information
 	OK      Level = "ok"
 )
 
-// levels are in the order in which a person reads them: what is worst stands last, next to the prompt.
+// levels is the order of printing. The most severe findings are last, next to the prompt.
 var levels = [...]Level{OK, Note, Unknown, Warning, Fault}
 
-// Finding is a result of one check, about one server or about all.
+// Finding is a result of one check.
 type Finding struct {
-	Check  string `json:"check"`            // a word that stays the same
-	Server string `json:"server,omitempty"` // absent: about all, or about the only one, which has no name
+	Check  string `json:"check"`            // stable identifier of the check
+	Server string `json:"server,omitempty"` // empty if it concerns all servers, or the only one
 	Level  Level  `json:"level"`
 	What   string `json:"what"`
-	Why    string `json:"why,omitempty"` // it matters
-	Do     string `json:"do,omitempty"`
+	Why    string `json:"why,omitempty"` // the consequence
+	Do     string `json:"do,omitempty"`  // the remedy
 }
 
-// Because adds why it matters.
+// Because sets the consequence.
 func (f *Finding) Because(why string) *Finding {
 	f.Why = why
 	return f
 }
 
-// Remedy adds what to do.
+// Remedy sets the remedy.
 func (f *Finding) Remedy(do string, values ...any) { f.Do = fmt.Sprintf(do, values...) }
 
-// Sheet is what is found of one server, or of all.
+// Sheet collects the findings about one server, or about all.
 type Sheet struct {
-	Server   string // "": all, or the only one
+	Server   string // set in each new finding
 	Findings []Finding
 }
 
-// Add adds what a check found. What comes of it is good until the next one is added.
+// Add adds a finding. The returned pointer is valid until the next call of Add.
 func (s *Sheet) Add(check string, l Level, what string, values ...any) *Finding {
 	s.Findings = append(s.Findings, Finding{Check: check, Server: s.Server, Level: l, What: fmt.Sprintf(what, values...)})
 	return &s.Findings[len(s.Findings)-1]
 }
 
-// All are what a command shows of its checks.
+// All holds the findings of a command and their number by level.
 type All struct {
 	Findings []Finding `json:"findings"`
 	Faults   int       `json:"faults"`
@@ -66,24 +66,24 @@ type All struct {
 	Unknown  int       `json:"unknown"`
 }
 
-// Of counts findings.
+// Of returns an All of the given findings.
 func Of(all []Finding) All {
 	count := make(map[Level]int)
-	for _, one := range all {
-		count[one.Level]++
+	for _, f := range all {
+		count[f.Level]++
 	}
 	return All{append([]Finding{}, all...), count[Fault], count[Warning], count[Unknown]}
 }
 
-// Verdict returns the error of a command whose checks found a fault.
+// Verdict returns an error if there are faults.
 func (f All) Verdict() error {
 	if f.Faults == 0 {
 		return nil
 	}
-	return &exit.Error{Code: exit.Fault, Text: term.Plural(f.Faults, "fault") + " found; what to do about each stands beside it"}
+	return &exit.Error{Code: exit.Fault, Text: term.Plural(f.Faults, "fault") + " found; see the remedy of each"}
 }
 
-// Print writes the findings in a style, the worst last.
+// Print writes the findings, the most severe last.
 func (f All) Print(to io.Writer, style term.Style) error {
 	w, width := bufio.NewWriter(to), term.Width(to)
 	sorted := slices.SortedStableFunc(slices.Values(f.Findings), func(a, b Finding) int {
@@ -94,9 +94,9 @@ func (f All) Print(to io.Writer, style term.Style) error {
 		if one.Server != "" {
 			what = one.Server + ": " + what
 		}
-		writeBehind(w, width, string(one.Level), colored(style, one.Level), what)
-		writeBehind(w, width, "", "", one.Why)
-		writeBehind(w, width, "      →", "      →", one.Do)
+		writeIndented(w, width, string(one.Level), colored(style, one.Level), what)
+		writeIndented(w, width, "", "", one.Why)
+		writeIndented(w, width, "      →", "      →", one.Do)
 	}
 	faults, warnings := term.Plural(f.Faults, "fault"), term.Plural(f.Warnings, "warning")
 	if f.Faults > 0 {
@@ -109,7 +109,6 @@ func (f All) Print(to io.Writer, style term.Style) error {
 	return exit.Written(w.Flush())
 }
 
-// colored returns the name of a level in its colour.
 func colored(style term.Style, l Level) string {
 	switch l {
 	case Fault:
@@ -123,11 +122,11 @@ func colored(style term.Style, l Level) string {
 	}
 }
 
-// writeBehind writes text, unless it is empty, behind a margin with a head, which is shown in colour.
-func writeBehind(w *bufio.Writer, width int, head, shown, text string) {
+// writeIndented writes text behind a margin that holds head, and nothing if text is empty. styled is head in its colour.
+func writeIndented(w *bufio.Writer, width int, head, styled, text string) {
 	const margin = 9
 	if text != "" {
 		lines := term.Wrap(fmt.Sprintf("%-*s%s", margin-1, head, " "+text), width, margin)
-		w.WriteString(shown + lines[len(head):] + "\n")
+		w.WriteString(styled + lines[len(head):] + "\n")
 	}
 }

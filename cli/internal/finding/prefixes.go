@@ -9,15 +9,15 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Adds is what a server adds to identifiers.
+// Adds is the prefix and tag that a server adds to identifiers.
 type Adds struct {
 	Name string
 	Adds prefix.Server
-	Uses bool  // identities: there is one
-	Err  error // why Adds is unknown; ErrCorrupt where what stands there is invalid
+	Uses bool  // the server has identities
+	Err  error // why Adds is unknown; ErrCorrupt if the stored value is invalid
 }
 
-// Bare reports whether it certainly adds nothing.
+// Bare reports whether the server is known to add neither prefix nor tag.
 func (a Adds) Bare() bool { return a.Err == nil && a.Adds.IsZero() }
 
 const (
@@ -25,7 +25,7 @@ const (
 	checkHome   = "identities"
 )
 
-// ComparePrefixes finds the servers that could issue an identifier of another one.
+// ComparePrefixes finds servers that could issue the same identifiers, and checks the home of identities.
 func ComparePrefixes(servers []Adds) []Finding {
 	const (
 		why = "They could issue the same identifier."
@@ -66,7 +66,7 @@ func ComparePrefixes(servers []Adds) []Finding {
 	return s.Findings
 }
 
-// compareHomes finds that identities come from two servers, or from none.
+// compareHomes checks that exactly one server is the home of identities.
 func (s *Sheet) compareHomes(servers []Adds) {
 	const do = "Make one their home: hilo prefix set --identities --redis URL."
 	alone := len(servers) == 1
