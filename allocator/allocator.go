@@ -88,12 +88,7 @@ func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
 		Recovered:      a.retryRefills,
 		NameServer:     func(server string, err error) error { return &ServerError{Server: server, err: err} },
 	})
-	a.identities = batcher.New(batcher.Options{
-		Limit:           opts.Limit,
-		LimitServerSide: min(opts.Limit, prefix.MaxServerSide),
-		MaxCount:        maxRange,
-		CollectionMarks: a.collectionMarks,
-	})
+	a.identities = batcher.New(a.collectionMarks)
 	return a
 }
 

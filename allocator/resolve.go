@@ -78,7 +78,9 @@ func (a *Allocator) nextServerSide(ctx context.Context, name string) (text strin
 	}
 	var got batcher.Result
 	err = a.fleet.First(func(s *fleet.Server, _ bool) error {
-		got = a.identities.ServerSide(ctx, s, name)
+		got = a.identities.Take(ctx, s, fleet.Request{
+			Kind: fleet.ServerSide, Name: name, Count: 1, Limit: min(a.opts.Limit, prefix.MaxServerSide),
+		})
 		return got.Err
 	})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 )
@@ -77,8 +76,9 @@ type search struct {
 // A number belongs to the caller once the script issued it, either as the next value or by raising the counter from below it
 // in one step. So no two callers receive the same one, whatever they found free. The second one starts again above it.
 func (s *search) run(ctx context.Context, server *fleet.Server) (int64, error) {
+	next := fleet.Request{Kind: fleet.Identity, Name: s.name, Count: 1, Limit: s.a.opts.Limit, Anywhere: s.anywhere}
 	for {
-		got := s.a.identities.Identity(ctx, server, batcher.Request{Name: s.name, Count: 1, Anywhere: s.anywhere})
+		got := s.a.identities.Take(ctx, server, next)
 		if got.Err != nil {
 			return 0, got.Err
 		}
@@ -86,7 +86,9 @@ func (s *search) run(ctx context.Context, server *fleet.Server) (int64, error) {
 		if err != nil || free == got.Low {
 			return free, err
 		}
-		raised := s.a.identities.Identity(ctx, server, batcher.Request{Name: s.name, Count: 1, Exact: free, Anywhere: s.anywhere})
+		raise := next
+		raise.Exact = free
+		raised := s.a.identities.Take(ctx, server, raise)
 		if raised.Err != nil || raised.Low == free {
 			return free, raised.Err
 		}

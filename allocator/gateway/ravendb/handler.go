@@ -84,10 +84,7 @@ func (h *Handler) newNamespace(name string) *namespace {
 		}
 		servers = append(servers, fleet.Config{Name: other.Name, Backend: h.backends[i+1], Namespace: of})
 	}
-	identities := batcher.New(batcher.Options{
-		Limit: h.opts.Limit, MaxCount: maxCapacity,
-		CollectionMarks: func(*fleet.Server, string) *watermark.Marks { return nil }, // ranges have a node tag
-	})
+	identities := batcher.New(func(*fleet.Server, string) *watermark.Marks { return nil }) // ranges have a node tag
 	return &namespace{name: name, keys: prefix.NewKeys(name), identities: identities, fleet: fleet.New(servers, fleet.Options{
 		AttemptTimeout: h.opts.timeout(),
 		CheckTimeout:   h.opts.Timeout,

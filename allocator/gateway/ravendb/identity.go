@@ -67,7 +67,7 @@ func (h *Handler) identityNext(r *http.Request) (reply, error) {
 		defer i.c.seeding.RUnlock()
 		var got batcher.Result
 		err := i.space.atHome(ctx, i.name, func() error {
-			got = i.space.identities.Identity(ctx, i.space.server(), batcher.Request{Name: i.name, Count: 1})
+			got = i.space.identities.Take(ctx, i.space.server(), fleet.Request{Kind: fleet.Identity, Name: i.name, Count: 1, Limit: h.opts.Limit})
 			return got.Err
 		})
 		return got.Low, err

@@ -18,16 +18,10 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// Request asks for Count consecutive values, or for the value Exact in place of the next one. Anywhere permits a server that
-// is not the home of identities.
-type Request struct {
-	Name     string
-	Count    int64
-	Exact    int64
-	Anywhere bool
-}
+// maxCount bounds the numbers of one request.
+const maxCount = 1 << 40
 
-// Result is the answer to a Request. Low is the first value, or 0 if Exact was refused. Issuer is set for server-side
+// Result is the answer to a request. Low is the first value, or 0 if Exact was refused. Issuer is set for server-side
 // identifiers.
 type Result struct {
 	Low    int64
@@ -35,18 +29,10 @@ type Result struct {
 	Err    error
 }
 
-// Options are the settings of a Group.
-type Options struct {
-	// Limit is the greatest value of an identity, and LimitServerSide the greatest server-side identifier. MaxCount bounds the
-	// values of one request.
-	Limit, LimitServerSide, MaxCount int64
-	// CollectionMarks returns the marks of the collection with the same name as an identity, or nil.
-	CollectionMarks func(s *fleet.Server, name string) *watermark.Marks
-}
-
 // Group is the batchers of one allocator. It is safe for concurrent use.
 type Group struct {
-	opts Options
+	// collectionMarks returns the marks of the collection with the same name as an identity, or nil.
+	collectionMarks func(s *fleet.Server, name string) *watermark.Marks
 	// all has the *batcher of each counter that was used, by key.
 	all sync.Map
 
@@ -81,23 +67,38 @@ type batcher struct {
 
 // waiter is one caller. A request for a caller whose ctx has ended is not sent.
 type waiter struct {
-	Request
+	fleet.Request
 	ctx context.Context //nolint:containedctx // the caller's
 	// result has a buffer, so that sending never blocks.
 	result chan Result
 }
 
-// New returns a Group.
-func New(opts Options) *Group { return &Group{opts: opts} }
-
-// Identity waits for values of an identity of s.
-func (g *Group) Identity(ctx context.Context, s *fleet.Server, r Request) Result {
-	return g.of(s, fleet.Identity, s.Keys.Identity(r.Name)).take(ctx, r)
+// New returns a Group. collectionMarks returns the marks of the collection with the same name as an identity, or nil.
+func New(collectionMarks func(s *fleet.Server, name string) *watermark.Marks) *Group {
+	return &Group{collectionMarks: collectionMarks}
 }
 
-// ServerSide waits for one server-side identifier of s.
-func (g *Group) ServerSide(ctx context.Context, s *fleet.Server, name string) Result {
-	return g.of(s, fleet.ServerSide, s.Keys.ServerSide()).take(ctx, Request{Name: name, Count: 1})
+// Take waits for the numbers of an identity or for server-side identifiers of s. All requests for a counter have the same Limit.
+// The Group adds Token, Marks and Other to r. If ctx ends, other callers are unaffected, and values already requested for this caller become a gap.
+func (g *Group) Take(ctx context.Context, s *fleet.Server, r fleet.Request) Result {
+	w := &waiter{Request: r, ctx: ctx, result: make(chan Result, 1)}
+	if ctx.Err() != nil {
+		return Result{Err: failure.Ended(ctx, r.Name, nil)}
+	}
+	b := g.of(s, r)
+	first, err := b.join(w)
+	if err != nil {
+		return Result{Err: err}
+	}
+	if first {
+		b.start(ctx.Done() == nil) //nolint:contextcheck // a request serves callers of several contexts
+	}
+	select {
+	case got := <-w.result:
+		return got
+	case <-ctx.Done():
+		return Result{Err: failure.Ended(ctx, r.Name, nil)}
+	}
 }
 
 // Marks returns the marks of an identity of s, or nil if it was never used.
@@ -108,11 +109,12 @@ func (g *Group) Marks(s *fleet.Server, name string) *watermark.Marks {
 	return nil
 }
 
-// of returns the batcher of a counter, the same one each time.
-func (g *Group) of(s *fleet.Server, kind fleet.Kind, counter string) *batcher {
-	b, ok := g.all.Load(key{s, counter})
+// of returns the batcher of the counter that r names, the same one each time.
+func (g *Group) of(s *fleet.Server, r fleet.Request) *batcher {
+	of := key{s, s.ScriptKeys(r).Counter}
+	b, ok := g.all.Load(of)
 	if !ok {
-		b, _ = g.all.LoadOrStore(key{s, counter}, &batcher{group: g, server: s, kind: kind})
+		b, _ = g.all.LoadOrStore(of, &batcher{group: g, server: s, kind: r.Kind})
 	}
 	return b.(*batcher)
 }
@@ -140,28 +142,6 @@ func (g *Group) isClosed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.closed
-}
-
-// take waits for the result of one caller. If ctx ends, other callers are unaffected, and values already requested for this
-// caller become a gap.
-func (b *batcher) take(ctx context.Context, r Request) Result {
-	w := &waiter{Request: r, ctx: ctx, result: make(chan Result, 1)}
-	if ctx.Err() != nil {
-		return Result{Err: failure.Ended(ctx, r.Name, nil)}
-	}
-	first, err := b.join(w)
-	if err != nil {
-		return Result{Err: err}
-	}
-	if first {
-		b.start(ctx.Done() == nil) //nolint:contextcheck // a request serves callers of several contexts
-	}
-	select {
-	case got := <-w.result:
-		return got
-	case <-ctx.Done():
-		return Result{Err: failure.Ended(ctx, r.Name, nil)}
-	}
 }
 
 // join adds a waiter. first reports that nothing flushes yet, so that the caller has to.
@@ -216,14 +196,7 @@ func (b *batcher) flush() {
 	if b.kind == fleet.Identity {
 		defer b.server.AcquireSlot()()
 	}
-	group := b.next()
-	switch {
-	case len(group) == 0:
-	case b.group.isClosed():
-		for _, w := range group {
-			w.result <- Result{Err: fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)}
-		}
-	default:
+	if group := b.next(); len(group) > 0 {
 		b.request(group)
 	}
 }
@@ -237,7 +210,7 @@ func (b *batcher) next() (group []*waiter) {
 	for len(b.waiting) > 0 {
 		w := b.waiting[0]
 		if w.ctx.Err() == nil {
-			if len(group) > 0 && (w.Exact > 0 || group[0].Exact > 0 || w.Anywhere != group[0].Anywhere || w.Count > b.group.opts.MaxCount-total) {
+			if len(group) > 0 && (w.Exact > 0 || group[0].Exact > 0 || w.Anywhere != group[0].Anywhere || w.Count > maxCount-total) {
 				break
 			}
 			group = append(group, w)
@@ -273,8 +246,11 @@ func (b *batcher) request(group []*waiter) {
 	}
 }
 
-// send makes one attempt, with the name as the caller w spells it. A server in back-off is not asked.
+// send makes one attempt, with the name as the caller w spells it. A server in back-off is not asked, and none after Stop.
 func (b *batcher) send(w *waiter, count int64) (fleet.Reply, error) {
+	if b.group.isClosed() {
+		return fleet.Reply{}, fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)
+	}
 	if err := b.server.Down(w.Name, true); err != nil {
 		return fleet.Reply{}, err
 	}
@@ -283,14 +259,10 @@ func (b *batcher) send(w *waiter, count int64) (fleet.Reply, error) {
 	b.mu.Lock()
 	b.cancel = cancel
 	b.mu.Unlock()
-	r := fleet.Request{
-		Kind: b.kind, Name: w.Name, Token: rand.Text(), Count: count, Limit: b.group.opts.Limit,
-		Exact: w.Exact, Anywhere: w.Anywhere, Marks: &b.marks,
-	}
-	if b.kind == fleet.ServerSide {
-		r.Limit = b.group.opts.LimitServerSide
-	} else {
-		r.Other = func() *watermark.Marks { return b.group.opts.CollectionMarks(b.server, w.Name) }
+	r := w.Request
+	r.Token, r.Count, r.Marks = rand.Text(), count, &b.marks
+	if b.kind == fleet.Identity {
+		r.Other = func() *watermark.Marks { return b.group.collectionMarks(b.server, r.Name) }
 	}
 	return b.server.Issue(ctx, r)
 }

@@ -58,8 +58,8 @@ type Reply struct {
 	Issuer *Issuer
 }
 
-// keys returns the keys that the script for r names.
-func (s *Server) keys(r Request) scripts.Keys {
+// ScriptKeys returns the keys that the script for r names.
+func (s *Server) ScriptKeys(r Request) scripts.Keys {
 	switch r.Kind {
 	case Range:
 		return scripts.Keys{Counter: s.Keys.HiLo(r.Name), Server: s.Keys.Server(), Other: s.Keys.Identity(r.Name)}
@@ -77,7 +77,7 @@ func (s *Server) keys(r Request) scripts.Keys {
 // issued, which has to be discarded.
 func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	f := s.fleet
-	keys, sent := s.keys(r), f.Now()
+	keys, sent := s.ScriptKeys(r), f.Now()
 	got, err := s.send(ctx, keys, r)
 	received := f.Now()
 	s.recordMarks(r.Marks, got)
