@@ -21,7 +21,7 @@ import (
 type Allocator struct {
 	opts    Options
 	fleet   *fleet.Fleet
-	refills queue[*Collection]
+	refills queue
 	// identities combines requests for identities and server-side identifiers.
 	identities *batcher.Group
 	// byName has the collections. types has the *entityType of each reflect.Type that Assign has seen.
@@ -81,7 +81,6 @@ func newBackend(client redis.UniversalClient, o Options) fleet.Backend {
 
 func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
 	a := &Allocator{opts: opts, closed: make(chan struct{})}
-	a.refills.run = (*Collection).runRefill
 	a.fleet = fleet.New(servers, fleet.Options{
 		AttemptTimeout: opts.attemptTimeout(),
 		CheckTimeout:   opts.RefillTimeout,

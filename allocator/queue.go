@@ -6,27 +6,25 @@ import "sync"
 // has.
 const refillers = 32
 
-// queue runs work on up to refillers goroutines, which end when none is left. run has to be set.
-type queue[T any] struct {
-	run func(T)
-
+// queue runs refills on up to refillers goroutines, which end when none is left.
+type queue struct {
 	mu      sync.Mutex // guards what follows, and is locked after Collection.mu
-	waiting []T
+	waiting []*Collection
 	running int
 	workers sync.WaitGroup
 }
 
-func (q *queue[T]) push(work T) {
+func (q *queue) push(c *Collection) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, work)
+	q.waiting = append(q.waiting, c)
 	if q.running < refillers {
 		q.running++
 		q.workers.Go(q.work)
 	}
 }
 
-func (q *queue[T]) work() {
+func (q *queue) work() {
 	for {
 		q.mu.Lock()
 		if len(q.waiting) == 0 {
@@ -38,6 +36,6 @@ func (q *queue[T]) work() {
 		next := q.waiting[0]
 		q.waiting = q.waiting[1:]
 		q.mu.Unlock()
-		q.run(next)
+		next.runRefill()
 	}
 }
