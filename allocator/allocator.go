@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator/internal/batcher"
+	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/prefix"
@@ -208,7 +209,7 @@ func (a *Allocator) retryRefills() (started int) {
 	a.byName.each(func(c *Collection) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.unserved && !c.closed && c.refill == nil {
+		if c.failed != nil && !failure.Refused(c.failed) && !c.closed && c.refill == nil {
 			c.startRefill(a.now())
 			started++
 		}

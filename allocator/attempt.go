@@ -132,7 +132,7 @@ func (c *Collection) install(s *span) {
 	}
 	c.sent = nil
 	c.backoff.Reset()
-	c.refused, c.unserved = nil, false
+	c.failed = nil
 	c.tally.add(s.size) // together with the range, which would look burnt until then
 	if c.sealed {
 		c.finishRefill(nil)
@@ -172,11 +172,8 @@ func (c *Collection) fail(err error) {
 	if !errors.Is(err, ErrClosed) { // canceled
 		c.tally.failures++
 	}
-	if failure.Refused(err) {
-		c.refused = err
+	if c.failed = err; failure.Refused(err) {
 		c.backoff.Fail(c.a.now(), fleet.MaxBackoff)
-	} else {
-		c.unserved = true
 	}
 	for _, t := range c.waiters { // there may be enough in hand for a caller behind a larger one
 		if batch, ok := c.fromHand(c.a.now(), t.n); ok {

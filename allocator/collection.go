@@ -20,17 +20,17 @@ type Collection struct {
 	cur atomic.Pointer[span]
 	// several reports that there is more than one server, so that a number alone is not unique.
 	several bool
-	// closed reports that no refill starts any more, sealed that the ranges in hand were ended, and unserved that the latest
-	// refill failed for lack of a server. mu guards them. They stand here because they need no space of their own.
-	closed, sealed, unserved bool
-	a                        *Allocator
+	// closed reports that no refill starts any more, and sealed that the ranges in hand were ended. mu guards them. They stand
+	// here because they need no space of their own.
+	closed, sealed bool
+	a              *Allocator
 	// name is the collection as the caller spells it. All spellings share counter.
 	name    string
 	counter *counter
 	// waits counts calls that found nothing in hand.
 	waits atomic.Int64
 
-	// mu guards what follows, closed, sealed and unserved, and every store to cur. Hot callers do not lock it, but load cur
+	// mu guards what follows, closed, sealed, and every store to cur. Hot callers do not lock it, but load cur
 	// and count on the span. It is never held during I/O.
 	mu sync.Mutex
 	// ahead are the ranges that were fetched and are not in use yet, the oldest first.
@@ -45,9 +45,9 @@ type Collection struct {
 	capacity int64
 	asked    time.Duration
 	demand   demand
-	// backoff follows refusals of this collection's requests. refused is the latest of them, nil after a range.
+	// failed is why the latest refill failed, nil after a range. backoff follows refusals of this collection's requests.
+	failed  error
 	backoff fleet.Backoff
-	refused error
 	tally   tally
 }
 

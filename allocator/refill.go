@@ -30,8 +30,8 @@ func (c *Collection) wait(ctx context.Context) error {
 
 // ended returns the error of a caller whose ctx is done, with the reason why it got nothing until then. mu is held.
 func (c *Collection) ended(ctx context.Context) error {
-	why := c.refused
-	if why == nil {
+	why := c.failed
+	if !failure.Refused(why) {
 		_, why = c.a.fleet.RetryDelay(c.name, c.a.fleet.Servers()...)
 	}
 	return failure.Ended(ctx, c.name, why)
