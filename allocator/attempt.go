@@ -13,15 +13,21 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// runRefill gets a range from the first server that issues one, on a goroutine of the queue. A caller that gives up does not
-// cancel it, only a Close that runs out of time does.
+// runRefill gets a range from the first server that issues one, on a goroutine of the queue, and ends the refill with it or with
+// an error for all callers that wait. A caller that gives up does not cancel it, only a Close that runs out of time does.
 func (c *Collection) runRefill() {
 	var made *span
 	err := c.a.fleet.First(func(s *fleet.Server, last bool) (err error) {
 		made, err = c.attempt(s, last)
 		return err
 	})
-	c.end(made, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	c.install(made)
 }
 
 // attempt asks one server for a range. last reports that there is no better server to ask. Close cancels it by ctx.
@@ -114,17 +120,6 @@ func newSpan(c *Collection, token string, reply fleet.Reply) *span {
 	return made
 }
 
-// end ends the refill with a range, or with an error for all callers that wait.
-func (c *Collection) end(made *span, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil {
-		c.fail(err)
-		return
-	}
-	c.install(made)
-}
-
 // install adds a new range to those in hand, unless Close has stopped waiting for it, with mu held.
 func (c *Collection) install(s *span) {
 	if c.sent.capacity > 0 {
@@ -134,11 +129,9 @@ func (c *Collection) install(s *span) {
 	c.backoff.Reset()
 	c.failed = nil
 	c.tally.add(s.size) // together with the range, which would look burnt until then
-	if c.sealed {
-		c.finishRefill(nil)
-		return
+	if !c.sealed {
+		c.distribute(s)
 	}
-	c.distribute(s)
 	c.finishRefill(nil)
 	now := c.a.now()
 	if len(c.waiters) > 0 {

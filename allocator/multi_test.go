@@ -141,10 +141,12 @@ func TestCloseReturnsRangesToTheirServers(t *testing.T) {
 		c.refill = &refill{done: make(chan struct{})} // a refill that goes to the second one
 		c.mu.Unlock()
 		got, err := c.attempt(a.fleet.Servers()[1], false)
-		c.end(got, err)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c.mu.Lock()
+		c.install(got)
+		c.mu.Unlock()
 		mustClose(t, a)
 		wantMax(t, redistest.NewClient(t, north), "1")
 		wantMax(t, redistest.NewClient(t, south), "0")

@@ -72,13 +72,6 @@ func (c *Collection) advance(now time.Duration) bool {
 	return true
 }
 
-// lookAhead plans for the caller that reached the mark.
-func (c *Collection) lookAhead() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.plan(c.a.now())
-}
-
 // plan fetches the next range if less is held than the horizon takes, or else marks the index at which to check again, with
 // mu held. A refill in flight plans again when it ends.
 //

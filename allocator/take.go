@@ -92,7 +92,9 @@ func (c *Collection) checkIndex(s *span, i int64) bool {
 		return false
 	}
 	if i == s.mark.Load() {
-		c.lookAhead()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.plan(c.a.now())
 	}
 	return true
 }
