@@ -54,10 +54,11 @@ func (a *Allocator) NextIdentities(ctx context.Context, name string, n int64) (R
 	return Range{Low: low, High: low + n - 1}, nil
 }
 
-func (a *Allocator) identityName(name string) (string, error) {
-	name = strings.TrimSuffix(name, identityMark)
+// identityName returns the name of the identity that id requests.
+func (a *Allocator) identityName(id string) (string, error) {
+	name := strings.TrimSuffix(id, identityMark)
 	if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
-		return "", fmt.Errorf("allocator: identity: %w", err)
+		return "", fmt.Errorf("allocator: identity requested by %.64q: %w", id, err)
 	}
 	return name, a.open(name)
 }

@@ -30,30 +30,16 @@ func (a *Allocator) Resolve(ctx context.Context, id string) (string, error) {
 		return a.newGUID()
 	}
 	if name, ok := strings.CutSuffix(id, identityMark); ok {
-		if err := a.validateAsked("identity", id, name); err != nil {
-			return "", err
-		}
-		number, err := a.NextIdentity(ctx, name)
+		number, err := a.NextIdentity(ctx, id)
 		if err != nil {
 			return "", err
 		}
 		return name + a.opts.Separator + strconv.FormatInt(number, 10), nil
 	}
 	if name, ok := strings.CutSuffix(id, a.opts.Separator); ok {
-		if err := a.validateAsked("server-side id", id, name); err != nil {
-			return "", err
-		}
 		return a.nextServerSide(ctx, name)
 	}
 	return id, nil
-}
-
-// validateAsked checks name, the part of id before its last character.
-func (a *Allocator) validateAsked(kind, id, name string) error {
-	if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
-		return fmt.Errorf("allocator: %s requested by %.64q: %w", kind, id, err)
-	}
-	return nil
 }
 
 func (a *Allocator) newGUID() (string, error) {
@@ -70,6 +56,9 @@ func (a *Allocator) newGUID() (string, error) {
 // nextServerSide issues `companies/0000000000000000027-A`, with 19 digits and in the order of the calls, from one counter for
 // all names of a server's namespace. Like a range, it comes from the first server that serves.
 func (a *Allocator) nextServerSide(ctx context.Context, name string) (text string, err error) {
+	if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
+		return "", fmt.Errorf("allocator: server-side id requested by %.64q: %w", name+a.opts.Separator, err)
+	}
 	if err := a.open(name); err != nil {
 		return "", err
 	}
