@@ -90,15 +90,11 @@ func (c *Collection) chooseRequest(s *fleet.Server, now time.Duration) {
 	if c.sent != nil && c.sent.server == s {
 		return
 	}
-	var wanted int64
-	if len(c.waiters) > 0 {
-		wanted = c.waiters[0].n
-	}
 	opts := &c.a.opts
 	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
 	c.sent = &request{server: s, token: rand.Text(), size: capacity, capacity: capacity, at: now}
-	if wanted >= capacity { // a range of its own, which is no measure of the rate
-		c.sent.size, c.sent.capacity = wanted, 0
+	if len(c.waiters) > 0 && c.waiters[0].n >= capacity { // a range of its own, which is no measure of the rate
+		c.sent.size, c.sent.capacity = c.waiters[0].n, 0
 	}
 }
 
