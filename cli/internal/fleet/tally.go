@@ -5,32 +5,32 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// Tallies are of all allocators. Reserved = Issued + Returned + Burnt.
+// Tallies are sums over all allocators. Reserved = Issued + Returned + Burnt.
 type Tallies struct {
-	Ranges   int64 `json:"ranges"` // each is one round trip
+	Ranges   int64 `json:"ranges"` // one round trip each
 	Reserved int64 `json:"reserved"`
 	Issued   int64 `json:"issued"`
 	Returned int64 `json:"returned"`
 	Burnt    int64 `json:"burnt"`
-	Held     int64 `json:"held"` // in hand at the end, before it was returned or burnt
+	Held     int64 `json:"held"` // unused at the end, before they were returned or burnt
 	Waits    int64 `json:"waits"`
 	Failures int64 `json:"failures"` // refills that failed
 }
 
-// CollectionReport has the tallies of one collection.
+// CollectionReport holds the tallies of one collection.
 type CollectionReport struct {
 	Collection string `json:"collection"`
 	Tallies
 }
 
-// Report has the tallies of each collection, and of all together.
+// Report holds the tallies of each collection and their sums.
 type Report struct {
 	Total       Tallies            `json:"total"`
 	Collections []CollectionReport `json:"collections"`
 }
 
-// Between returns what allocators counted from a start until they were closed, from their statistics at the start, at the end,
-// and when they were closed. Numbers in hand at the start count as reserved after it.
+// Between returns the tallies of a period from the statistics of the allocators at its start, at its end, and after they were
+// closed. Numbers held at the start count as reserved in the period.
 func Between(names []string, start, end, closed []allocator.Stats) Report {
 	before, held, after := sums(start), sums(end), sums(closed)
 	between := func(name string) Tallies {
@@ -39,7 +39,7 @@ func Between(names []string, start, end, closed []allocator.Stats) Report {
 			Ranges: is.Ranges - was.Ranges, Reserved: is.Reserved - was.Issued - was.Burnt, Issued: is.Issued - was.Issued,
 			Returned: is.Returned, Burnt: is.Burnt - was.Burnt, Waits: is.Waits - was.Waits, Failures: is.Failures - was.Failures,
 		}
-		t.Held = t.Reserved - t.Issued - (held[name].Burnt - was.Burnt) // with a range that was in flight
+		t.Held = t.Reserved - t.Issued - (held[name].Burnt - was.Burnt) // includes a range in flight
 		return t
 	}
 	r := Report{Total: between(total), Collections: make([]CollectionReport, len(names))}
@@ -49,10 +49,10 @@ func Between(names []string, start, end, closed []allocator.Stats) Report {
 	return r
 }
 
-// total is the name of the sum of all collections: no collection has it.
+// total is the key of the sums over all collections. No collection has this name.
 const total = ""
 
-// sums returns the sums over allocators, by the name of the collection.
+// sums returns sums over allocators, keyed by collection.
 func sums(all []allocator.Stats) map[string]allocator.CollectionStats {
 	by := make(map[string]allocator.CollectionStats)
 	for _, stats := range all {
@@ -67,7 +67,7 @@ func sums(all []allocator.Stats) map[string]allocator.CollectionStats {
 	return by
 }
 
-// Table returns a table of the first collections and of the sums of all.
+// Table returns a table of the first collections and of the sums.
 func (r Report) Table(style term.Style) term.Table {
 	t := term.Table{
 		Head: []string{"COLLECTION", "RANGES", "RESERVED", "ISSUED", "RETURNED", "BURNT", "HELD", "WAITS"}, Drop: []int{6, 7, 5, 1, 4}, Style: style,
