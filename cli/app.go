@@ -10,15 +10,15 @@
 //
 // What they share is under cli/internal:
 //
-//	base      the session that the global flags make, arguments, help
+//	base      sessions as the global flags describe them, arguments, help
 //	exit      codes and errors
-//	term      how things are printed
-//	target    how servers are reached
+//	term      tables, styles, progress and other output
+//	target    URLs of servers, and clients for them
 //	finding   the results of checks
-//	fleet     how programs take identifiers, and what their allocators counted
+//	fleet     how programs take identifiers, and the sums of their allocators' counts
 //
-// This package puts the commands together, and only this one imports them; completion and version are in it. Results go to Env.Stdout, everything else to
-// Env.Stderr; passwords go nowhere.
+// This package assembles the commands, and no other package imports them. It also has completion and version. Results go
+// to Env.Stdout, everything else goes to Env.Stderr, and passwords are never shown.
 package cli
 
 import (
@@ -41,8 +41,8 @@ import (
 // Env holds the streams and the environment of the process, for commands.
 type Env = base.Env
 
-// Run runs the command that args (with the program's name first) names, and returns the process's exit code.
-// When ctx ends the command stops in good order: what was printed remains issued, what was not used is returned.
+// Run runs the command in args, the first of which is the program's name, and returns the exit code of the process.
+// If ctx ends, the command stops and returns the numbers that it did not use. Identifiers that were printed stay issued.
 func Run(ctx context.Context, args []string, env Env) int {
 	app := New(env)
 	if answerCompletion(app, args, env.Stdout) {
@@ -55,8 +55,8 @@ func Run(ctx context.Context, args []string, env Env) int {
 	return exit.Report(env.Stderr, env.Style(env.Stderr), err)
 }
 
-// New builds the application. Its own Run knows no Line: the mistakes in a command line, and help, are then in the words
-// of urfave/cli.
+// New builds the application. Use [Run] to run it: the Run method of cli.App reads the line without base.Line, so that its
+// errors and help are those of urfave/cli.
 func New(env Env) *cli.App {
 	app := &cli.App{
 		Name:      "hilo",
@@ -95,7 +95,7 @@ func New(env Env) *cli.App {
 	return app
 }
 
-// category returns the commands, which the overview shows together.
+// category puts commands into a category of the overview, and returns them.
 func category(name string, commands ...*cli.Command) []*cli.Command {
 	for _, c := range commands {
 		c.Category = name

@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// completion prints the script of a shell.
+// completion is the command that prints the script of a shell.
 type completion struct {
 	*base.Session
 	printed
@@ -25,7 +25,7 @@ type printed struct {
 	Script string `json:"script"`
 }
 
-// shells are those that there is a script for.
+// shells lists the shells that have a script.
 var shells = []string{"bash", "zsh", "fish"}
 
 //go:embed hilo.*
@@ -75,10 +75,9 @@ func (c completion) Run(context.Context) error {
 // files requests names of files, which the shell completes itself.
 const files = ":files"
 
-// answerCompletion answers the scripts, which ask with hilo __complete WORD…: the words of a command line without the program, the
-// last of which is the one that is being typed. It prints what that may become, one a line, with a tab before what it does.
-// It does not parse the line as a command line of hilo's own, since what is begun need not be right; false: args ask for
-// something else.
+// answerCompletion handles hilo __complete WORD…, which the scripts run. The words are those of a command line without the
+// program's name, and the last one is being typed. It prints the candidates, one per line, each followed by a tab and its
+// description. The words are not checked, because the line is not finished. It returns false for any other command line.
 func answerCompletion(app *cli.App, args []string, to io.Writer) bool {
 	if len(args) < 3 || args[1] != "__complete" {
 		return false
@@ -89,16 +88,16 @@ func answerCompletion(app *cli.App, args []string, to io.Writer) bool {
 	return true
 }
 
-// candidates returns what the typed word may become after the words before it.
+// candidates returns the completions of the typed word, which follows the words before it.
 func candidates(app *cli.App, before []string, typed string) []string {
 	line := base.NewLine(app)
 	for _, word := range before {
-		_ = line.Take(word) // its mistakes are reported when the line is run
+		_ = line.Take(word) // errors are reported when the line is run
 	}
 	isFlag := strings.HasPrefix(typed, "-") && line.Due == nil && !line.FlagsEnded
 	flag, _, isValue := strings.Cut(typed, "=")
 	if isFlag && isValue {
-		_ = line.Take(flag) // what is typed is its value
+		_ = line.Take(flag) // its value is being typed
 	}
 	c := line.Command
 	switch {
@@ -122,7 +121,7 @@ func candidates(app *cli.App, before []string, typed string) []string {
 	return commands
 }
 
-// valuesOf returns the values of a flag where they are few.
+// valuesOf returns the values of a flag that has a fixed set of them.
 func valuesOf(flag base.Flag) []string {
 	f, ok := flag.(*cli.GenericFlag)
 	switch {
@@ -134,7 +133,7 @@ func valuesOf(flag base.Flag) []string {
 	return slices.DeleteFunc(slices.Clone(f.Value.(*base.Value).Choices), func(word string) bool { return word == "" })
 }
 
-// described returns flags with their usage.
+// described returns the names of flags, each with its usage.
 func described(flags []cli.Flag) []string {
 	var all []string
 	for _, flag := range flags {

@@ -11,12 +11,12 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
-// build describes the binary. A field is empty where the build did not record it.
+// build describes the binary. A field that the build did not record is empty.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
 	Time     string `json:"time,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // the work tree had changes that no revision holds
+	Modified bool   `json:"modified,omitempty"` // the work tree had uncommitted changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -35,7 +35,7 @@ func newVersionCommand(env base.Env) *cli.Command {
 	}
 }
 
-// version shows the build of the binary.
+// version is the command that shows the build of the binary.
 type version struct{ *base.Session }
 
 func (v version) Run(context.Context) error {

@@ -22,7 +22,7 @@ import (
 // and lost.
 const exportVersion = 2
 
-// The lines of an export that are no counter: the first, the second, and the last, without which it broke off.
+// The kinds of lines that are not counters: the first, the second and the last. An export without the last is incomplete.
 const (
 	lineExport = "export"
 	linePrefix = "prefix"
@@ -31,13 +31,13 @@ const (
 
 // record is one line of an export.
 type record struct {
-	Kind         string `json:"kind"`                   // export: the first; prefix; hilo, identity, server-side: a counter; end: the last
+	Kind         string `json:"kind"`                   // export, prefix, hilo, identity, server-side, or end
 	Version      int    `json:"version,omitempty"`      // of export: 2
 	Namespace    string `json:"namespace,omitempty"`    // of export
-	Replication  string `json:"replication,omitempty"`  // of export: the server's replication id; missing: unknown
-	ServerPrefix string `json:"serverPrefix,omitempty"` // of prefix; missing: none
-	NodeTag      string `json:"nodeTag,omitempty"`      // of prefix; missing: none
-	Identities   bool   `json:"identities,omitempty"`   // of prefix: it is the home of identities
+	Replication  string `json:"replication,omitempty"`  // of export: the server's replication id, missing if unknown
+	ServerPrefix string `json:"serverPrefix,omitempty"` // of prefix; missing if none
+	NodeTag      string `json:"nodeTag,omitempty"`      // of prefix; missing if none
+	Identities   bool   `json:"identities,omitempty"`   // of prefix: the server is the home of identities
 	Durable      string `json:"durable,omitempty"`      // of prefix: always; shown, and never imported
 	Collection   string `json:"collection,omitempty"`   // of a counter: the name as first spelt
 	Max          *int64 `json:"max,omitempty"`          // of a counter; an identity's value
@@ -46,14 +46,14 @@ type record struct {
 	Bare         int64  `json:"bare,omitempty"`         // of a collection: the greatest number issued without prefix and tag
 	Top          int64  `json:"top,omitempty"`          // of a collection: the greatest number that a gateway issued
 	Origin       string `json:"origin,omitempty"`       // of a counter: replication id of the server that wrote last
-	Written      int64  `json:"written,omitempty"`      // of a counter: when, in microseconds of the server's clock
+	Written      int64  `json:"written,omitempty"`      // of a counter: time of the last write, in microseconds of the server's clock
 	Issued       int64  `json:"issued,omitempty"`       // of a counter: numbers issued in the last two minutes that had any
 	GuardGap     int64  `json:"guardGap,omitempty"`     // of a counter: the greatest GuardGap of a client
 	Lost         bool   `json:"lost,omitempty"`         // of a counter: origin is not replication, so that writes may be lost
-	Counters     *int   `json:"counters,omitempty"`     // of end: how many there were
+	Counters     *int   `json:"counters,omitempty"`     // of end: number of counters
 }
 
-// export writes all state of a namespace.
+// export is the command that writes all state of a namespace.
 type export struct {
 	*base.Session
 	target target.Target
@@ -116,7 +116,7 @@ func (e export) Run(ctx context.Context) error {
 		})
 	}
 	_ = encoder.Encode(record{Kind: lineEnd, Counters: new(len(all.States))})
-	if _, err := readExport("this export", e.Separator, content.Bytes()); err != nil { // better now than when it is needed
+	if _, err := readExport("this export", e.Separator, content.Bytes()); err != nil { // found now, and not at the import
 		return fmt.Errorf("%s; hilo import would refuse it, and hilo doctor names the keys", exit.Plain(err))
 	}
 	_, err = content.WriteTo(e.Stdout)

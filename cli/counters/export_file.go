@@ -10,28 +10,28 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// file is an export as it was read.
+// file is the content of an export.
 type file struct {
 	separator string
 	namespace string
 	server    prefix.Server
-	prefixed  bool // it has the prefix of the server
-	rows      []Row
-	broken    bool           // a line is no good
+	prefixed  bool // has the server's settings
+	rows      []planRow
+	broken    bool           // has a bad line
 	seen      map[string]int // lines of counters, by key
-	whole     bool           // with its end, which states the number of counters
+	whole     bool           // has its last line, with the number of counters
 }
 
-// readExport reads an export. Its error lists the lines that are wrong.
+// readExport parses an export. Its error lists the bad lines.
 func readExport(name, separator string, content []byte) (file, error) {
 	f := file{separator: separator, seen: make(map[string]int)}
-	bad := &Bad{File: name, Code: exit.Usage}
+	bad := &badLines{File: name, Code: exit.Usage}
 	if len(bytes.TrimSpace(content)) == 0 {
 		return f, exit.Usagef("%s is empty: nothing was written", name)
 	}
-	for line, text := range JsonLines(content) {
+	for line, text := range jsonLines(content) {
 		var l record
-		err := Unmarshal(text, &l)
+		err := unmarshal(text, &l)
 		if err == nil {
 			err = f.add(line, l)
 		}
@@ -39,14 +39,14 @@ func readExport(name, separator string, content []byte) (file, error) {
 			bad.Add(line, err)
 			f.broken = true
 			if f.namespace == "" {
-				break // it is no export, and all other lines would be wrong too
+				break // it is not an export, so all other lines would be wrong too
 			}
 		}
 	}
 	return f, bad.Failure()
 }
 
-// add takes the next line.
+// add adds the next line.
 func (f *file) add(line int, l record) error {
 	begun := f.namespace != ""
 	switch {
@@ -61,7 +61,7 @@ func (f *file) add(line int, l record) error {
 		}
 		return err
 	case f.whole:
-		return errors.New("stands behind the end of the export")
+		return errors.New("follows the end of the export")
 	case l.Kind == lineExport:
 		return errors.New("a second export begins: import one at a time")
 	case l.Kind == linePrefix && f.prefixed:
@@ -81,7 +81,7 @@ func (f *file) add(line int, l record) error {
 }
 
 func (f *file) counter(line int, l record) error {
-	kind, err := ReadKind(l.Kind)
+	kind, err := parseKind(l.Kind)
 	switch {
 	case err != nil:
 		return err
@@ -90,7 +90,7 @@ func (f *file) counter(line int, l record) error {
 	case min(*l.Max, l.Ranges, l.Epoch, l.Bare, l.Top, l.Written, l.Issued, l.GuardGap) < 0:
 		return errors.New("every number must be 0 or more")
 	}
-	row := Row{Line: line, State: admin.State{
+	row := planRow{Line: line, State: admin.State{
 		Kind: kind, Bare: l.Bare, Top: l.Top, Written: l.Written, Issued: l.Issued, GuardGap: l.GuardGap, Lost: l.Lost,
 		Counter: admin.Counter{Name: l.Collection, Max: *l.Max, Ranges: l.Ranges, Epoch: l.Epoch, Origin: l.Origin},
 	}}

@@ -17,15 +17,15 @@ import (
 
 // importing raises counters to those of an export.
 type importing struct {
-	Plan
+	plan
 	File          string
-	FromNamespace string // that the file may be of, beside the one to write to
-	Prefix        string // prefixKeep, prefixTake, or "": refuse another one
+	FromNamespace string // of the file, if it is not the one to write to
+	Prefix        string // prefixKeep, prefixTake, or "" to refuse another prefix
 	Margin        int64
 	Partial       bool
 }
 
-// mostMargin is more than is issued while an export is moved, and leaves room in a counter.
+// mostMargin is more than a fleet issues while an export is moved, and leaves room in a counter.
 const mostMargin = 1_000_000_000_000
 
 // The values of --prefix.
@@ -34,13 +34,13 @@ const (
 	prefixTake = "take"
 )
 
-// imported is what comes of it, as JSON has it.
+// imported is the JSON output.
 type imported struct {
-	Prefix     string `json:"prefix"`     // the server's, afterwards
-	Tag        string `json:"tag"`        // the server's, afterwards
-	Identities bool   `json:"identities"` // the server is their home, afterwards
-	PrefixSet  bool   `json:"prefixSet"`  // prefix, tag or home are not what they were
-	Changes
+	Prefix     string `json:"prefix"`     // of the server, afterwards
+	Tag        string `json:"tag"`        // of the server, afterwards
+	Identities bool   `json:"identities"` // the server is the home of identities, afterwards
+	PrefixSet  bool   `json:"prefixSet"`  // prefix, tag or home changed
+	changes
 }
 
 // ImportCommand returns hilo import.
@@ -78,7 +78,7 @@ what was issued since.`,
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := importing{
-				Plan: Plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")},
+				plan: plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")},
 				File: "-", FromNamespace: r.String("from-namespace"), Partial: r.Bool("partial"),
 			}
 			if r.Args().Present() {
@@ -106,7 +106,7 @@ func (i importing) Run(ctx context.Context) error {
 		return err
 	}
 	i.Rows = i.raised(file)
-	done, err := i.Raise(ctx, func(_ *target.Client, m *admin.Admin) (err error) {
+	done, err := i.raise(ctx, func(_ *target.Client, m *admin.Admin) (err error) {
 		i.Server, err = i.choose(ctx, m, i.Found, file)
 		i.Server.Durable = i.Found.Durable
 		return err
@@ -133,7 +133,7 @@ func (i importing) print(shown imported) error {
 	return i.Printf("the server's prefix %s %s, its tag %s%s\n", was, cmp.Or(shown.Prefix, "none"), cmp.Or(shown.Tag, "none"), home)
 }
 
-// fits refuses a file that was made for something else.
+// fits returns an error if the file is for another namespace or is not whole.
 func (i importing) fits(file file) error {
 	switch {
 	case i.FromNamespace != "" && file.namespace != i.FromNamespace:
@@ -152,7 +152,7 @@ func (i importing) fits(file file) error {
 
 // raised returns the rows with the margin. A server without prefix and tag issued all its numbers bare, which an export of
 // version 1 does not record.
-func (i importing) raised(file file) []Row {
+func (i importing) raised(file file) []planRow {
 	for n := range file.rows {
 		row, top := &file.rows[n], int64(math.MaxInt64)
 		if row.Kind == admin.KindServerSide {
@@ -166,7 +166,7 @@ func (i importing) raised(file file) []Row {
 	return file.rows
 }
 
-// choose returns the prefix that the server is to have.
+// choose returns the settings that the server gets.
 func (i importing) choose(ctx context.Context, m *admin.Admin, server prefix.Server, file file) (prefix.Server, error) {
 	same := server.ServerPrefix == file.server.ServerPrefix && server.NodeTag == file.server.NodeTag
 	switch {
@@ -175,8 +175,8 @@ func (i importing) choose(ctx context.Context, m *admin.Admin, server prefix.Ser
 	case !file.prefixed || i.Prefix == prefixKeep:
 		return server, nil
 	case server.IsZero() || same && file.server.Identities:
-		for _, err := range m.States(ctx) {
-			if err != nil || same { // where it is in use it stays the home, or none
+		for _, err := range m.States(ctx) { // the server is in use
+			if err != nil || same { // keep its home or lack of one
 				return server, err
 			}
 			return server, otherPrefix(server, file)

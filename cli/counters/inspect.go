@@ -18,7 +18,7 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// inspect shows one counter.
+// inspect is the command that shows one counter.
 type inspect struct {
 	observer
 	Kind admin.Kind
@@ -28,11 +28,11 @@ type inspect struct {
 type inspected struct {
 	Collection string              `json:"collection"`
 	Kind       admin.Kind          `json:"kind"` // hilo, identity or server-side
-	Max        int64               `json:"max"`  // an identity's value
+	Max        int64               `json:"max"`  // value of an identity
 	Ranges     int64               `json:"ranges"`
 	Epoch      int64               `json:"epoch"`
-	Origin     string              `json:"origin"`  // replication id of the server that wrote last; empty: unknown
-	Durable    string              `json:"durable"` // always, where the server states that it keeps every write
+	Origin     string              `json:"origin"`  // replication id of the server that wrote last; empty if unknown
+	Durable    string              `json:"durable"` // always if the server states that it keeps every write
 	Key        string              `json:"key"`
 	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over
 	Headroom   []headroom.Headroom `json:"headroom"`
@@ -84,7 +84,7 @@ func (i inspect) Run(ctx context.Context) error {
 		if errors.Is(err, allocator.ErrNotSeeded) {
 			err = i.none(ctx, m)
 		}
-		server, _ = m.ServerPrefix(ctx) // what is wrong with it, hilo prefix get reports
+		server, _ = m.ServerPrefix(ctx) // hilo prefix get reports its errors
 		return []admin.Counter{counter}, err
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ func (i inspect) Run(ctx context.Context) error {
 	return i.Show(shown, func() error { return i.print(shown) })
 }
 
-// none returns the error for a counter that does not exist, with what to do about it.
+// none returns the error for a counter that does not exist, with a remedy.
 func (i inspect) none(ctx context.Context, m *admin.Admin) error {
 	what, remedy := fmt.Sprintf("counter for %q", i.Name), "; hilo next makes one that begins at 1, hilo seed one that begins higher"
 	switch i.Kind {
@@ -142,7 +142,7 @@ func (i inspect) print(s inspected) error {
 	return i.WriteTable(t)
 }
 
-// percent returns how much of the headroom is used. It returns 0 or 100 only where that is exact.
+// percent returns the used share of the headroom. It is 0 or 100 only if that is exact.
 func percent(h headroom.Headroom) string {
 	switch {
 	case h.Used > 0 && h.Used < 0.01:

@@ -1,6 +1,6 @@
-// Package counters has the commands that read and change what stands in Redis: next, id and identity next, which print new
-// identifiers; seed, identity seed and import, which raise counters; list, identity list, inspect and export, which show
-// them; and prefix. It exports its commands and nothing else.
+// Package counters has the commands that read and change the state in Redis: next, id and identity next print new
+// identifiers, seed, identity seed and import raise counters, list, identity list, inspect and export show them, and prefix
+// changes the server's settings. It exports its commands and nothing else.
 package counters
 
 import (
@@ -16,7 +16,7 @@ type listed struct {
 	Max        int64               `json:"max"`
 	Ranges     int64               `json:"ranges"`
 	Epoch      int64               `json:"epoch"`
-	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over; missing for a counter that was not there at the first look
+	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over; missing if the counter did not exist at the first look
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
@@ -59,7 +59,7 @@ type listedIdentity struct {
 	Name     string              `json:"name"`
 	Value    int64               `json:"value"`
 	Epoch    int64               `json:"epoch"`
-	Rate     *float64            `json:"perSecond,omitempty"` // with --rate-over; missing for one that was not there at the first look
+	Rate     *float64            `json:"perSecond,omitempty"` // with --rate-over; missing if the identity did not exist at the first look
 	Headroom []headroom.Headroom `json:"headroom"`
 }
 

@@ -22,18 +22,18 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// observer is how counters are looked at.
+// observer reads counters, once or twice.
 type observer struct {
 	*base.Session
 	target   target.Target
-	RateOver time.Duration // between two looks; 0: one look, no rate
-	Limit    int64         // the greatest number that the allocators issue
+	RateOver time.Duration // time between the two reads, 0 for one read and no rate
+	Limit    int64         // greatest number that the allocators issue
 }
 
-// observed is a counter as it was seen.
+// observed is a counter with its rate and headroom.
 type observed struct {
 	admin.Counter
-	rate *float64 // numbers a second; nil means unknown
+	rate *float64 // numbers per second, nil if unknown
 	room []headroom.Headroom
 }
 
@@ -48,7 +48,7 @@ func readLook(r *base.Reader) observer {
 	return observer{Session: r.Session(), target: r.Target(), RateOver: r.Period("rate-over"), Limit: r.Number("limit")}
 }
 
-// look looks once, or twice with a while in between.
+// look calls see once, or twice if there is a RateOver.
 func (l observer) look(ctx context.Context, see func(*admin.Admin) ([]admin.Counter, error)) (all []observed, err error) {
 	err = base.Administer(ctx, l.Session, l.target, func(m *admin.Admin) error {
 		now, err := see(m)
@@ -79,20 +79,20 @@ func (l observer) look(ctx context.Context, see func(*admin.Admin) ([]admin.Coun
 	return all, err
 }
 
-// listing is a look at all counters of a kind.
+// listing is a command that lists all counters of a kind.
 type listing struct {
 	observer
-	things  string // what there is a counter for each of
+	things  string // plural of the kind
 	all     func(*admin.Admin, context.Context) iter.Seq2[admin.Counter, error]
 	head    []string
-	keys    []string                               // to sort by, two or more
-	row     func(observed) (json any, cells []any) // the latter under the head
+	keys    []string                               // values of --sort
+	row     func(observed) (json any, cells []any) // cells are the columns of head
 	Filter  string
 	Sort    string
 	Reverse bool
 }
 
-// command returns c with the flags and the action that all lists have.
+// command adds the flags and the action of all lists to c.
 func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 	c.Flags = append([]cli.Flag{
 		&cli.GenericFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: base.Text("")},
@@ -111,9 +111,9 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 	return c
 }
 
-// Run shows them, also beside corrupt ones.
+// Run lists the counters. Corrupt ones do not hide the others.
 func (l listing) Run(ctx context.Context) error {
-	var corrupt error // the others are fine, and are shown
+	var corrupt error // the first one
 	all, err := l.look(ctx, func(m *admin.Admin) (seen []admin.Counter, _ error) {
 		corrupt = nil
 		for counter, err := range l.all(m.WithFilter(cmp.Or(l.Filter, "*")), ctx) {
@@ -138,14 +138,14 @@ func (l listing) Run(ctx context.Context) error {
 	rows, table := l.rows(all)
 	return cmp.Or(l.Show(rows, func() error {
 		err := l.WriteTable(table)
-		if err == nil && corrupt == nil { // whose error is the explanation
+		if err == nil && corrupt == nil { // its error explains enough
 			l.explain(all)
 		}
 		return err
 	}), corrupt)
 }
 
-// explain prints on stderr what a table without rows, or with a dash in it, means.
+// explain prints on stderr what an empty table or a dash means.
 func (l listing) explain(all []observed) {
 	hasDash := func(c observed) bool { return c.rate == nil || *c.rate == 0 }
 	switch {
@@ -158,20 +158,20 @@ func (l listing) explain(all []observed) {
 	}
 }
 
-// dashMeans explains the dash in tables with rates.
+// dashMeans explains the dash in a column of rates.
 const dashMeans = "–: not known, because the counter stood still or was not there at the first look"
 
-// compare sorts names from a on, headroom from the least, and all other numbers from the greatest.
+// compare orders names from a to z, headroom from the least, and all other numbers from the greatest.
 func (l listing) compare(a, b observed) int {
 	order := 0
 	switch l.Sort {
-	case "max", "value", "headroom": // what is left is the less, the greater Max is
+	case "max", "value", "headroom": // the greater Max is, the less is left
 		order = cmp.Compare(b.Max, a.Max)
 	case "ranges":
 		order = cmp.Compare(b.Ranges, a.Ranges)
 	case "epoch":
 		order = cmp.Compare(b.Epoch, a.Epoch)
-	case "rate": // below all others where it is not known
+	case "rate": // unknown rates come last
 		order = cmp.Compare(perSecond(b), perSecond(a))
 	}
 	return cmp.Or(order, strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)))
@@ -184,8 +184,8 @@ func perSecond(s observed) float64 {
 	return *s.rate
 }
 
-// rows returns the rows of JSON and of the table. The last columns are the rate and headroom: the time left to each bound, or how much
-// of it is used.
+// rows returns the rows of JSON and of the table. The last columns are the rate and, for each bound, the time left or the
+// used share.
 func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	rows, t = make([]any, len(all)), l.Table(l.head...)
 	if l.RateOver > 0 {
@@ -216,7 +216,7 @@ func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	return rows, t
 }
 
-// percentUsed returns how much of the headroom is used, in few letters.
+// percentUsed returns the used share of the headroom in a short form.
 func percentUsed(h headroom.Headroom) string {
 	switch {
 	case h.Left == 0:

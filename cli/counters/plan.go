@@ -20,45 +20,45 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Plan is a set of counters to raise on a server: all are checked before the first is written.
-type Plan struct {
+// plan raises counters on a server. All are checked before the first one is written.
+type plan struct {
 	*base.Session
 	Target target.Target
 	DryRun bool   // nothing is written
-	Source string // what the counters are from, for errors
-	Rows   []Row
-	Found  prefix.Server // what the server adds before
-	Server prefix.Server // what the server is to add then; the last thing to be written
+	Source string // of the counters, for errors
+	Rows   []planRow
+	Found  prefix.Server // settings of the server
+	Server prefix.Server // new settings, which are written last
 }
 
-// Change is what comes of one of them, as JSON has it.
-type Change struct {
+// change is the result for one counter.
+type change struct {
 	Collection string     `json:"collection"`
 	Kind       admin.Kind `json:"kind"`
 	Requested  int64      `json:"requested"`
-	Before     *int64     `json:"before"` // null: there was none
+	Before     *int64     `json:"before"` // null if there was none
 	After      int64      `json:"after"`
 }
 
-// Changes are what comes of all.
-type Changes struct { //nolint:recvcheck // filled in once, and a value from then on
-	DryRun   bool     `json:"dryRun"` // true: nothing was written, this is what would be
+// changes are the results of a plan.
+type changes struct { //nolint:recvcheck // filled in once, and a value from then on
+	DryRun   bool     `json:"dryRun"` // nothing was written
 	New      int      `json:"new"`
 	Raised   int      `json:"raised"`
-	Stay     int      `json:"stay"` // they stood as high or higher
-	Lost     int      `json:"lost"` // of all, raised by a gap: writes of the file's server may be lost
-	Counters []Change `json:"counters"`
+	Stay     int      `json:"stay"` // were as high or higher
+	Lost     int      `json:"lost"` // raised by a gap, because writes of the file's server may be lost
+	Counters []change `json:"counters"`
 }
 
-// planAtOnce is how many counters go between two looks at ctx, and two steps of the bar.
+// planAtOnce is the number of counters between two checks of ctx, and between two steps of the bar.
 const planAtOnce = 1000
 
-// Raise carries the plan out: counters, and then the prefix, where that is another one. prepare, if there is one, may change
-// the plan before it is checked; agree, if there is one, is asked before the first counter is written. What was raised before
-// an error stays raised, and the error has the number of counters.
-func (p *Plan) Raise(ctx context.Context, prepare func(*target.Client, *admin.Admin) error,
-	agree func(Changes) error,
-) (done Changes, err error) {
+// raise carries the plan out: it raises the counters and then sets the prefix if that changes. It calls prepare, unless that
+// is nil, before it checks the plan, which prepare may change, and agree, unless that is nil, before it writes the first
+// counter. Counters that were raised before an error stay raised, and the error has their number.
+func (p *plan) raise(ctx context.Context, prepare func(*target.Client, *admin.Admin) error,
+	agree func(changes) error,
+) (done changes, err error) {
 	err = base.AdministerWith(ctx, p.Session, p.Target, func(client *target.Client, m *admin.Admin) (err error) {
 		if p.Found, err = m.ServerPrefix(ctx); err != nil {
 			return err
@@ -92,27 +92,27 @@ func (p *Plan) Raise(ctx context.Context, prepare func(*target.Client, *admin.Ad
 		text := fmt.Sprintf("after %d of %s: %s", written, term.Plural(len(p.Rows), "counter"), exit.Plain(err))
 		switch {
 		case p.Server != p.Found:
-			text += "; to do it again does no harm, with --prefix take, since the prefix is not set yet"
-		case !errors.Is(err, admin.ErrNotConfirmed): // its remedy has this already
-			text += "; to do it again does no harm"
+			text += "; run it again with --prefix take, which does no harm; the prefix is not set yet"
+		case !errors.Is(err, admin.ErrNotConfirmed): // its remedy includes this already
+			text += "; run it again, which does no harm"
 		}
 		err = &exit.Error{Code: exit.Code(err), Text: text, Cause: err}
 	}
 	return done, err
 }
 
-// Run raises all rows as they are, and shows what came of it.
-func (p *Plan) Run(ctx context.Context) error {
-	done, err := p.Raise(ctx, nil, nil)
+// Run raises all rows as they are and prints the results.
+func (p *plan) Run(ctx context.Context) error {
+	done, err := p.raise(ctx, nil, nil)
 	if err != nil {
 		return err
 	}
 	return p.Show(done, func() error { return done.Print(p.Session) })
 }
 
-// check returns what the plan would change, or why it cannot be carried out.
-func (p *Plan) check(ctx context.Context, m *admin.Admin) (Changes, error) {
-	bad := &Bad{File: p.Source}
+// check returns the changes that the plan would make, or an error that says why it cannot.
+func (p *plan) check(ctx context.Context, m *admin.Admin) (changes, error) {
+	bad := &badLines{File: p.Source}
 	p.checkMixed(bad)
 	found, err := p.each(ctx, "checking", bad, func(states []admin.State) []admin.Imported {
 		return m.CheckImport(ctx, p.Server, states)
@@ -121,12 +121,12 @@ func (p *Plan) check(ctx context.Context, m *admin.Admin) (Changes, error) {
 	return found, cmp.Or(err, bad.Failure())
 }
 
-// checkMixed finds the names of two kinds that would issue the same identifiers.
-func (p *Plan) checkMixed(bad *Bad) {
+// checkMixed finds names of both kinds that would issue the same identifiers.
+func (p *plan) checkMixed(bad *badLines) {
 	if !p.Server.IsZero() {
 		return
 	}
-	first := make(map[string]Row)
+	first := make(map[string]planRow)
 	for i := range p.Rows {
 		r := &p.Rows[i]
 		name := prefix.Fold(r.Name)
@@ -141,12 +141,12 @@ func (p *Plan) checkMixed(bad *Bad) {
 	}
 }
 
-// each has do work on some rows at a time. What cannot be done ends it; where bad is given, that notes it and each goes on, as
-// long as the server is there.
-func (p *Plan) each(ctx context.Context, what string, bad *Bad, do func([]admin.State) []admin.Imported) (Changes, error) {
+// each calls do with the rows, planAtOnce at a time. It ends at the first error if bad is nil. Otherwise it adds the errors
+// to bad, and ends only when the server is unavailable.
+func (p *plan) each(ctx context.Context, what string, bad *badLines, do func([]admin.State) []admin.Imported) (changes, error) {
 	b := p.NewBar(what, "counters", int64(len(p.Rows)))
 	defer b.End()
-	all := Changes{Counters: make([]Change, 0, len(p.Rows))}
+	all := changes{Counters: make([]change, 0, len(p.Rows))}
 	for rows := range slices.Chunk(p.Rows, planAtOnce) {
 		if err := ctx.Err(); err != nil {
 			return all, err
@@ -170,8 +170,8 @@ func (p *Plan) each(ctx context.Context, what string, bad *Bad, do func([]admin.
 	return all, nil
 }
 
-func (c *Changes) add(state admin.State, result admin.Imported) {
-	changed := Change{Collection: state.Name, Kind: state.Kind, Requested: state.Max, After: result.Now}
+func (c *changes) add(state admin.State, result admin.Imported) {
+	changed := change{Collection: state.Name, Kind: state.Kind, Requested: state.Max, After: result.Now}
 	switch {
 	case !result.Existed:
 		c.New++
@@ -189,8 +189,8 @@ func (c *Changes) add(state admin.State, result admin.Imported) {
 	c.Counters = append(c.Counters, changed)
 }
 
-// Print prints what came of it: of a dry run each counter, and the sum.
-func (c Changes) Print(g *base.Session) error {
+// Print prints the sum and, after a dry run, each counter.
+func (c changes) Print(g *base.Session) error {
 	style := g.Style(g.Stdout)
 	sum := style.Sprintf("%s: %d new, %d raised, %d stay", style.Plural(int64(len(c.Counters)), "counter"), c.New, c.Raised, c.Stay)
 	if c.Stay > 0 {
@@ -208,8 +208,8 @@ func (c Changes) Print(g *base.Session) error {
 	return g.Printf("%s\n", sum)
 }
 
-// WriteTable shows each counter before and after.
-func (c *Changes) WriteTable(g *base.Session) error {
+// WriteTable prints each counter before and after.
+func (c *changes) WriteTable(g *base.Session) error {
 	t := g.Table("COLLECTION", "KIND", "BEFORE", "AFTER")
 	for _, changed := range c.Counters {
 		var before any = term.Right("-")
@@ -221,14 +221,14 @@ func (c *Changes) WriteTable(g *base.Session) error {
 	return g.WriteTable(t)
 }
 
-// Row is a counter as a line of a file has it.
-type Row struct {
+// planRow is a counter in a line of a file.
+type planRow struct {
 	Line int
 	admin.State
 }
 
-// JsonLines returns the lines that are not blank, with their numbers.
-func JsonLines(content []byte) func(yield func(int, []byte) bool) {
+// jsonLines returns the lines that are not blank, with their numbers.
+func jsonLines(content []byte) func(yield func(int, []byte) bool) {
 	return func(yield func(int, []byte) bool) {
 		line := 0
 		for text := range bytes.Lines(content) {
@@ -240,8 +240,8 @@ func JsonLines(content []byte) func(yield func(int, []byte) bool) {
 	}
 }
 
-// Unmarshal reads one JSON object with the fields of into, each at most once, and no others.
-func Unmarshal(text []byte, into any) error {
+// unmarshal reads one JSON object with the fields of into, each at most once, and no others.
+func unmarshal(text []byte, into any) error {
 	if !utf8.Valid(text) {
 		return errors.New("is not valid UTF-8")
 	}
@@ -260,7 +260,7 @@ func Unmarshal(text []byte, into any) error {
 	}
 	seen := make(map[string]bool) // Decode takes the last of two, and any letter case
 	decoder = json.NewDecoder(bytes.NewReader(text))
-	_, _ = decoder.Token() // the brace; of what was read once no more errors come
+	_, _ = decoder.Token() // the brace; the text was decoded once, so there are no more errors
 	for decoder.More() {
 		token, _ := decoder.Token()
 		name := prefix.Fold(token.(string))
@@ -273,24 +273,24 @@ func Unmarshal(text []byte, into any) error {
 	return nil
 }
 
-// Validate checks the name. The server checks the rest later.
-func (r Row) Validate(separator string) error {
+// Validate checks the name. The server checks the rest.
+func (r planRow) Validate(separator string) error {
 	if r.Kind == admin.KindServerSide && r.Name == "" {
 		return nil
 	}
 	return prefix.ValidateCollection(r.Name, separator)
 }
 
-// Key returns the kind of a counter and its name. The server-side counter has no name, whatever name its row has.
-func (r Row) Key() string {
+// Key returns kind and name of the counter, as a key for maps. It ignores a name of the server-side counter.
+func (r planRow) Key() string {
 	if r.Kind == admin.KindServerSide {
 		return string(r.Kind)
 	}
 	return string(r.Kind) + " " + prefix.Fold(r.Name)
 }
 
-// ReadKind reads the kind of a counter; none is hilo.
-func ReadKind(text string) (admin.Kind, error) {
+// parseKind parses the kind of a counter. The empty text means hilo.
+func parseKind(text string) (admin.Kind, error) {
 	kind := cmp.Or(admin.Kind(text), admin.KindHiLo)
 	if !slices.Contains([]admin.Kind{admin.KindHiLo, admin.KindIdentity, admin.KindServerSide}, kind) {
 		return "", fmt.Errorf("kind is %.64q: must be hilo, identity or server-side", text)
@@ -298,20 +298,20 @@ func ReadKind(text string) (admin.Kind, error) {
 	return kind, nil
 }
 
-// Bad are what is wrong with the lines of a file.
-type Bad struct {
+// badLines collects the errors in the lines of a file.
+type badLines struct {
 	File string
-	Code int // that the command ends with, at least
+	Code int // least exit code
 	rows []badRow
 }
 
 type badRow struct {
-	line int // 0: of no file
+	line int // 0 means none
 	text string
 }
 
-// Add notes what is wrong with a line. Of several codes the greatest counts.
-func (b *Bad) Add(line int, err error) {
+// Add adds the error of a line. The greatest exit code of all errors counts.
+func (b *badLines) Add(line int, err error) {
 	text := exit.Sentence(err)
 	if line > 0 {
 		text = fmt.Sprintf("line %d: %s", line, text)
@@ -320,8 +320,8 @@ func (b *Bad) Add(line int, err error) {
 	b.Code = max(b.Code, exit.Code(err))
 }
 
-// Failure returns an error with the first of them, or nil if there is none.
-func (b *Bad) Failure() error {
+// Failure returns an error with the first ten, or nil if there is none.
+func (b *badLines) Failure() error {
 	const most = 10
 	if len(b.rows) == 0 {
 		return nil

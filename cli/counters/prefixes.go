@@ -24,24 +24,24 @@ const (
 	flagDurable    = "durable"
 )
 
-// serverPrefix shows what the server adds to each identifier, after the changes, if there are any.
+// serverPrefix is the command that applies changes, if any, to the server's settings and shows them.
 type serverPrefix struct {
 	*base.Session
 	target  target.Target
 	changes []func(*prefix.Server)
-	all     bool // prefix, tag and home are changed: what stands need not be sound
-	yes     bool // settings that cannot be seen are as they must be
+	all     bool // prefix, tag and home change, so the present ones need not be valid
+	yes     bool // trust the settings that cannot be read
 }
 
 type shownPrefix struct {
 	Prefix     string `json:"prefix"`
 	Tag        string `json:"tag"`
-	Identities bool   `json:"identities"` // it is their home, as it reports
+	Identities bool   `json:"identities"` // the server reports that it is their home
 	Durable    string `json:"durable"`    // always, or empty
 	Example    string `json:"example"`
 }
 
-// PrefixCommand returns hilo prefix, with its own commands.
+// PrefixCommand returns hilo prefix, with its subcommands.
 func PrefixCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "prefix",
@@ -165,12 +165,12 @@ func clearCommand(env base.Env) *cli.Command {
 	}
 }
 
-// Run sets what is to be set, and shows what stands then.
+// Run applies the changes and shows the settings.
 func (s serverPrefix) Run(ctx context.Context) error {
 	var now prefix.Server
 	err := base.Administer(ctx, s.Session, s.target, func(m *admin.Admin) (err error) {
 		now, err = m.ServerPrefix(ctx)
-		if s.all && errors.Is(err, allocator.ErrCorrupt) { // all but Durable is about to be replaced
+		if s.all && errors.Is(err, allocator.ErrCorrupt) { // everything but Durable is replaced
 			if err = nil; now.Durable != prefix.DurableAlways {
 				now.Durable = ""
 			}
@@ -201,13 +201,13 @@ func (s serverPrefix) Run(ctx context.Context) error {
 	})
 }
 
-// showPrefix shows what a server adds to identifiers, with one of those.
+// showPrefix returns the settings of a server, with an example of its identifiers.
 func showPrefix(g *base.Session, s prefix.Server) shownPrefix {
 	example := prefix.ID{Collection: "orders", ServerPrefix: s.ServerPrefix, Number: 1, NodeTag: s.NodeTag}
 	return shownPrefix{s.ServerPrefix, s.NodeTag, s.Identities, s.Durable, string(example.Append(nil, g.Separator))}
 }
 
-// home returns where identities come from, as the server reports it.
+// home returns the home of identities, as the server reports it.
 func home(s prefix.Server) string {
 	switch {
 	case s.Identities:
@@ -218,13 +218,13 @@ func home(s prefix.Server) string {
 	return "elsewhere"
 }
 
-// prefixCheck compares what several servers add to identifiers.
+// prefixCheck is the command that compares the settings of several servers.
 type prefixCheck struct {
 	*base.Session
 	targets []target.Target
 }
 
-// comparison is what it found.
+// comparison is its JSON output.
 type comparison struct {
 	Servers []comparedServer `json:"servers"`
 	finding.All
@@ -298,5 +298,5 @@ func (p prefixCheck) Run(ctx context.Context) error {
 	return cmp.Or(err, shown.Verdict(), unavailable)
 }
 
-// homes is how the home of identities shows in a column.
+// homes has the texts of the column with the home of identities.
 var homes = map[bool]string{true: "here", false: "-"}

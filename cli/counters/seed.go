@@ -10,20 +10,20 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
-// seed raises a counter, or sets it.
+// seed is the command that seeds one counter or identity.
 type seed struct {
-	Plan
-	identity bool // and no collection
+	plan
+	identity bool // not a collection
 	Name     string
-	Max      int64 // of an identity the value
+	Max      int64 // value of an identity
 	Force    bool
 }
 
 type seeded struct {
 	Collection string `json:"collection"`
-	Max        int64  `json:"max"` // what stands now
+	Max        int64  `json:"max"` // now
 	Requested  int64  `json:"requested"`
-	Applied    bool   `json:"applied"` // false: it stood above, and stays
+	Applied    bool   `json:"applied"` // false if it was above, and stays
 }
 
 // SeedCommand returns hilo seed.
@@ -68,7 +68,7 @@ counted and left out.`,
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			p := Plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
+			p := plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
 			switch {
 			case r.IsSet("file"):
 				refuseOthers(r, "file")
@@ -82,7 +82,7 @@ counted and left out.`,
 	}
 }
 
-// refuseOthers refuses arguments, and the flags that have no effect beside the flag way.
+// refuseOthers refuses arguments, and flags that have no effect beside the flag way. others are those that have one.
 func refuseOthers(r *base.Reader, way string, others ...string) {
 	r.Arguments()
 	for _, name := range []string{"max", "force", "file", "scan", "strip", "kind", "yes"} {
@@ -92,8 +92,8 @@ func refuseOthers(r *base.Reader, way string, others ...string) {
 	}
 }
 
-func readSeed(r *base.Reader, p Plan) seed {
-	s := seed{Plan: p, Name: r.Collection(p.Separator), Force: r.Bool("force")}
+func readSeed(r *base.Reader, p plan) seed {
+	s := seed{plan: p, Name: r.Collection(p.Separator), Force: r.Bool("force")}
 	for _, name := range []string{"strip", "kind", "yes"} {
 		if r.IsSet(name) {
 			r.Failf("%s requires --scan; %s", base.Dashed(name), r.Help())
@@ -112,9 +112,9 @@ func readSeed(r *base.Reader, p Plan) seed {
 // Run seeds the counter and reports its value, which is the requested one or greater.
 func (s seed) Run(ctx context.Context) error {
 	if s.DryRun {
-		one := Row{State: admin.State{Kind: admin.KindHiLo, Counter: admin.Counter{Name: s.Name, Max: s.Max}}}
-		s.Source, s.Rows = "--max", []Row{one}
-		return s.Plan.Run(ctx)
+		one := planRow{State: admin.State{Kind: admin.KindHiLo, Counter: admin.Counter{Name: s.Name, Max: s.Max}}}
+		s.Source, s.Rows = "--max", []planRow{one}
+		return s.plan.Run(ctx)
 	}
 	set, field := (*admin.Admin).Seed, "Max"
 	if s.identity {
@@ -138,9 +138,9 @@ func (s seed) Run(ctx context.Context) error {
 	return s.Printf("%s: %s stays %d, above %d; --force lowers it\n", s.Name, field, now, s.Max)
 }
 
-// fromFile raises the counters of a file.
+// fromFile is the command that raises the counters of a file.
 type fromFile struct {
-	Plan
+	plan
 	File string
 }
 
@@ -153,14 +153,14 @@ func (s fromFile) Run(ctx context.Context) error {
 	if s.Rows, err = readRows(name, s.Separator, content); err != nil {
 		return err
 	}
-	return s.Plan.Run(ctx)
+	return s.plan.Run(ctx)
 }
 
 type seededIdentity struct {
 	Name      string `json:"name"`
-	Value     int64  `json:"value"` // what stands now
+	Value     int64  `json:"value"` // now
 	Requested int64  `json:"requested"`
-	Applied   bool   `json:"applied"` // false: it stood above, and stays
+	Applied   bool   `json:"applied"` // false if it was above, and stays
 }
 
 // IdentitySeedCommand returns hilo identity seed.
@@ -181,7 +181,7 @@ may then be issued again.`,
 			&cli.BoolFlag{Name: "force", Usage: "lower the identity too"},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			s := seed{Plan: Plan{Session: r.Session(), Target: r.Target()}, identity: true, Force: r.Bool("force")}
+			s := seed{plan: plan{Session: r.Session(), Target: r.Target()}, identity: true, Force: r.Bool("force")}
 			s.Name = r.Identity(s.Separator)
 			if !r.IsSet("value") {
 				r.Failf("%s needs --value N, the greatest value that is taken; usage: %s", r.FullName(), r.Command.UsageText)

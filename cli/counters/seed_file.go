@@ -15,18 +15,18 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// rows are the counters of a seed file, and what is wrong with its lines. Of several lines for one counter the greatest
-// counts: to raise it twice is to raise it to that.
+// rows collects the counters of a seed file and the errors in its lines. Of several lines for one counter the greatest
+// counts, as if the counter were raised by each.
 type rows struct {
 	separator string
-	read      []Row
-	places    map[string]int // in read, by key
-	bad       Bad
+	read      []planRow
+	places    map[string]int // index in read, by key
+	bad       badLines
 }
 
-// readRows reads the counters of a seed file, CSV or JSON lines, whichever it looks like.
-func readRows(file, separator string, content []byte) ([]Row, error) {
-	r := rows{separator: separator, places: make(map[string]int), bad: Bad{File: file, Code: exit.Usage}}
+// readRows parses a seed file, which is CSV or JSON lines.
+func readRows(file, separator string, content []byte) ([]planRow, error) {
+	r := rows{separator: separator, places: make(map[string]int), bad: badLines{File: file, Code: exit.Usage}}
 	switch text := bytes.TrimSpace(content); {
 	case len(text) == 0:
 	case text[0] == '{' || text[0] == '[':
@@ -43,12 +43,12 @@ func readRows(file, separator string, content []byte) ([]Row, error) {
 	return r.read, nil
 }
 
-// columns are those of CSV, of which the last may be missing.
+// columns are the columns of CSV. The last one may be missing.
 var columns = []string{"collection", "max", "kind"}
 
 const exampleHeader = "the first line names the columns, as in collection,max or collection,max,kind"
 
-// csv reads up to the first line that is not valid CSV: the lines after it cannot be separated.
+// csv parses CSV up to the first line that is not valid, after which lines cannot be told apart.
 func (r *rows) csv(content []byte) {
 	in := csv.NewReader(bytes.NewReader(content))
 	in.FieldsPerRecord = -1
@@ -81,15 +81,15 @@ func (r *rows) csv(content []byte) {
 	}
 }
 
-// readHeader makes the names of columns of a header, in place.
+// readHeader normalizes the names of the columns, in place, and checks them.
 func readHeader(record []string) error {
 	for i, column := range record {
 		record[i] = strings.ToLower(strings.TrimSpace(column))
 		switch {
 		case !slices.Contains(columns, record[i]):
-			return fmt.Errorf("%.64q is no column: %s", record[i], exampleHeader)
+			return fmt.Errorf("%.64q is not a column: %s", record[i], exampleHeader)
 		case slices.Contains(record[:i], record[i]):
-			return fmt.Errorf("column %s stands there twice", record[i])
+			return fmt.Errorf("column %s appears twice", record[i])
 		}
 	}
 	for _, column := range columns[:2] {
@@ -101,13 +101,13 @@ func readHeader(record []string) error {
 }
 
 func (r *rows) json(content []byte) {
-	for line, text := range JsonLines(content) {
+	for line, text := range jsonLines(content) {
 		var fields struct {
 			Collection string          `json:"collection"`
-			Max        json.RawMessage `json:"max"` // a number, or a text with one, as tools write those that a double cannot hold
+			Max        json.RawMessage `json:"max"` // a number, or a string with one, as tools write numbers that a double cannot hold
 			Kind       string          `json:"kind"`
 		}
-		if err := Unmarshal(text, &fields); err != nil {
+		if err := unmarshal(text, &fields); err != nil {
 			r.bad.Add(line, err)
 			continue
 		}
@@ -115,14 +115,14 @@ func (r *rows) json(content []byte) {
 	}
 }
 
-// add adds a counter, as the line has it.
+// add adds the counter of a line.
 func (r *rows) add(line int, name, max, kind string) {
-	row := Row{Line: line, State: admin.State{Counter: admin.Counter{Name: name}}}
+	row := planRow{Line: line, State: admin.State{Counter: admin.Counter{Name: name}}}
 	var err error
-	if row.Kind, err = ReadKind(kind); row.Kind == admin.KindIdentity {
+	if row.Kind, err = parseKind(kind); row.Kind == admin.KindIdentity {
 		row.Name = strings.TrimSuffix(name, "|")
 	}
-	row.Max, _ = strconv.ParseInt(max, 10, 64) // of what is no such number it has another text
+	row.Max, _ = strconv.ParseInt(max, 10, 64) // the result of any other text differs from it
 	if err == nil && (row.Max < 0 || strconv.FormatInt(row.Max, 10) != max) {
 		err = fmt.Errorf("max is %.64q: must be 0 to 9223372036854775807, in digits only", max)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func hiloRow(line int, name string, max int64) Row {
-	return Row{Line: line, State: admin.State{Kind: admin.KindHiLo, Counter: admin.Counter{Name: name, Max: max}}}
+func hiloRow(line int, name string, max int64) planRow {
+	return planRow{Line: line, State: admin.State{Kind: admin.KindHiLo, Counter: admin.Counter{Name: name, Max: max}}}
 }
 
 func TestASeedFileIsReadAsItIsMeant(t *testing.T) {
@@ -25,15 +25,15 @@ func TestASeedFileIsReadAsItIsMeant(t *testing.T) {
 	identity.Kind = admin.KindIdentity
 	tests := []struct {
 		name, content string
-		want          []Row
+		want          []planRow
 	}{
-		{"CSV", "collection,max\norders,4000\n", []Row{hiloRow(2, "orders", 4000)}},
-		{"CSV of a spreadsheet", "Max,Collection\r\n\"4000\", orders \r\n", []Row{hiloRow(2, "orders", 4000)}},
-		{"CSV with kinds", "collection,max,kind\norders,0,hilo\ncompanies|,17,identity\n", []Row{hiloRow(2, "orders", 0), identity}},
-		{"CSV without a last line's end", "collection,max\n\norders,9223372036854775807", []Row{hiloRow(3, "orders", 1<<63-1)}},
-		{"JSON lines", "{\"collection\":\"orders\",\"max\":4000}\n\n {\"max\":\"17\",\"kind\":\"identity\",\"collection\":\"companies\"}", []Row{hiloRow(1, "orders", 4000), identity}},
-		{"JSON past 2^53", `{"collection":"orders","max":9007199254740993}`, []Row{hiloRow(1, "orders", 1<<53+1)}},
-		{"the server-side counter", "kind,collection,max\nserver-side,,27\n", []Row{{Line: 2, State: admin.State{Kind: admin.KindServerSide, Counter: admin.Counter{Max: 27}}}}},
+		{"CSV", "collection,max\norders,4000\n", []planRow{hiloRow(2, "orders", 4000)}},
+		{"CSV of a spreadsheet", "Max,Collection\r\n\"4000\", orders \r\n", []planRow{hiloRow(2, "orders", 4000)}},
+		{"CSV with kinds", "collection,max,kind\norders,0,hilo\ncompanies|,17,identity\n", []planRow{hiloRow(2, "orders", 0), identity}},
+		{"CSV without a last line's end", "collection,max\n\norders,9223372036854775807", []planRow{hiloRow(3, "orders", 1<<63-1)}},
+		{"JSON lines", "{\"collection\":\"orders\",\"max\":4000}\n\n {\"max\":\"17\",\"kind\":\"identity\",\"collection\":\"companies\"}", []planRow{hiloRow(1, "orders", 4000), identity}},
+		{"JSON past 2^53", `{"collection":"orders","max":9007199254740993}`, []planRow{hiloRow(1, "orders", 1<<53+1)}},
+		{"the server-side counter", "kind,collection,max\nserver-side,,27\n", []planRow{{Line: 2, State: admin.State{Kind: admin.KindServerSide, Counter: admin.Counter{Max: 27}}}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -61,9 +61,9 @@ func TestASeedFileThatCannotBeIsRefusedWithItsLine(t *testing.T) {
 		{"nothing", "", "f names no counters"},
 		{"white space", " \n\n", "f names no counters"},
 		{"a header alone", "collection,max\n", "f names no counters"},
-		{"no header", "orders,4000\n", `line 1: "orders" is no column: the first line names the columns, as in collection,max`},
-		{"a header without max", "collection,kind\nx,hilo\n", "line 1: there is no column max"},
-		{"a column twice", "collection,max,max\nx,1,2\n", "line 1: column max stands there twice"},
+		{"no header", "orders,4000\n", `line 1: "orders" is not a column: the first line names the columns, as in collection,max`},
+		{"a header without max", "collection,kind\nx,hilo\n", "line 1: there is not a column max"},
+		{"a column twice", "collection,max,max\nx,1,2\n", "line 1: column max appears twice"},
 		{"a value too few", "collection,max\norders\n", "line 2: 1 values, where the header has 2"},
 		{"a quote that does not end", "collection,max\n\"orders,1\n", "line 2: "},
 		{"an exponent", "collection,max\norders,4e3\n", `line 2: max is "4e3": must be 0 to 9223372036854775807, in digits only`},
@@ -141,7 +141,7 @@ func TestSeedOfAFileRaisesAndLowersNone(t *testing.T) {
 		}
 		clitest.WantUnchanged(t, client, before)
 
-		got := clitest.Decode[Changes](t, clitest.Must(t, "seed", "--file", file, "--output", "json", "--redis", s.URL()))
+		got := clitest.Decode[changes](t, clitest.Must(t, "seed", "--file", file, "--output", "json", "--redis", s.URL()))
 		if got.DryRun || got.New != 3 || got.Raised != 2 || got.Stay != 0 || len(got.Counters) != 5 {
 			t.Errorf("%+v", got)
 		}
@@ -237,7 +237,7 @@ func TestSeedOfAFileThatBreaksOffSaysHowFarItCame(t *testing.T) {
 		fmt.Fprintf(&content, "c%d,%d\n", i, i)
 	}
 	r := clitest.HiloIn(t, content.String(), "seed", "--file", "-", "--redis", s.URL())
-	clitest.MustFail(t, exit.Unavailable, r, "after 1500 of 2500 counters", "to do it again does no harm")
+	clitest.MustFail(t, exit.Unavailable, r, "after 1500 of 2500 counters", "run it again, which does no harm")
 }
 
 func TestSeedRefusesWhatDoesNotGoTogether(t *testing.T) {

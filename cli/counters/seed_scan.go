@@ -15,31 +15,31 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// fromScan raises counters to the greatest numbers that keys show.
+// fromScan is the command that raises counters to the greatest numbers found in keys.
 type fromScan struct {
-	Plan
+	plan
 	Pattern string
 	Strip   string
 	Kind    admin.Kind
 	Yes     bool
 
 	found    scanned
-	greatest map[string]Row // by folded collection
-	example  string         // of a key that is no identifier
+	greatest map[string]planRow // by folded collection
+	example  string             // a key that is not an identifier
 }
 
-// scanned is what comes of it, as JSON has it.
+// scanned is the JSON output.
 type scanned struct {
-	Scanned int64 `json:"scanned"` // keys that there are
-	Matched int64 `json:"matched"` // of these, keys that match the pattern
-	LeftOut int64 `json:"leftOut"` // of these, keys that are no identifiers
-	Changes
+	Scanned int64 `json:"scanned"` // all keys
+	Matched int64 `json:"matched"` // keys that match the pattern
+	LeftOut int64 `json:"leftOut"` // matching keys that are not identifiers
+	changes
 }
 
-func readScan(r *base.Reader, p Plan) *fromScan {
+func readScan(r *base.Reader, p plan) *fromScan {
 	p.Source = "--scan"
-	s := &fromScan{Plan: p, Pattern: r.String("scan"), Strip: r.String("strip"), Yes: r.Bool("yes")}
-	s.greatest = make(map[string]Row)
+	s := &fromScan{plan: p, Pattern: r.String("scan"), Strip: r.String("strip"), Yes: r.Bool("yes")}
+	s.greatest = make(map[string]planRow)
 	if s.Pattern == "" {
 		r.Failf("--scan is empty: must be a pattern of keys, such as 'orders/*'")
 	}
@@ -47,26 +47,26 @@ func readScan(r *base.Reader, p Plan) *fromScan {
 	return s
 }
 
-// Run scans, shows what it found, and writes when that is agreed to.
+// Run scans, shows what it found, and writes after a confirmation.
 func (s *fromScan) Run(ctx context.Context) error {
 	if !s.Yes && !s.DryRun && (!term.IsTerminal(s.Stdin) || !term.IsTerminal(s.Stderr)) {
 		return &exit.Error{Code: exit.Failed, Text: "there is no terminal for the confirmation: " +
 			"add --yes to write, or --dry-run to see what would change"}
 	}
-	done, err := s.Raise(ctx, func(client *target.Client, _ *admin.Admin) error {
+	done, err := s.raise(ctx, func(client *target.Client, _ *admin.Admin) error {
 		if err := s.scan(ctx, client); err != nil {
 			return exit.OfRedis(err)
 		}
-		s.Rows = slices.SortedFunc(maps.Values(s.greatest), func(a, b Row) int {
+		s.Rows = slices.SortedFunc(maps.Values(s.greatest), func(a, b planRow) int {
 			return strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name))
 		})
 		return nil
-	}, func(would Changes) error { return s.agree(ctx, would) })
+	}, func(would changes) error { return s.agree(ctx, would) })
 	switch {
 	case err != nil:
 		return err
 	case s.JSON:
-		s.found.Changes = done
+		s.found.changes = done
 		return s.WriteJSON(s.found)
 	case s.DryRun:
 		return cmp.Or(s.printScan(s.Session), done.Print(s.Session))
@@ -74,8 +74,8 @@ func (s *fromScan) Run(ctx context.Context) error {
 	return done.Print(s.Session)
 }
 
-// agree shows on stderr what would be written and asks for confirmation, unless nothing would change.
-func (s *fromScan) agree(ctx context.Context, would Changes) error {
+// agree shows the changes on stderr and waits for a confirmation, unless nothing would change.
+func (s *fromScan) agree(ctx context.Context, would changes) error {
 	if s.Yes || would.New+would.Raised == 0 {
 		return nil
 	}
@@ -91,13 +91,13 @@ func (s *fromScan) agree(ctx context.Context, would Changes) error {
 	return err
 }
 
-// scan looks at all keys: of a cluster, at those of all primaries.
+// scan reads all keys, those of all primaries of a cluster.
 func (s *fromScan) scan(ctx context.Context, client *target.Client) error {
 	nodes, err := client.Primaries(ctx)
 	if err != nil {
 		return err
 	}
-	if s.found.Scanned, err = client.DBSize(ctx); err != nil { // of a cluster the sum
+	if s.found.Scanned, err = client.DBSize(ctx); err != nil { // the sum of a cluster
 		return err
 	}
 	b := s.NewBar("scanning", "keys", s.found.Scanned)
@@ -129,14 +129,14 @@ func (s *fromScan) key(key string) {
 	name := prefix.Fold(id.Collection)
 	r := s.greatest[name]
 	if r.Name == "" || r.Name > id.Collection {
-		r.Name = id.Collection // SCAN has no order, and what is found is to have one spelling
+		r.Name = id.Collection // SCAN has no order, and the spelling must not depend on it
 	}
 	r.Kind, r.Max = s.Kind, max(r.Max, id.Number)
 	s.greatest[name] = r
 }
 
-// isOurs reports whether a key is one of hilo's own, of any namespace: counters are no identifiers, although
-// {Raven}/HiLo/orders2 reads like one.
+// isOurs reports whether a key is one of hilo's own, of any namespace. Counters are not identifiers, although
+// {Raven}/HiLo/orders2 has the form of one.
 func isOurs(key string) bool {
 	namespace, _, _ := strings.Cut(strings.TrimPrefix(key, "{"), "}")
 	keys := prefix.NewKeys(namespace)
@@ -153,7 +153,7 @@ func withoutHashTag(key string) string {
 	return key
 }
 
-// printScan prints what was scanned.
+// printScan prints the counts of the scan.
 func (s *fromScan) printScan(to *base.Session) error {
 	f, leftOut := s.found, ""
 	if f.LeftOut > 0 {

@@ -123,7 +123,7 @@ with hilo prefix set --identities.`,
 				text := texts[i.printed]
 				id, err := a.Resolve(ctx, text)
 				if errors.Is(err, allocator.ErrExhausted) && strings.HasSuffix(text, i.Separator) {
-					// Another name, which is the remedy elsewhere, would be none.
+					// Another name does not help here.
 					err = exit.Refusedf("%s; all server-side ids share one counter: continue with hilo next", exit.Plain(err))
 				}
 				if err != nil {
@@ -136,7 +136,7 @@ with hilo prefix set --identities.`,
 	}
 }
 
-// checkText finds what is wrong with a text before the first is resolved.
+// checkText checks a text before the first one is resolved.
 func checkText(g *base.Session, text string) error {
 	kind, example := "an identity", "'companies|'"
 	name, isRequest := strings.CutSuffix(text, "|")

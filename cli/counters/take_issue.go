@@ -14,21 +14,21 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// idsAtOnce is how many identifiers are taken with one call where there is a choice.
+// idsAtOnce is the greatest number of identifiers taken with one call.
 const idsAtOnce = 1000
 
-// issue takes identifiers and prints them: a line for each, or one JSON array.
+// issue is a command that takes identifiers and prints them, one per line or as a JSON array.
 type issue struct {
 	*base.Session
 	servers target.Servers
-	alone   bool // one server issues them: its error is the command's
+	alone   bool // one server issues them, so its error is the command's
 	count   int64
-	chunk   int64 // at most so many with one take
+	chunk   int64 // at most this many per take
 	// take takes n identifiers, or none.
 	take func(ctx context.Context, a *allocator.Allocator, n int64) ([]string, error)
 
 	out     *bufio.Writer
-	printed int64 // so far
+	printed int64
 }
 
 func newIssue(r *base.Reader, count, chunk int64) *issue {
@@ -37,15 +37,15 @@ func newIssue(r *base.Reader, count, chunk int64) *issue {
 	return i
 }
 
-// Run prints the ids. Its error states how many were printed before it: they remain issued.
+// Run prints the identifiers. Its error has the number of those printed before it, which stay issued.
 func (i *issue) Run(ctx context.Context) error {
 	i.out = bufio.NewWriter(i.Stdout)
-	if i.alone { // with several, that one is down need not come back as the command's error
+	if i.alone { // of several servers one may be down without an error of the command
 		i.Log = base.WithoutReturned(i.Log)
 	}
 	err := base.Allocate(ctx, i.Session, i.servers, func(_ target.Opened, a *allocator.Allocator) error { return i.print(ctx, a) })
 	if i.JSON && i.printed > 0 {
-		i.out.WriteString("\n]\n") // so that also what came before an error is valid
+		i.out.WriteString("\n]\n") // after an error too, so that the output is valid
 	}
 	err = exit.After(err, i.printed)
 	if broken := i.out.Flush(); broken != nil { // a bufio.Writer keeps its first error
@@ -55,7 +55,7 @@ func (i *issue) Run(ctx context.Context) error {
 	return err
 }
 
-// print takes no more than it can print at once, so that what was taken is what was printed.
+// print takes and prints identifiers chunk by chunk, so that an interruption wastes none.
 func (i *issue) print(ctx context.Context, a *allocator.Allocator) error {
 	for i.printed < i.count && i.out.Flush() == nil { // Run reports a failed write
 		if err := ctx.Err(); err != nil {
@@ -68,7 +68,7 @@ func (i *issue) print(ctx context.Context, a *allocator.Allocator) error {
 			i.write(id)
 		}
 		if errors.Is(err, allocator.ErrExhausted) && i.chunk > 1 {
-			i.chunk = 1 // fewer than a chunk are left, if any: they are issued all the same
+			i.chunk = 1 // fewer than a chunk are left
 		} else if err != nil {
 			return err
 		}
@@ -76,14 +76,14 @@ func (i *issue) print(ctx context.Context, a *allocator.Allocator) error {
 	return nil
 }
 
-// write writes an identifier. Errors come with the flush.
+// write writes an identifier. Flush returns its error.
 func (i *issue) write(id string) {
 	if i.JSON {
 		before := ",\n  "
 		if i.printed == 0 {
 			before = "[\n  "
 		}
-		quoted, _ := json.Marshal(id) // of a string it does not fail
+		quoted, _ := json.Marshal(id) // never fails for a string
 		fmt.Fprintf(i.out, "%s%s", before, quoted)
 	} else {
 		fmt.Fprintln(i.out, id)

@@ -132,7 +132,7 @@ func TestImportRefusesBeforeItWrites(t *testing.T) {
 			"a part without the prefix to take", `{"kind":"export","version":1,"namespace":"Raven"}` + "\n" + `{"kind":"hilo","collection":"orders","max":50}`,
 			"--partial --prefix take", exit.Refused, "stdin has no line with a prefix",
 		},
-		{"two exports", clitest.Furnished + clitest.Furnished, "", exit.Usage, "line 10: stands behind the end"},
+		{"two exports", clitest.Furnished + clitest.Furnished, "", exit.Usage, "line 10: follows the end"},
 		{"a counter twice", swap(`"people"`, `"ORDERS"`), "", exit.Usage, "line 5: hilo orders stands on line 4 already"},
 		{"a bad name", swap(`"people"`, `"a/b"`), "", exit.Usage, `line 5: collection "a/b" holds the separator`},
 		{"a bad prefix", swap("NorthServer/", "North1"), "", exit.Usage, `line 2: server prefix "North1" ends in a digit`},
