@@ -62,7 +62,7 @@ func TestASeedFileThatCannotBeIsRefusedWithItsLine(t *testing.T) {
 		{"white space", " \n\n", "f names no counters"},
 		{"a header alone", "collection,max\n", "f names no counters"},
 		{"no header", "orders,4000\n", `line 1: "orders" is not a column: the first line names the columns, as in collection,max`},
-		{"a header without max", "collection,kind\nx,hilo\n", "line 1: there is not a column max"},
+		{"a header without max", "collection,kind\nx,hilo\n", "line 1: there is no column max"},
 		{"a column twice", "collection,max,max\nx,1,2\n", "line 1: column max appears twice"},
 		{"a value too few", "collection,max\norders\n", "line 2: 1 values, where the header has 2"},
 		{"a quote that does not end", "collection,max\n\"orders,1\n", "line 2: "},
