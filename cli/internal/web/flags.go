@@ -16,7 +16,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// The flags of a command with an HTTP server, beside --listen.
+// The flags of a command with an HTTP server.
 const (
 	FlagListen         = "listen"
 	flagMaxConnections = "max-connections"
@@ -27,17 +27,17 @@ const (
 	flagInsecure       = "insecure"
 )
 
-// maxConnections is the greatest --max-connections.
+// maxConnections is the maximum of --max-connections.
 const maxConnections = 1_000_000
 
-// AboutAccess is for the description of a command that has Flags.
+// AboutAccess is part of the description of each command that has Flags.
 const AboutAccess = `
 
 On anything but loopback TLS is required, --cert and --key, and callers have to sign in:
 with a token of --token-file, one a line, or with a certificate that --client-ca signed.
 --insecure disables both. The files are read again when they change.`
 
-// Flags are for Read. listen is the flag --listen; own are the command's.
+// Flags returns the flags that Read reads, and the command's own. listen is the flag --listen without its name.
 func Flags(listen *cli.GenericFlag, own ...cli.Flag) []cli.Flag {
 	listen.Name = FlagListen
 	return append([]cli.Flag{
@@ -51,7 +51,7 @@ func Flags(listen *cli.GenericFlag, own ...cli.Flag) []cli.Flag {
 	}, own...)
 }
 
-// Read reads the flags of Flags. It returns nil if the command does not listen; then none of the others may be given.
+// Read reads the flags of Flags. Without --listen it returns nil, and the other flags are refused.
 func Read(r *base.Reader, s *base.Session) *Server {
 	address, source := r.Text(FlagListen)
 	if address == "" {
@@ -66,7 +66,7 @@ func Read(r *base.Reader, s *base.Session) *Server {
 	w.readTLS(r)
 	w.readTokens(r)
 	host, _, _ := net.SplitHostPort(address)
-	ip, _ := netip.ParseAddr(host) // the zero address for a name
+	ip, _ := netip.ParseAddr(host) // zero for a name
 	w.Loopback = host == "localhost" || ip.IsLoopback()
 	if !w.Loopback && !r.Switch(flagInsecure) && (w.tls == nil || !w.SignIn.Required()) {
 		r.Failf("%s is %q, which others can reach: it takes TLS (--cert, --key) and sign-in (--token-file or --client-ca), or --insecure",
@@ -75,7 +75,6 @@ func Read(r *base.Reader, s *base.Session) *Server {
 	return w
 }
 
-// readTLS reads the files of certificates.
 func (w *Server) readTLS(r *base.Reader) {
 	pair := r.KeyPairFiles(flagCert, flagKey)
 	authorities, source := r.Text(flagClientCA)
@@ -90,13 +89,13 @@ func (w *Server) readTLS(r *base.Reader) {
 		files = append(files, authorities)
 	}
 	w.SignIn.Certificates = authorities != ""
-	w.tls = reload(r, w.Log, files, func() (*tls.Config, error) {
+	w.tls = watch(r, w.Log, files, func() (*tls.Config, error) {
 		certificate, err := pair.Read()
 		config := &tls.Config{
 			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		}
 		if err == nil && authorities != "" {
-			// A token or a path that needs no sign-in is accepted without a certificate.
+			// Requests with a token, and those that need no sign-in, are served without a certificate.
 			config.ClientAuth = tls.VerifyClientCertIfGiven
 			config.ClientCAs, err = base.ReadAuthorities(authorities, source)
 		}
@@ -104,16 +103,15 @@ func (w *Server) readTLS(r *base.Reader) {
 	})
 }
 
-// readTokens reads the file of tokens.
 func (w *Server) readTokens(r *base.Reader) {
 	file, source := r.Text(flagTokenFile)
 	if file == "" {
 		return
 	}
-	tokens := reload(r, w.Log, []string{file}, func() (t access.Tokens, err error) {
+	tokens := watch(r, w.Log, []string{file}, func() (t access.Tokens, err error) {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return t, exit.Usagef("%s names a file that cannot be read", source) // the name may be the token, put in the wrong place
+			return t, exit.Usagef("%s names a file that cannot be read", source) // the name may be a token, given by mistake
 		}
 		var all []string
 		for line := range strings.Lines(string(text)) {
@@ -132,9 +130,9 @@ func (w *Server) readTokens(r *base.Reader) {
 	w.SignIn.Tokens = tokens.get
 }
 
-// reload returns what read returns, read again when one of the files changes. An error of the first time is a mistake of the
-// command line.
-func reload[T any](r *base.Reader, log *zap.Logger, files []string, read func() (T, error)) *reloaded[T] {
+// watch returns the value that read returns, reloaded when one of the files changes. If the first read fails, the flags are
+// refused.
+func watch[T any](r *base.Reader, log *zap.Logger, files []string, read func() (T, error)) *reloaded[T] {
 	value := &reloaded[T]{files: files, read: read, log: log, now: time.Now}
 	if r.Err == nil {
 		r.Fail(value.load())

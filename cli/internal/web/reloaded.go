@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// lookInterval is the least time between two looks at the same files.
-	lookInterval = time.Second
-	// settled is the age from which a file's time of modification tells it from a later version. A file that was written
-	// twice within a tick of the file system's clock may have the same time.
-	settled = 2 * time.Second
+	// checkInterval is the minimum time between two checks of the same files.
+	checkInterval = time.Second
+	// settleTime is the age at which a modification time identifies a version of a file. Two writes within a tick of the file
+	// system's clock may have the same modification time.
+	settleTime = 2 * time.Second
 )
 
-// reloaded is a value that files hold. get reads them again when they changed, so that no goroutine is needed.
+// reloaded is a value that is read from files. It needs no goroutine, since get reloads files that have changed.
 type reloaded[T any] struct {
 	files []string
 	read  func() (T, error)
@@ -26,19 +26,19 @@ type reloaded[T any] struct {
 	now   func() time.Time
 
 	value atomic.Pointer[T]
-	due   atomic.Int64 // when the files are looked at next, in nanoseconds
+	due   atomic.Int64 // time of the next check, in nanoseconds
 
 	mu     sync.Mutex // guards what follows, and is held while files are read
 	known  []fs.FileInfo
-	failed string // the last error that was logged
+	failed string // last logged error
 }
 
-// load reads the files for the first time.
+// load reads the files initially.
 func (r *reloaded[T]) load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.due.Store(r.now().Add(lookInterval).UnixNano())
-	r.known = r.look()
+	r.due.Store(r.now().Add(checkInterval).UnixNano())
+	r.known = r.stat()
 	value, err := r.read()
 	if err == nil {
 		r.value.Store(&value)
@@ -46,12 +46,12 @@ func (r *reloaded[T]) load() error {
 	return err
 }
 
-// get returns the value. If the files changed and cannot be used, it is the one before, with a warning in the log.
+// get returns the value. If changed files cannot be used, it logs a warning and returns the previous value.
 func (r *reloaded[T]) get() T {
 	now := r.now()
-	if due := r.due.Load(); now.UnixNano() >= due && r.due.CompareAndSwap(due, now.Add(lookInterval).UnixNano()) && r.mu.TryLock() {
+	if due := r.due.Load(); now.UnixNano() >= due && r.due.CompareAndSwap(due, now.Add(checkInterval).UnixNano()) && r.mu.TryLock() {
 		defer r.mu.Unlock()
-		if infos := r.look(); r.failed != "" || r.changed(infos, now) {
+		if infos := r.stat(); r.failed != "" || r.changed(infos, now) {
 			r.known = infos
 			r.reload()
 		}
@@ -59,7 +59,7 @@ func (r *reloaded[T]) get() T {
 	return *r.value.Load()
 }
 
-// reload reads the files again, with mu held.
+// reload reads the files again. The caller holds mu.
 func (r *reloaded[T]) reload() {
 	value, err := r.read()
 	if err != nil {
@@ -74,27 +74,23 @@ func (r *reloaded[T]) reload() {
 	r.log.Info("files were read again", zap.Strings("files", r.files))
 }
 
-// look returns what the file system has of each file, or nil.
-func (r *reloaded[T]) look() []fs.FileInfo {
+// stat returns the FileInfo of each file, or nil.
+func (r *reloaded[T]) stat() []fs.FileInfo {
 	infos := make([]fs.FileInfo, len(r.files))
 	for i, file := range r.files {
-		infos[i], _ = os.Stat(file) // reading it reports the error
+		infos[i], _ = os.Stat(file) // read reports the error
 	}
 	return infos
 }
 
-// changed reports whether a file may differ from what was read, with mu held.
+// changed reports whether a file may have changed since it was read. The caller holds mu.
 func (r *reloaded[T]) changed(infos []fs.FileInfo, now time.Time) bool {
 	for i, info := range infos {
 		known := r.known[i]
 		switch {
-		case info == nil || known == nil:
-			if info != nil || known != nil {
-				return true
-			}
-		case !os.SameFile(info, known), !info.ModTime().Equal(known.ModTime()), info.Size() != known.Size():
-			return true
-		case now.Sub(info.ModTime()) < settled+lookInterval:
+		case info == nil && known == nil:
+		case info == nil, known == nil, !os.SameFile(info, known), !info.ModTime().Equal(known.ModTime()), info.Size() != known.Size(),
+			now.Sub(info.ModTime()) < settleTime+checkInterval:
 			return true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// fixture is a file whose text is a value, except that "broken" is none.
+// fixture is a reloaded value whose file holds its text. The text "broken" is invalid.
 type fixture struct {
 	*reloaded[string]
 	t     *testing.T
@@ -43,7 +43,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// write replaces the file. Its time of modification is age from the clock.
+// write replaces the file and sets its modification time to age relative to the clock.
 func (f *fixture) write(text string, age time.Duration) {
 	f.t.Helper()
 	if err := os.WriteFile(f.files[0], []byte(text), 0o600); err != nil {
@@ -62,37 +62,37 @@ func (f *fixture) expect(want string, reads int) {
 	}
 }
 
-func TestReloadedReadsWhatChanged(t *testing.T) {
+func TestReloadedReadsChangedFiles(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.write("second", 0)
-	f.expect("first", 1) // looked at less than a second ago
-	f.clock = f.clock.Add(lookInterval)
+	f.expect("first", 1) // before the next check
+	f.clock = f.clock.Add(checkInterval)
 	f.expect("second", 2)
-	f.write("secona", -lookInterval) // of the same size and time
-	f.clock = f.clock.Add(lookInterval)
+	f.write("secona", -checkInterval) // same size and modification time
+	f.clock = f.clock.Add(checkInterval)
 	f.expect("secona", 3)
 	f.clock = f.clock.Add(time.Hour)
 	f.expect("secona", 3)
 }
 
-func TestReloadedKeepsWhatItHasWhereTheNewIsBroken(t *testing.T) {
+func TestReloadedKeepsItsValueWhenFilesAreInvalid(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.write("broken", 0)
 	for range 3 {
-		f.clock = f.clock.Add(lookInterval)
+		f.clock = f.clock.Add(checkInterval)
 		f.expect("first", f.reads+1)
 	}
 	if err := os.Remove(f.files[0]); err != nil {
 		t.Fatal(err)
 	}
-	f.clock = f.clock.Add(lookInterval)
+	f.clock = f.clock.Add(checkInterval)
 	f.expect("first", f.reads+1)
 	if got := f.logs.Len(); got != 2 {
 		t.Errorf("got %d warnings, want one for each error", got)
 	}
 	f.write("second", -time.Hour)
-	f.clock = f.clock.Add(lookInterval)
+	f.clock = f.clock.Add(checkInterval)
 	f.expect("second", f.reads+1)
 }

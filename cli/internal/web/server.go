@@ -1,5 +1,5 @@
-// Package web is the HTTP server of a command: its flags, TLS and sign-in from files that are read again when they change, and
-// an end that answers the requests in flight. It may import base and what is below it.
+// Package web implements the HTTP servers of commands: the flags, TLS and sign-in with files that are reloaded when they change,
+// and a graceful shutdown. It may import base and the packages that base imports.
 package web
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
-// Server is an HTTP server that Read made of the flags.
+// Server is an HTTP server with the configuration of the flags.
 type Server struct {
 	*base.Session
-	// SignIn is required of requests, by the handler.
+	// SignIn is for the handler, which has to enforce it.
 	SignIn access.SignIn
-	// Loopback reports that only this machine can reach the server.
+	// Loopback reports whether only this machine can reach the server.
 	Loopback bool
 
 	address        string
@@ -30,8 +30,8 @@ type Server struct {
 	tls            *reloaded[*tls.Config] // nil means plain HTTP
 }
 
-// Serve prints the URL and serves until ctx ends, which is no error. Then it accepts no more requests, and gives those in
-// flight --timeout to end.
+// Serve prints the URL and serves until ctx ends. Then it accepts no more requests, waits up to --timeout for those in
+// flight, and returns nil.
 func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 		return err
 	}
 	ended := make(chan struct{})
-	running := context.AfterFunc(ctx, func() { s.end(ctx, server); close(ended) })
+	running := context.AfterFunc(ctx, func() { s.shutDown(ctx, server); close(ended) })
 	err = serve(limited)
 	if running() { // ctx has not ended
 		return fmt.Errorf("the listener failed: %w", err)
@@ -65,8 +65,8 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 	return nil
 }
 
-// end answers the requests in flight and accepts no others.
-func (s *Server) end(ctx context.Context, server *http.Server) {
+// shutDown closes the server after the requests in flight.
+func (s *Server) shutDown(ctx context.Context, server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Timeout)
 	defer cancel()
 	began := time.Now()
@@ -76,7 +76,7 @@ func (s *Server) end(ctx context.Context, server *http.Server) {
 	}
 }
 
-// served is what --output json shows.
+// served is the output of --output json.
 type served struct {
 	URL string `json:"url"`
 }
