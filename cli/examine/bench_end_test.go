@@ -20,7 +20,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// numbered are orders1, orders2 and so on.
+// numbered returns orders1, orders2 and so on.
 func numbered(n int) (names []string) {
 	for i := range n {
 		names = append(names, fmt.Sprintf("orders%d", i+1))
@@ -28,17 +28,17 @@ func numbered(n int) (names []string) {
 	return names
 }
 
-// aBench works on s and would never end. It calls underWay once, when identifiers have been given.
-func aBench(t *testing.T, s *redistest.Server, underWay func()) (b bench, stdout, log *bytes.Buffer) {
+// newBench returns a benchmark of s without an end. It calls started once, after the first identifiers.
+func newBench(t *testing.T, s *redistest.Server, started func()) (b *bench, stdout, log *bytes.Buffer) {
 	t.Helper()
-	// After as many failures to dial as it has room for connections, go-redis goes on dialing for a second after the end.
+	// After pool_size failed dials go-redis keeps dialing for a second, even after the client is closed.
 	to, err := target.Parse(s.URL() + "?pool_size=10000")
 	if err != nil {
 		t.Fatal(err)
 	}
 	stdout, log = new(bytes.Buffer), new(bytes.Buffer)
 	var once sync.Once
-	return bench{
+	return &bench{
 		Session: &base.Session{
 			Env: base.Env{Stdout: stdout, Stderr: log}, Namespace: "hilo-bench-of-a-test", Separator: "/", JSON: true,
 			Timeout: time.Minute, Log: base.NewLogger(log, zap.WarnLevel),
@@ -46,7 +46,7 @@ func aBench(t *testing.T, s *redistest.Server, underWay func()) (b bench, stdout
 		target: to, Collections: numbered(2), Workers: 4, Allocators: 2, Duration: time.Hour,
 		watch: func(_ string, p loadProgress) {
 			if p.ids > 0 {
-				once.Do(underWay)
+				once.Do(started)
 			}
 		},
 	}, stdout, log
@@ -60,7 +60,7 @@ func TestBenchInterruptedShowsWhatItMeasuredAndCleansUp(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				b, stdout, log := aBench(t, s, cancel)
+				b, stdout, log := newBench(t, s, cancel)
 				b.Compare = true
 				if mode == "at a rate" {
 					b.Rate = 10_000
@@ -84,7 +84,7 @@ func TestBenchInterruptedWhileItComparesShowsBoth(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		b, stdout, _ := aBench(t, s, func() {})
+		b, stdout, _ := newBench(t, s, func() {})
 		b.Compare, b.Count, b.Duration = true, 1_000_000, 0
 		b.watch = func(what string, p loadProgress) {
 			if what == "INCR" && p.ids > 0 {
@@ -100,18 +100,17 @@ func TestBenchInterruptedWhileItComparesShowsBoth(t *testing.T) {
 	})
 }
 
-// TestBenchWhoseRedisGoesAway takes from so many collections that each call needs the server.
-func TestBenchWhoseRedisGoesAway(t *testing.T) {
+func TestBenchEndsWhenTheServerDies(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		underWay, ended := make(chan struct{}), make(chan error)
-		b, stdout, log := aBench(t, s, func() { close(underWay) })
-		b.Collections, b.Timeout = numbered(10_000), 500*time.Millisecond
+		started, ended := make(chan struct{}), make(chan error)
+		b, stdout, log := newBench(t, s, func() { close(started) })
+		b.Collections, b.Timeout = numbered(10_000), 500*time.Millisecond // so many that each call needs the server
 		go func() { ended <- b.Run(t.Context()) }()
 		select {
-		case <-underWay:
+		case <-started:
 		case err := <-ended:
-			t.Fatalf("it ended before its time: %v", err)
+			t.Fatalf("it ended before the server died: %v", err)
 		}
 		s.Kill()
 		err := <-ended
@@ -120,7 +119,7 @@ func TestBenchWhoseRedisGoesAway(t *testing.T) {
 			t.Errorf("%d ids, %+v", got.IDs, got.Total)
 		}
 		want := "after " + term.Plural(got.IDs, "id") + ": "
-		if s.Real() { // miniredis may die in the middle of a script, and say so
+		if s.Real() { // miniredis may die in the middle of a script, with another error
 			want += "no Redis answers at "
 		}
 		if exit.Code(err) != exit.Unavailable || !strings.HasPrefix(err.Error(), want) {
@@ -132,7 +131,7 @@ func TestBenchWhoseRedisGoesAway(t *testing.T) {
 	})
 }
 
-func TestBenchThatMayNotCleanUpDoesNotBegin(t *testing.T) {
+func TestBenchWithoutTheRightToRemoveKeysWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	s.Hook(func(cmd string, _ []string) string {
@@ -146,7 +145,7 @@ func TestBenchThatMayNotCleanUpDoesNotBegin(t *testing.T) {
 	clitest.Must(t, "bench", "orders", "--namespace", "Mine", "--count", "100", "--redis", s.URL()) // nothing to remove
 }
 
-func TestBenchThatCannotCleanUpSaysSo(t *testing.T) {
+func TestBenchReportsKeysThatItCannotRemove(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	var written sync.Once

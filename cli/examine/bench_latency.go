@@ -8,40 +8,39 @@ import (
 	"time"
 )
 
-// histogram counts calls.
+// histogram counts timed calls.
 type histogram map[bucket]int64
 
-// bucket is of calls with one latency.
+// bucket identifies calls of the same rounded latency.
 type bucket struct {
-	latency time.Duration // rounded
-	waited  bool          // for a number, or for a call that did; the others are a sample
+	latency time.Duration
+	waited  bool // the call waited or was delayed by one that did; all such calls are timed, and only a sample of the others
 }
 
-// rounded returns a latency that is up to 1.6 percent longer, so that a histogram has few buckets: from 128 ns on only the
-// first seven bits are significant.
+// rounded rounds d up to seven significant bits, which is at most 1.6 percent more and limits the number of buckets.
 func rounded(d time.Duration) time.Duration {
 	d = max(d, 0)
 	return d | (1<<max(bits.Len64(uint64(d))-7, 0) - 1)
 }
 
-// percentiles are in nanoseconds, and at most 1.6 percent too long; Greatest is exact.
+// percentiles are in nanoseconds. They are at most 1.6 percent too high, except Greatest, which is exact.
 type percentiles struct {
 	P50      int64 `json:"p50"`
 	P99      int64 `json:"p99"`
 	P999     int64 `json:"p999"`
 	P9999    int64 `json:"p9999"`
-	Greatest int64 `json:"greatest"` // of the calls that were timed
+	Greatest int64 `json:"greatest"` // among the timed calls
 }
 
-// sampling is how the percentiles were measured.
+// sampling describes how the latency was measured.
 type sampling struct {
-	OneIn  int   `json:"oneIn"`            // of the calls that found a number in hand, one in so many was timed
-	Timed  int64 `json:"timed"`            // how many that were
-	Waited int64 `json:"waited"`           // calls that waited, or came due while their caller waited: all were timed
-	Clock  int64 `json:"clockNanoseconds"` // what reading the clock adds to each
+	OneIn  int   `json:"oneIn"`            // one in so many calls that found a number in hand was timed
+	Timed  int64 `json:"timed"`            // number of these timed calls
+	Waited int64 `json:"waited"`           // calls that waited or came due while their caller waited; all were timed
+	Clock  int64 `json:"clockNanoseconds"` // added to each timed call by reading the clock
 }
 
-// estimate returns the number of calls by their latency. Each call of the sample counts for as many as were not timed.
+// estimate returns the number of calls by latency, extrapolated from the sample to calls in total.
 func (h histogram) estimate(calls int64) (map[time.Duration]float64, sampling) {
 	var s sampling
 	for at, n := range h {
@@ -63,7 +62,7 @@ func (h histogram) estimate(calls int64) (map[time.Duration]float64, sampling) {
 	return estimated, s
 }
 
-// percentilesOf returns the percentiles of calls that were counted by their latency.
+// percentilesOf returns the percentiles of calls, which has the number of calls by latency.
 func percentilesOf(calls map[time.Duration]float64, greatest time.Duration) percentiles {
 	total, latencies := 0.0, slices.Sorted(maps.Keys(calls))
 	for _, n := range calls {
@@ -72,7 +71,7 @@ func percentilesOf(calls map[time.Duration]float64, greatest time.Duration) perc
 	at := func(share float64) int64 {
 		rank, below := math.Ceil(share*total), 0.0
 		for _, latency := range latencies {
-			if below += calls[latency]; below >= rank-0.5 { // half a call less, since the counts are estimated
+			if below += calls[latency]; below >= rank-0.5 { // the counts are estimates: allow half a call of error
 				return int64(min(latency, greatest))
 			}
 		}
@@ -81,7 +80,7 @@ func percentilesOf(calls map[time.Duration]float64, greatest time.Duration) perc
 	return percentiles{at(0.5), at(0.99), at(0.999), at(0.9999), int64(greatest)}
 }
 
-// clockCost returns what timing a call adds to its time: the median of reading the clock twice.
+// clockCost returns the median time between two readings of the clock, which timing adds to a call.
 func clockCost() time.Duration {
 	all := make([]time.Duration, 1001)
 	start := time.Now()

@@ -11,14 +11,14 @@ import (
 func TestRoundedLatencyIsNear(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		// Of all sizes alike.
+		// All orders of magnitude are equally likely.
 		d := time.Duration(rapid.Int64Range(0, 1<<rapid.IntRange(0, 62).Draw(t, "size")-1).Draw(t, "duration"))
 		top := rounded(d)
 		if top < d || float64(top) > float64(d)*(1+1.0/64) || rounded(top) != top {
 			t.Fatalf("%v is rounded to %v, and that to %v", d, top, rounded(top))
 		}
 		if next := rounded(top + 1); next <= top {
-			t.Fatalf("%v is rounded to %v, but what is longer than that to %v", d, top, next)
+			t.Fatalf("%v is rounded to %v, but the next duration after that to %v", d, top, next)
 		}
 	})
 }
@@ -31,9 +31,9 @@ func TestRoundedLatencies(t *testing.T) {
 	}{
 		{"nothing", 0, 0},
 		{"a clock that goes back", -time.Second, 0},
-		{"the last that is not", 127, 127},
-		{"the first that is", 128, 129},
-		{"its neighbour", 129, 129},
+		{"the last exact value", 127, 127},
+		{"the first rounded value", 128, 129},
+		{"a bound", 129, 129},
 		{"the greatest", math.MaxInt64, math.MaxInt64},
 	}
 	for _, test := range tests {
@@ -46,7 +46,7 @@ func TestRoundedLatencies(t *testing.T) {
 	}
 }
 
-// TestEstimateWeighsTheSample: of a million calls in hand a thousand are timed, of the 1,500 that waited all are.
+// Of a million calls in hand one thousand were timed. All of the 1,500 calls that waited were.
 func TestEstimateWeighsTheSample(t *testing.T) {
 	t.Parallel()
 	seen := make(histogram)
@@ -76,7 +76,7 @@ func TestPercentilesOfFewCalls(t *testing.T) {
 	if p := percentilesOf(nil, 0); p != (percentiles{}) {
 		t.Errorf("got %+v, want none", p)
 	}
-	// None of those in hand was in the sample.
+	// The sample has no call that found a number in hand.
 	one := histogram{bucket{rounded(100), true}: 1}
 	calls, _ := one.estimate(50)
 	if p := percentilesOf(calls, 100); p != (percentiles{100, 100, 100, 100, 100}) {

@@ -15,18 +15,17 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
-// load is a number of callers that take identifiers, each as fast as it can or all together at a rate, until the
-// first of Count and Duration is reached.
+// load runs callers that take identifiers until Count or Duration is reached.
 type load struct {
 	Count    int64         // 0 means no limit
 	Duration time.Duration // 0 means no limit
-	Rate     int64         // a second, over all callers; 0 means full speed
-	Patience time.Duration // how long a caller retries without getting one
-	OneIn    int           // of the calls that do not wait, one in so many is timed
+	Rate     int64         // calls per second of all callers; 0 means full speed
+	Patience time.Duration // maximum time for which a caller retries one call
+	OneIn    int           // one in so many calls that do not wait is timed
 
 	start   time.Time
 	callers []*caller
-	stop    atomic.Bool // no caller begins another call
+	stop    atomic.Bool // no caller starts another call
 }
 
 // caller is one goroutine of a load.
@@ -37,28 +36,28 @@ type caller struct {
 	seen     histogram
 	greatest time.Duration
 	blocked  interval
-	untimed  int // calls before the next one that is timed
+	untimed  int // calls until the next one that is timed
 	ids      atomic.Int64
 	waits    atomic.Int64
 	failures int64
 	_        [64]byte // keeps the counters of two callers on different cache lines
 }
 
-// loadResult is what a load measured.
+// loadResult is the measurement of a load.
 type loadResult struct {
 	loadProgress
 	failures int64
 	latency  percentiles
 	sampling sampling
-	calls    map[time.Duration]float64 // by their latency, estimated
-	progress []loadProgress            // from the start to the end, about every 100 ms
+	calls    map[time.Duration]float64 // estimated number by latency
+	progress []loadProgress            // from start to end, about every 100 ms
 }
 
-// loadProgress is what was done so far.
+// loadProgress is a snapshot of a load.
 type loadProgress struct {
 	elapsed time.Duration
 	ids     int64
-	waits   int64 // calls that waited, once or more
+	waits   int64 // calls that waited at least once
 }
 
 func (p loadProgress) perSecond() float64 { return float64(p.ids) / max(p.elapsed.Seconds(), 1e-9) }
@@ -66,8 +65,8 @@ func (p loadProgress) perSecond() float64 { return float64(p.ids) / max(p.elapse
 func newLoad(l *load, sources []source) *load {
 	l.OneIn, l.start = max(l.OneIn, 1), time.Now()
 	l.Count = cmp.Or(l.Count, math.MaxInt64)
-	if l.Rate > 0 && l.Duration > 0 { // no more come due before the end
-		l.Count = min(l.Count, int64(math.Ceil(l.Duration.Seconds()*float64(l.Rate))))
+	if l.Rate > 0 && l.Duration > 0 {
+		l.Count = min(l.Count, int64(math.Ceil(l.Duration.Seconds()*float64(l.Rate)))) // as many come due in Duration
 	}
 	for i, from := range sources {
 		l.callers = append(l.callers, &caller{load: l, number: i, from: from, seen: make(histogram)})
@@ -75,24 +74,24 @@ func newLoad(l *load, sources []source) *load {
 	return l
 }
 
-// run returns when all callers have ended: by the load's own end, by ctx, or because one of them failed for good. The result
-// is of all calls until then.
+// run runs the load until its own end, until ctx ends, or until a caller fails permanently. The result covers all calls until
+// then, even with an error.
 func (l *load) run(ctx context.Context) (loadResult, error) {
 	running, working := errgroup.WithContext(ctx)
 	defer context.AfterFunc(working, func() { l.stop.Store(true) })()
 	if l.Duration > 0 {
 		end := l.Duration
 		if l.Rate > 0 {
-			end += 2 * l.period() // the schedule ends it, unless callers are late
+			end += 2 * l.period() // Count ends the load first, unless the callers are late
 		}
 		defer time.AfterFunc(end, func() { l.stop.Store(true) }).Stop()
 	}
 	for _, c := range l.callers {
-		running.Go(func() error { return c.work(working) })
+		running.Go(func() error { return c.run(working) })
 	}
 	err := cmp.Or(running.Wait(), context.Cause(ctx))
 
-	result, seen := loadResult{loadProgress: l.soFar()}, make(histogram)
+	result, seen := loadResult{loadProgress: l.snapshot()}, make(histogram)
 	var greatest time.Duration
 	for _, c := range l.callers {
 		result.failures += c.failures
@@ -108,8 +107,8 @@ func (l *load) run(ctx context.Context) (loadResult, error) {
 
 func (l *load) now() time.Duration { return time.Since(l.start) }
 
-// soFar may be called while the callers run.
-func (l *load) soFar() loadProgress {
+// snapshot may be called while the callers run.
+func (l *load) snapshot() loadProgress {
 	p := loadProgress{elapsed: l.now()}
 	for _, c := range l.callers {
 		p.ids += c.ids.Load()
@@ -118,13 +117,13 @@ func (l *load) soFar() loadProgress {
 	return p
 }
 
-// work makes this caller's calls: of n callers, the first makes call 0, n, 2n and so on. At full speed all are due from the
-// start. At a rate, a call is due every 1/Rate of a second and is never made early. No goroutine can sleep for so short a time,
-// so a caller sleeps for a period and then makes the calls that have come due. It catches up when it is late.
-func (c *caller) work(ctx context.Context) error {
+// run makes every nth call of the load, where n is the number of callers. At full speed all calls are due at the start. At a rate
+// one is due every 1/Rate seconds, and none is made early. A goroutine cannot sleep for so short a time, so the caller sleeps for a
+// period and then makes all calls that have come due. A caller that is late catches up.
+func (c *caller) run(ctx context.Context) error {
 	l := c.load
 	callers, period := int64(len(l.callers)), l.period()
-	end := l.due(l.Count) // when the next one would be due
+	end := l.due(l.Count)
 	index := int64(c.number)
 	if l.Rate > 0 {
 		base.Sleep(ctx, period*time.Duration(c.number)/time.Duration(callers)-l.now())
@@ -136,7 +135,7 @@ func (c *caller) work(ctx context.Context) error {
 				return err
 			}
 			taken := int64(1)
-			for l.Rate == 0 && c.untimed > 0 && index+callers < l.Count && c.from.tryNext() { // as take does, with nothing in between
+			for l.Rate == 0 && c.untimed > 0 && index+callers < l.Count && c.from.tryNext() { // take, without its overhead
 				c.untimed--
 				index += callers
 				taken++
@@ -152,10 +151,9 @@ func (c *caller) work(ctx context.Context) error {
 	return nil
 }
 
-// take takes one identifier, which was due then, or at full speed at no time. Reading the clock takes as long as taking
-// a number in hand, so one in OneIn of these calls is timed. They are chosen at random: ranges are powers of two, so every
-// hundredth call could always or never be the one that changes to the next range. A call that finds none in hand takes
-// so long that the clock does not matter, and is always timed.
+// take takes one identifier. Reading the clock takes as long as taking a number in hand, so one in OneIn of these calls is timed.
+// The sample is random because the sizes of ranges are powers of two: every hundredth call could always, or never, be the one that
+// changes to the next range. A call that waits takes much longer than reading the clock and is always timed.
 func (c *caller) take(ctx context.Context, due time.Duration) error {
 	delay := c.blocked.delay(due)
 	if delay == 0 && c.untimed > 0 && c.from.tryNext() {
@@ -182,8 +180,8 @@ func (c *caller) take(ctx context.Context, due time.Duration) error {
 	return nil
 }
 
-// wait takes an identifier that is not in hand. While the server is unavailable it retries, as often as the allocator's back-off
-// permits; but a caller that never got an identifier fails at once.
+// wait takes an identifier that is not in hand. While the server is unavailable it retries at the pace of the allocator's back-off.
+// A caller that has not received an identifier yet fails at once.
 func (c *caller) wait(ctx context.Context, began time.Duration) error {
 	c.waits.Add(1)
 	for {
@@ -192,7 +190,7 @@ func (c *caller) wait(ctx context.Context, began time.Duration) error {
 			return nil
 		}
 		lasted := c.load.now() - began
-		c.greatest = max(c.greatest, lasted) // also if it fails
+		c.greatest = max(c.greatest, lasted) // includes failures
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -205,11 +203,11 @@ func (c *caller) wait(ctx context.Context, began time.Duration) error {
 
 // source issues identifiers to one caller.
 type source struct {
-	tryNext func() bool                     // takes one if it is in hand
+	tryNext func() bool                     // takes one without waiting, and reports whether one was in hand
 	next    func(ctx context.Context) error // takes one, and may wait
 }
 
-// rotation returns a source that takes from collections in turn.
+// rotation returns a source that takes from the collections in turn, beginning with collections[at].
 func rotation(collections []*allocator.Collection, at int) source {
 	advance := func(taken bool) bool {
 		if taken {
@@ -232,7 +230,7 @@ func rotation(collections []*allocator.Collection, at int) source {
 	}
 }
 
-// due returns when the call of an index is to be made.
+// due returns the scheduled time of a call. At full speed there is no schedule, and it is 0.
 func (l *load) due(index int64) time.Duration {
 	if l.Rate == 0 {
 		return 0
@@ -240,16 +238,16 @@ func (l *load) due(index int64) time.Duration {
 	return time.Duration(float64(index) * (float64(time.Second) / float64(l.Rate)))
 }
 
-// period returns the shortest sleep of a caller. It is longer with many callers, which would spend their time on waking up.
+// period returns the minimum sleep of a caller. It grows with the number of callers, because waking up takes processor time.
 func (l *load) period() time.Duration {
 	return max(time.Millisecond, time.Duration(len(l.callers))*20*time.Microsecond)
 }
 
-// interval is the newest time in which a caller made no calls because one of them waited. Timing only the calls that were made
-// hides those that could not start (coordinated omission); here a call that came due in the interval is timed from then.
+// interval is the last time in which a caller made no calls because one of them waited. Timing only the calls that were made hides
+// those that could not start (coordinated omission), so a call that came due in the interval is timed from its due time.
 type interval struct{ from, until time.Duration }
 
-// delay returns how late a call is that was due then.
+// delay returns how long the interval delayed a call.
 func (i *interval) delay(due time.Duration) time.Duration {
 	if due <= i.from {
 		return 0
@@ -257,7 +255,7 @@ func (i *interval) delay(due time.Duration) time.Duration {
 	return max(0, i.until-due)
 }
 
-// extend adds a call that waited. It begins a new interval unless it was due in this one.
+// extend adds a call that waited. A call that was due in the interval extends it, and a later one begins a new interval.
 func (i *interval) extend(due, began, ended time.Duration) {
 	if due >= i.until {
 		i.from = began

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// fakeSource is a source whose calls do not wait, unless the function wait returns so.
+// fakeSource is a source whose calls wait only where wait returns true.
 type fakeSource struct {
 	start time.Time
 	wait  func(call int) (waits bool, lasts time.Duration, err error) // nil means that no call waits
@@ -43,7 +43,7 @@ func (f *fakeSource) next(context.Context) error {
 	return err
 }
 
-// share returns the same source for each of a number of callers.
+// share returns the same source for each caller.
 func (f *fakeSource) share(callers int) []source {
 	f.start = time.Now()
 	return slices.Repeat([]source{{f.tryNext, f.next}}, callers)
@@ -63,7 +63,7 @@ func TestLoadKeepsToItsSchedule(t *testing.T) {
 		{"more callers than calls", &load{Rate: 10, Duration: time.Second}, 64, 10, time.Second},
 		{"many calls in a period", &load{Rate: 200_000, Duration: 500 * time.Millisecond, OneIn: 100}, 7, 100_000, 500 * time.Millisecond},
 		{"a count", &load{Rate: 50, Count: 101}, 3, 101, 2020 * time.Millisecond},
-		{"the sooner of both", &load{Rate: 50, Count: 101, Duration: time.Second}, 3, 50, time.Second},
+		{"a duration shorter than the count", &load{Rate: 50, Count: 101, Duration: time.Second}, 3, 50, time.Second},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -86,9 +86,8 @@ func TestLoadKeepsToItsSchedule(t *testing.T) {
 	}
 }
 
-// TestLoadTimesCallsFromWhenTheyWereDue makes one call of 10,000 wait for 100 ms, at 1,000 a second: a hundred calls came
-// due meanwhile. In a load at full speed it is one call.
-func TestLoadTimesCallsFromWhenTheyWereDue(t *testing.T) {
+// One call of 10,000 waits for 100 ms. At 1,000 calls per second it delays a hundred others, and at full speed none.
+func TestLoadTimesCallsFromTheirDueTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		wait := func(call int) (bool, time.Duration, error) { return call == 5000, 100 * time.Millisecond, nil }
@@ -99,7 +98,7 @@ func TestLoadTimesCallsFromWhenTheyWereDue(t *testing.T) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		about(t, "greatest", got.latency.Greatest, 100*time.Millisecond)
-		about(t, "p99.9", got.latency.P999, 90*time.Millisecond) // ten calls were held up for longer
+		about(t, "p99.9", got.latency.P999, 90*time.Millisecond) // ten calls were delayed for longer
 		if got.latency.P50 > int64(time.Microsecond) || got.latency.P99 > int64(3*time.Millisecond) {
 			t.Errorf("%+v", got.latency)
 		}
@@ -113,8 +112,8 @@ func TestLoadTimesCallsFromWhenTheyWereDue(t *testing.T) {
 	})
 }
 
-// TestLoadOfSlowCallsQueuesUp: at 1,000 a second, calls of 2 ms each can be made half as often as they come due.
-func TestLoadOfSlowCallsQueuesUp(t *testing.T) {
+// At 1,000 calls per second, calls of 2 ms come due twice as often as they can be made.
+func TestLoadIncludesTheDelayOfQueuedCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := fakeSource{wait: func(int) (bool, time.Duration, error) { return true, 2 * time.Millisecond, nil }}
@@ -159,7 +158,7 @@ func TestLoadRetriesWhileTheServerIsDown(t *testing.T) {
 			return nil
 		}, allocator.ErrUnavailable, 10, 11, 1100 * time.Millisecond},
 		{"from the beginning", func(int) error { return allocator.ErrUnavailable }, allocator.ErrUnavailable, 0, 1, 100 * time.Millisecond},
-		{"not when it answered", func(call int) error {
+		{"not after another error", func(call int) error {
 			if call == 10 {
 				return broken
 			}
@@ -211,7 +210,7 @@ func TestLoadAtFullSpeedEndsInTime(t *testing.T) {
 		f := fakeSource{wait: func(int) (bool, time.Duration, error) { return true, time.Millisecond, nil }}
 		l := load{Duration: time.Second, OneIn: 100}
 		got, err := newLoad(&l, f.share(3)).run(t.Context())
-		// No portion is finished after the end, but the calls under way are.
+		// Calls in flight at the end finish, but no caller starts another.
 		if err != nil || got.elapsed < time.Second || got.elapsed > time.Second+time.Millisecond || got.ids < 2997 || got.ids > 3003 {
 			t.Errorf("%+v, %v", got, err)
 		}

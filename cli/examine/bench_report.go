@@ -10,18 +10,18 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// measured is what a bench found.
+// measured is the result of a benchmark.
 type measured struct {
 	Namespace       string      `json:"namespace"`
 	Workers         int         `json:"workers"`
 	Allocators      int         `json:"allocators"`
 	TargetRate      int64       `json:"targetRate"`    // 0 means full speed
-	Warmup          float64     `json:"warmupSeconds"` // before what follows
+	Warmup          float64     `json:"warmupSeconds"` // not included in the figures below
 	Interrupted     bool        `json:"interrupted"`
 	Seconds         float64     `json:"seconds"`
 	IDs             int64       `json:"ids"` // counted by the workers
 	PerSecond       float64     `json:"perSecond"`
-	CallsThatWaited int64       `json:"callsThatWaited"` // each once or more
+	CallsThatWaited int64       `json:"callsThatWaited"` // at least once
 	RoundTripsPerID float64     `json:"roundTripsPerId"`
 	BurntPerID      float64     `json:"burntPerId"`
 	Latency         percentiles `json:"latencyNanoseconds"`
@@ -30,18 +30,18 @@ type measured struct {
 	Compare *compared `json:"compare,omitempty"` // with --compare
 }
 
-// compared is the rate of one INCR per identifier on the same server.
+// compared is the result of one INCR per identifier on the same server.
 type compared struct {
 	IDs       int64       `json:"ids"`
 	Seconds   float64     `json:"seconds"`
 	PerSecond float64     `json:"perSecond"`
-	Ratio     float64     `json:"ratio"` // of the rate of Next to this one
+	Ratio     float64     `json:"ratio"` // rate of Next divided by perSecond
 	Failures  int64       `json:"failures"`
 	Latency   percentiles `json:"latencyNanoseconds"`
 }
 
-// print shows the result, and on a terminal what it was over time.
-func (b bench) print(m measured, got loadResult) error {
+// print writes the result and, on a terminal, the histogram and the rate over time.
+func (b *bench) print(m measured, got loadResult) error {
 	style := b.Style(b.Stdout)
 	wanted := "at full speed"
 	if m.TargetRate > 0 {
@@ -71,7 +71,7 @@ func (b bench) print(m measured, got loadResult) error {
 	return err
 }
 
-func (b bench) printFigures(m measured) error {
+func (b *bench) printFigures(m measured) error {
 	style, t, warm := b.Style(b.Stdout), b.Table(), ""
 	if m.Warmup > 0 {
 		warm = ", warm-up " + term.Short(int64(m.Warmup*1e9))
@@ -92,14 +92,14 @@ func (b bench) printFigures(m measured) error {
 	return b.WriteTable(t)
 }
 
-// explain returns how the figures were measured.
-func (b bench) explain(m measured) string {
+// explain describes how the figures were measured.
+func (b *bench) explain(m measured) string {
 	style, s := b.Style(b.Stdout), m.Sampling
 	text := style.Sprintf("Latency is of one call in %d at random, %d of them, and of all %d calls that waited.", s.OneIn, s.Timed, s.Waited)
 	if s.OneIn == 1 {
 		text = style.Sprintf("Latency is of all %d calls, of which %d waited or came due while their worker waited.", s.Timed+s.Waited, s.Waited)
 	}
-	text += fmt.Sprintf(" Reading the clock is %s of each.\n", term.Short(s.Clock))
+	text += fmt.Sprintf(" Reading the clock adds %s to each.\n", term.Short(s.Clock))
 	if m.TargetRate > 0 {
 		text += "A call that came due while its worker waited is timed from when it was due.\n"
 	} else {
@@ -109,7 +109,7 @@ func (b bench) explain(m measured) string {
 				style.Plural(int64(processors), "processor"))
 		}
 	}
-	text += "HELD was in hand at the end, before it was returned or burnt: what kill -9 would have burnt.\n"
+	text += "HELD counts the numbers in hand at the end, before they were returned or burnt; kill -9 would have burnt them all.\n"
 	if !b.Keep {
 		text += fmt.Sprintf("The namespace %s is removed.\n", m.Namespace)
 	}

@@ -12,10 +12,10 @@ import (
 
 const (
 	maxRates  = 60 // points of the rate over time
-	rateTexts = 32 // columns beside them
+	rateTexts = 32 // columns of the text beside them
 )
 
-// rates returns the rate over time, in at most n points that cover as much time each.
+// rates returns the rate over time as at most n points of equal length.
 func (r loadResult) rates(n int) []float64 {
 	last := len(r.progress) - 1
 	n = min(n, last)
@@ -27,18 +27,18 @@ func (r loadResult) rates(n int) []float64 {
 	return rates
 }
 
-// draw writes the picture, if one is wanted.
-func (b bench) draw(m measured, got loadResult) error {
+// draw writes the picture if --svg names a file.
+func (b *bench) draw(m measured, got loadResult) error {
 	if b.SVG == "" {
 		return nil
 	}
-	if err := os.WriteFile(b.SVG, []byte(picture(m, got)), 0o644); err != nil { //nolint:gosec // it is no secret
+	if err := os.WriteFile(b.SVG, []byte(picture(m, got)), 0o644); err != nil { //nolint:gosec // the picture is not secret
 		return &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("cannot write the picture: %v; name another file with --svg", err), Cause: err}
 	}
 	return nil
 }
 
-// picture returns the result as SVG, in the colours that the reader's system prefers.
+// picture returns the result as SVG, in the colours that the viewer's system prefers.
 func picture(m measured, got loadResult) string {
 	const (
 		width, margin, line = 720, 24, 22

@@ -30,7 +30,7 @@ func TestRatesCoverTheWholeTime(t *testing.T) {
 		}
 	}
 	if got := (loadResult{}).rates(60); got != nil {
-		t.Errorf("nothing was measured: %v", got)
+		t.Errorf("without a measurement: got %v, want none", got)
 	}
 }
 

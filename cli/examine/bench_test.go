@@ -52,7 +52,7 @@ func TestBenchFiguresAddUp(t *testing.T) {
 	})
 }
 
-func TestBenchAfterAWarmUp(t *testing.T) {
+func TestBenchExcludesTheWarmUp(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		args := []string{"bench", "--workers", "2", "--rate", "20000", "--count", "5000", "--redis", s.URL()}
@@ -81,7 +81,7 @@ func checkLatency(t *testing.T, p percentiles) {
 	}
 }
 
-func TestBenchGoesOnForItsDuration(t *testing.T) {
+func TestBenchRunsForItsDuration(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		got := clitest.Decode[measured](t, clitest.Must(t, "bench", "--duration", "50ms", "--output", "json", "--redis", s.URL()))
@@ -118,7 +118,7 @@ func TestBenchTakesExactlyTheCount(t *testing.T) {
 	}
 }
 
-// TestBenchIsNeverFasterThanItsRate: how much slower it is depends on the machine, so there is no bound to that here.
+// How much slower it is depends on the machine, so there is no lower bound.
 func TestBenchIsNeverFasterThanItsRate(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -130,7 +130,7 @@ func TestBenchIsNeverFasterThanItsRate(t *testing.T) {
 		if got.IDs != 100 || got.Seconds < 0.1 || got.PerSecond > 1000 {
 			t.Errorf("%+v", got)
 		}
-		if got.Total.Ranges > 10 { // of 32, 64 and so on, not one for each
+		if got.Total.Ranges > 10 { // their capacity grows from 32
 			t.Errorf("%d ranges for %d ids", got.Total.Ranges, got.IDs)
 		}
 	})
@@ -149,8 +149,7 @@ func TestBenchComparesWithIncrements(t *testing.T) {
 	})
 }
 
-// TestBenchTouchesNothingOfTheUsers looks at each key that is named to the server.
-func TestBenchTouchesNothingOfTheUsers(t *testing.T) {
+func TestBenchUsesOnlyKeysOfItsOwnNamespace(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	var lock sync.Mutex
@@ -201,7 +200,7 @@ func TestBenchInTheUsersNamespaceKeepsTheCounter(t *testing.T) {
 	})
 }
 
-func TestBenchAsText(t *testing.T) {
+func TestBenchPrintsText(t *testing.T) {
 	t.Parallel()
 	full := clitest.Must(t, "bench", "invoices", "--count", "5000", "--workers", "1", "--compare", "--explain", "--redis", "embedded:")
 	paced := clitest.Must(t, "bench", "--count", "50", "--rate", "10000", "--collections", "25", "--allocators", "2", "--explain", "--redis", "embedded:")
@@ -248,7 +247,7 @@ func TestBenchRefusesABadCommandLine(t *testing.T) {
 		{"two ends", "--count 5 --duration 5s", "exclude each other"},
 		{"no rate", "--rate 0", "--rate is 0: must be 1 or more"},
 		{"a rate below 0", "--rate -1", "--rate is -1: must be 1 or more"},
-		{"a rate of nobody", "--rate 1000000001", "must be at most 1000000000"},
+		{"a rate too high", "--rate 1000000001", "must be at most 1000000000"},
 		{"two collections", "orders companies", `"companies" is one too many`},
 		{"a bad collection", "a/b", `"a/b" holds the separator`},
 		{"a collection too long with its number", strings.Repeat("x", 127) + " --collections 10", "129 bytes long"},
@@ -257,7 +256,7 @@ func TestBenchRefusesABadCommandLine(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			environment := map[string]string{"HILO_REDIS_URL": "redis://127.0.0.1:1/0"} // nobody is asked
+			environment := map[string]string{"HILO_REDIS_URL": "redis://127.0.0.1:1/0"} // not used
 			clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, environment, append([]string{"bench"}, strings.Fields(test.args)...)...), test.want)
 		})
 	}
