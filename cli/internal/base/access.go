@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// The global flags for TLS and passwords, beside the URL.
+// The global flags for TLS and passwords.
 const (
 	flagTLSCA        = "tls-ca"
 	flagTLSCert      = "tls-cert"
@@ -22,7 +22,7 @@ const (
 	flagPasswordFile = "password-file"
 )
 
-// reason returns the text of an error about a file, without the file.
+// reason returns the text of an error about a file, without the file's name.
 func reason(err error) string {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
@@ -39,7 +39,7 @@ func (r *Reader) Access() target.Access {
 	return a
 }
 
-// Authorities reads the file that a flag names, of certificates to trust. It is nil where there is none.
+// Authorities reads the certificates to trust from the file that a flag names. It returns nil if the flag is not set.
 func (r *Reader) Authorities(flag string) *x509.CertPool {
 	file, source := r.Text(flag)
 	if file == "" {
@@ -50,7 +50,7 @@ func (r *Reader) Authorities(flag string) *x509.CertPool {
 	return pool
 }
 
-// ReadAuthorities reads a file of certificates to trust; source is the flag or variable that names it.
+// ReadAuthorities reads a file of certificates to trust. source is the flag or variable with its name, for errors.
 func ReadAuthorities(file, source string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	pool := x509.NewCertPool()
@@ -63,7 +63,7 @@ func ReadAuthorities(file, source string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// KeyPair reads the files that two flags name, of a certificate and its key. It is nil where there are none.
+// KeyPair reads a certificate and its key from the files that two flags name. It returns nil if neither is set.
 func (r *Reader) KeyPair(flagCert, flagKey string) []tls.Certificate {
 	files := r.KeyPairFiles(flagCert, flagKey)
 	if files == nil {
@@ -74,10 +74,10 @@ func (r *Reader) KeyPair(flagCert, flagKey string) []tls.Certificate {
 	return []tls.Certificate{pair}
 }
 
-// KeyPairFiles are the files of a certificate and its key, and the flags or variables that name them.
+// KeyPairFiles has the files of a certificate and its key, and the flags or variables with their names, for errors.
 type KeyPairFiles struct{ Cert, Key, certSource, keySource string }
 
-// KeyPairFiles returns the files that two flags name. It is nil where there are none.
+// KeyPairFiles returns the files that two flags name. It returns nil if neither is set.
 func (r *Reader) KeyPairFiles(flagCert, flagKey string) *KeyPairFiles {
 	var f KeyPairFiles
 	f.Cert, f.certSource = r.Text(flagCert)
@@ -97,17 +97,17 @@ func (r *Reader) KeyPairFiles(flagCert, flagKey string) *KeyPairFiles {
 func (f *KeyPairFiles) Read() (tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
-		err = exit.Usagef("%s %q and %s %q are no certificate and its key (%s)", f.certSource, f.Cert, f.keySource, f.Key, reason(err))
+		err = exit.Usagef("%s %q and %s %q are not a certificate and its key (%s)", f.certSource, f.Cert, f.keySource, f.Key, reason(err))
 	}
 	return pair, err
 }
 
-// Password reads a file with a password in it; source is the flag or variable that names the file.
+// Password reads the password in a file. source is the flag or variable with the file's name, for errors.
 func (r *Reader) Password(file, source string) string {
 	text, err := os.ReadFile(file)
 	password := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	switch {
-	case err != nil: // the name is not shown: it may be the password, put in the wrong place
+	case err != nil: // the name is not shown, because it may be the password itself
 		r.Failf("%s names a file that cannot be read (%s)", source, reason(err))
 	case password == "":
 		r.Failf("%s names a file without a password in it", source)
@@ -115,8 +115,7 @@ func (r *Reader) Password(file, source string) string {
 	return password
 }
 
-// Settings returns the shared flags, from the command line or the environment, as environment variables, for another process
-// of hilo. Servers are not among them.
+// Settings returns the shared flags, except for --redis, as environment variables for another process of hilo.
 func (r *Reader) Settings() map[string]string {
 	all := make(map[string]string)
 	for _, flag := range sharedFlags() {
@@ -127,5 +126,5 @@ func (r *Reader) Settings() map[string]string {
 	return all
 }
 
-// sharedFlags returns those whose environment variables bear no command's name.
+// sharedFlags returns the flags whose environment variables do not include the name of a command.
 func sharedFlags() []cli.Flag { return append(GlobalFlags(), ServerFlags()...) }

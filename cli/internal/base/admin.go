@@ -10,17 +10,17 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// Administer lends do an operator of the server, each step of which may take --timeout.
+// Administer calls do with an Admin of the server, each step of which may take --timeout.
 func Administer(ctx context.Context, g *Session, t target.Target, do func(*admin.Admin) error) error {
 	return AdministerWith(ctx, g, t, func(_ *target.Client, m *admin.Admin) error { return do(m) })
 }
 
-// AdministerWith lends do the client, too.
+// AdministerWith is like Administer, and also passes the client.
 func AdministerWith(ctx context.Context, g *Session, t target.Target, do func(*target.Client, *admin.Admin) error) error {
 	return t.Alone().Use(ctx, g.Timeout, func(o target.Opened) error {
 		client := o.Clients[0]
 		client.Limit(g.Timeout)
-		// go-redis heeds a deadline while it reads, but no cancellation.
+		// While it reads, go-redis observes a deadline, but not a cancellation.
 		defer context.AfterFunc(ctx, func() { _ = client.Close() })()
 		m, err := client.Admin(admin.Options{Namespace: g.Namespace, Separator: g.Separator})
 		if err != nil {
@@ -30,12 +30,12 @@ func AdministerWith(ctx context.Context, g *Session, t target.Target, do func(*t
 	})
 }
 
-// Allocate lends do the servers and an allocator of them. Nothing is sent before do asks for something that needs it.
+// Allocate calls do with the servers and an allocator of them. Nothing is sent before do uses it.
 func Allocate(ctx context.Context, g *Session, s target.Servers, do func(target.Opened, *allocator.Allocator) error) error {
 	return AllocateUpTo(ctx, g, s, 0, do)
 }
 
-// AllocateUpTo does what Allocate does, with a greatest number that is ever issued. 0 means that of the library.
+// AllocateUpTo is like Allocate, with a limit of the numbers. 0 means the limit of the library.
 func AllocateUpTo(ctx context.Context, g *Session, s target.Servers, limit int64, do func(target.Opened, *allocator.Allocator) error) error {
 	return s.Use(ctx, g.Timeout, func(o target.Opened) error {
 		opts := Options(g, o, g.Log)
@@ -49,7 +49,7 @@ func AllocateUpTo(ctx context.Context, g *Session, s target.Servers, limit int64
 	})
 }
 
-// CloseAllocator returns what was not used, also after an interruption.
+// CloseAllocator closes a, which returns unused ranges, also after an interruption.
 func CloseAllocator(ctx context.Context, g *Session, a *allocator.Allocator) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.Timeout)
 	defer cancel()
@@ -58,7 +58,7 @@ func CloseAllocator(ctx context.Context, g *Session, a *allocator.Allocator) {
 	}
 }
 
-// Options returns those that the flags set. The rest may be filled in.
+// Options returns the options that flags set. The caller may set the others.
 func Options(g *Session, o target.Opened, log *zap.Logger) allocator.Options {
 	return allocator.Options{
 		Namespace:     g.Namespace,

@@ -13,23 +13,23 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// Line separates the arguments of a command line from its commands and flags. Its errors never quote a password. urfave/cli would take an argument such as " -x" for a flag.
+// Line separates the arguments of a command line from its commands and flags, in any order. Its errors never quote a password.
 type Line struct {
-	Command    *cli.Command // that is named so far: at first hilo itself
-	Due        Flag         // whose value is the next word; nil: none
+	Command    *cli.Command // named so far; hilo itself at first
+	Due        Flag         // flag whose value is the next word, nil for none
 	FlagsEnded bool         // by "--"
 
 	app       *cli.App
 	root      *cli.Command // hilo itself
 	name      string       // of the command, as the user would type it
 	help      bool         // requested
-	global    []string     // flags of hilo itself and their values: urfave/cli finds them before the command only
-	words     []string     // commands, their flags and the values of those
-	dueTo     *[]string    // where the value of Due goes
+	global    []string     // flags of hilo itself with their values, which urfave/cli accepts before the command only
+	words     []string     // commands and their flags with values
+	dueTo     *[]string    // global or words, for the value of Due
 	arguments []string
 }
 
-// Flag is any flag of urfave/cli: all of them document what they take.
+// Flag is a flag of urfave/cli. All of its flags implement this interface.
 type Flag = cli.DocGenerationFlag
 
 // NewLine returns the command line of app, before its first word.
@@ -38,8 +38,8 @@ func NewLine(app *cli.App) *Line {
 	return &Line{Command: root, app: app, root: root, name: app.Name}
 }
 
-// Read takes all words of a command line but the first, which is the program. The mistakes that would make the order a
-// guess (an unknown command or flag, a missing value) are found here.
+// Read reads a command line, the first word of which is the program. It reports unknown commands and flags and missing
+// values, without which the words cannot be put in order.
 func Read(app *cli.App, args []string) (*Line, error) {
 	l := NewLine(app)
 	for _, word := range args[min(1, len(args)):] {
@@ -61,8 +61,8 @@ func (l *Line) Run(ctx context.Context) error {
 	return l.app.RunContext(ctx, l.Sorted())
 }
 
-// Sorted returns the words in the order that urfave/cli expects: the program, commands and flags as they stand, "--",
-// arguments. What stands after a "--" of the user's own is never a flag.
+// Sorted returns the words in the order that urfave/cli expects: the program, commands and flags, "--", and arguments.
+// Words after a "--" in the line are always arguments.
 func (l *Line) Sorted() []string {
 	sorted := slices.Concat([]string{l.app.Name}, l.global, l.words)
 	if len(l.arguments) > 0 {
@@ -71,10 +71,10 @@ func (l *Line) Sorted() []string {
 	return sorted
 }
 
-// Take takes the next word. After an error, which is about this word alone, it may go on with others.
+// Take reads the next word. An error concerns this word alone, and the caller may continue.
 func (l *Line) Take(word string) error {
 	switch {
-	case l.Due != nil: // whatever it looks like
+	case l.Due != nil: // a value, even if it begins with a dash
 		name := l.Due.Names()[0]
 		l.Due = nil
 		if hasLogin(word) && !takesURL(name) {
@@ -91,7 +91,7 @@ func (l *Line) Take(word string) error {
 	return l.flag(word)
 }
 
-// word takes a word that is no flag: the name of a command as long as one is expected, else an argument.
+// word reads a word that is not a flag. It is a command as long as one is expected, and then an argument.
 func (l *Line) word(word string) error {
 	if hasLogin(word) {
 		return errMisplacedURL
@@ -112,7 +112,7 @@ func (l *Line) word(word string) error {
 	return unknown(l.name, "command", word, commands, strconv.Quote)
 }
 
-// flag takes a flag, with its value where that stands behind "=".
+// flag reads a flag, with its value if that follows "=".
 func (l *Line) flag(word string) error {
 	name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
 	if hasLogin(word) && !takesURL(name) {
@@ -150,8 +150,8 @@ func (l *Line) unknownFlag(name string) error {
 // loginAtAddress matches USER:PASSWORD@HOST:PORT.
 var loginAtAddress = regexp.MustCompile(`:[^@]*@[^@/]+:[0-9]+(/[0-9]*)?$`)
 
-// hasLogin reports whether a word looks like a URL with a password in it: where it does not stand behind
-// a flag that takes one, it would be quoted as a bad name, number or whatever belongs there.
+// hasLogin reports whether a word looks like a URL with a password. As an argument, or as the value of a flag that takes
+// no URL, an error would quote it.
 func hasLogin(word string) bool {
 	_, behind, ok := strings.Cut(word, "://")
 	return ok && (strings.Contains(behind, "@") || strings.Contains(behind, "password=")) || loginAtAddress.MatchString(word)
@@ -169,7 +169,7 @@ func unknown[T named](parent, kind, word string, known []T, quote func(string) s
 	return exit.Usagef("%s has no %s %s; see %s --help", parent, kind, quote(word), parent)
 }
 
-// flagNamed returns the flag of a name, or nil.
+// flagNamed returns the flag with a name, or nil.
 func flagNamed(flags []cli.Flag, name string) Flag {
 	for _, flag := range flags {
 		if slices.Contains(flag.Names(), name) {
@@ -179,7 +179,7 @@ func flagNamed(flags []cli.Flag, name string) Flag {
 	return nil
 }
 
-// Dashed returns a flag as it stands on a command line.
+// Dashed returns a flag as in a command line.
 func Dashed(flag string) string {
 	if len(flag) == 1 {
 		return "-" + flag
@@ -187,15 +187,15 @@ func Dashed(flag string) string {
 	return "--" + flag
 }
 
-// FlagDocuments is a flag of hilo worker. It is named here since its value is a URL, which may hold a password.
+// FlagDocuments is a flag of hilo worker. It is declared here because its value is a URL, which may have a password.
 const FlagDocuments = "documents"
 
 // takesURL reports whether errors about a flag leave out the password of its value.
 func takesURL(flag string) bool { return flag == FlagRedis || flag == FlagDocuments }
 
-// nearest returns the known name that is most like word, or "" when none is like it.
+// nearest returns the known name that is most similar to word, or "" if none is similar.
 func nearest[T named](word string, known []T) string {
-	const boostThreshold, prefixSize = 0.7, 4 // as urfave/cli has them
+	const boostThreshold, prefixSize = 0.7, 4 // as in urfave/cli
 	best, similarity := "", 0.8
 	for _, one := range known {
 		for _, name := range one.Names() {

@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// ReadFileOrStdin reads a file, or stdin for "-". name is what errors call it.
+// ReadFileOrStdin reads a file, or stdin for "-". name is its name for errors.
 func ReadFileOrStdin(ctx context.Context, g *Session, file string) (content []byte, name string, err error) {
 	read := func() ([]byte, error) { return os.ReadFile(file) }
 	if name = file; file == "-" {
@@ -24,7 +24,7 @@ func ReadFileOrStdin(ctx context.Context, g *Session, file string) (content []by
 	if err != nil && ctx.Err() == nil {
 		err = exit.Usagef("%q cannot be read: %s", file, reason(err))
 	}
-	return bytes.TrimPrefix(content, []byte("\ufeff")), name, err // as spreadsheets and editors write it
+	return bytes.TrimPrefix(content, []byte("\ufeff")), name, err // which spreadsheets and editors write
 }
 
 // Confirm prints a question and reports whether the answer is yes. It fails if ctx ends first.
@@ -39,8 +39,8 @@ func Confirm(ctx context.Context, g *Session, question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// await does a read that may block for good, as one from a terminal does, until ctx ends. It is then left behind: the
-// process is about to end.
+// await calls do, which may block for good, as a read from a terminal does, and returns when do or ctx ends. A call that is
+// left behind ends with the process.
 func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	var value, none T
 	var err error

@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// HelpName is the word for help, as a flag and as a command.
+// HelpName is the name of the flag and of the command for help.
 const HelpName = "help"
 
 // The ends of help texts, and the topic urls.
@@ -51,7 +51,7 @@ of the command line, for each URL without a password, with or without a user.
 `
 )
 
-// Describe makes the description of a command: what it does, examples, and the exit codes other than 0 and 2.
+// Describe returns the description of a command, made of a text, examples, and the exit codes other than 0 and 2.
 func Describe(text string, examples []string, exits ...string) string {
 	exits = append(exits, "0 done", "2 a mistake in the command line")
 	slices.Sort(exits)
@@ -61,7 +61,7 @@ func Describe(text string, examples []string, exits ...string) string {
 		"\n\nExit codes:" + line + strings.Join(exits, line)
 }
 
-// Complete adds what hilo and all its commands have in common.
+// Complete sets what hilo and all its commands have in common.
 func Complete(app *cli.App) {
 	app.Flags, app.OnUsageError, app.HideHelp = completed(app.Flags), misused, true
 	for _, flag := range app.Flags {
@@ -95,8 +95,7 @@ func completed(flags []cli.Flag) []cli.Flag {
 	return append(flags, &cli.BoolFlag{Name: HelpName, Aliases: []string{"h"}, Usage: "show this help", DisableDefaultText: true})
 }
 
-// misused words what urfave/cli found wrong with the flags of a command: a value that was refused, or a flag that no Line has
-// read.
+// misused returns the usage error for an error of urfave/cli about a flag of a command, such as a refused value.
 func misused(c *cli.Context, err error, _ bool) error {
 	for _, flag := range slices.Concat(c.App.Flags, c.Command.Flags) {
 		if f, ok := flag.(*cli.GenericFlag); ok && f.Value.(*Value).wrong != nil {
@@ -112,8 +111,7 @@ func misused(c *cli.Context, err error, _ bool) error {
 	return exit.Usagef("%s; see %s --help", err, c.Command.HelpName)
 }
 
-// HelpCommand is "hilo help next" for "hilo next --help"; path leads to the command that it stands in, and that runs it by
-// default.
+// HelpCommand returns the command help of the command at path: hilo help next shows what hilo next --help does.
 func HelpCommand(path ...string) *cli.Command {
 	topic := "[COMMAND]"
 	if len(path) == 0 {
@@ -145,10 +143,10 @@ func HelpCommand(path ...string) *cli.Command {
 	}
 }
 
-// Overview shows the commands of hilo, by category, on one screen.
+// Overview prints the commands of hilo, by category, on one screen.
 func Overview(c *cli.Context) error {
 	line := NewLine(c.App)
-	if c.Args().Present() { // no Line has read them
+	if c.Args().Present() { // only without a Line, which reads them
 		return line.Take(c.Args().First())
 	}
 	return line.show(overview(c.App))
@@ -174,7 +172,7 @@ func overview(app *cli.App) string {
 	return text.String()
 }
 
-// showHelp shows the help of the command.
+// showHelp prints the help of the command.
 func (l *Line) showHelp() error {
 	var text strings.Builder
 	flags, about := "Flags", aboutOne
@@ -194,14 +192,14 @@ func (l *Line) showHelp() error {
 	fmt.Fprintf(t, "\n%s:\n", flags)
 	for _, flag := range l.Command.VisibleFlags() {
 		names, usage, _ := strings.Cut(flag.String(), "\t")
-		names, _, _ = strings.Cut(names, " [ ") // urfave/cli names a flag that may be repeated twice
+		names, _, _ = strings.Cut(names, " [ ") // urfave/cli prints a repeatable flag twice
 		fmt.Fprintf(t, "   %s\t%s\n", names, usage)
 	}
 	_ = t.Flush()
 	return l.show(text.String() + about)
 }
 
-// show writes a help text at once: a reader that is gone after the first lines, such as head, is no error.
+// show writes a help text with one call, so that a reader such as head, which closes its end early, causes no error.
 func (l *Line) show(text string) error {
 	_, err := io.WriteString(l.app.Writer, text)
 	return exit.Written(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// WriteJSON writes one JSON value, indented for people, since machines do not mind.
+// WriteJSON writes one JSON value, indented.
 func (g *Session) WriteJSON(value any) error {
 	encoder := json.NewEncoder(g.Stdout)
 	encoder.SetEscapeHTML(false)
@@ -21,7 +21,7 @@ func (g *Session) WriteJSON(value any) error {
 	return exit.Written(encoder.Encode(value))
 }
 
-// Show writes a result, as JSON or by what writes its text.
+// Show writes a result as JSON, or else calls text, which writes it as text.
 func (g *Session) Show(value any, text func() error) error {
 	if g.JSON {
 		return g.WriteJSON(value)
@@ -29,7 +29,7 @@ func (g *Session) Show(value any, text func() error) error {
 	return text()
 }
 
-// Style returns the style of stdout or stderr: plain, and without progress, beside JSON.
+// Style returns the style of stdout or stderr. With JSON it is plain and shows no progress.
 func (g *Session) Style(w io.Writer) term.Style {
 	if g.JSON {
 		return term.Style{}
@@ -42,7 +42,7 @@ func (g *Session) NewBar(what, unit string, total int64) *term.Bar {
 	return g.Style(g.Stderr).NewLive(g.Stderr).NewBar(term.Progress{What: what, Unit: unit, Total: total})
 }
 
-// GoLive returns a line on stderr that is redrawn. From now on stderr and the log are written above it.
+// GoLive returns a line at the end of stderr that can be redrawn. Later output to stderr and the log appears above it.
 func (g *Session) GoLive() *term.Live {
 	live := g.Style(g.Stderr).NewLive(g.Stderr)
 	g.Stderr = live
@@ -50,12 +50,12 @@ func (g *Session) GoLive() *term.Live {
 	return live
 }
 
-// Printf writes a result as text, in the style of stdout: whole lines, broken between words on a terminal that is too narrow.
+// Printf writes whole lines of a result, in the style of stdout. On a terminal, long lines are broken between words.
 func (g *Session) Printf(format string, values ...any) error {
 	return g.write(term.Indent, format, values)
 }
 
-// Prosef prints sentences as Printf does, without an indent where a line is broken.
+// Prosef is like Printf, without an indent after a break.
 func (g *Session) Prosef(format string, values ...any) error { return g.write(0, format, values) }
 
 func (g *Session) write(indent int, format string, values []any) error {
@@ -68,10 +68,10 @@ func (g *Session) Table(head ...string) term.Table {
 	return term.Table{Head: head, Style: g.Style(g.Stdout)}
 }
 
-// WriteTable writes a table, as a result.
+// WriteTable writes a table to stdout.
 func (g *Session) WriteTable(t term.Table) error { return exit.Written(t.Write(g.Stdout)) }
 
-// NewLogger writes for a person at a terminal.
+// NewLogger returns a logger for people, which writes to w. It is silent if w is nil.
 func NewLogger(w io.Writer, level zapcore.Level) *zap.Logger {
 	if w == nil {
 		return zap.NewNop()
@@ -83,11 +83,11 @@ func NewLogger(w io.Writer, level zapcore.Level) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(config), zapcore.Lock(zapcore.AddSync(term.Fold(w, term.Indent))), level))
 }
 
-// WithoutReturned drops the warnings that carry an error: the allocator logs an outage as such for a program that
-// goes on, but a command that ends with this error says it itself. All else, a jump of a counter above all, stays.
+// WithoutReturned returns log without warnings that have an error. The allocator logs outages in this way, for programs that
+// continue, but a command that ends with the error prints it itself. Other entries stay, such as jumps of a counter.
 func WithoutReturned(log *zap.Logger) *zap.Logger {
 	if log.Core().Enabled(zapcore.InfoLevel) {
-		return log // a lower level shows everything
+		return log // the level was lowered to see everything
 	}
 	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return returnedCore{core} }))
 }
@@ -113,7 +113,7 @@ func (c returnedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(entry, fields)
 }
 
-// LogTo sets the log, also that of go-redis.
+// LogTo sets the log of the session and of go-redis.
 func (g *Session) LogTo(log *zap.Logger) {
 	g.Log = log
 	if g.SetRedisLog != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Runner is a command whose flags and arguments are read.
+// Runner is a command whose flags and arguments have been read.
 type Runner interface {
 	Run(ctx context.Context) error
 }
 
-// Action reads a command line and, where nothing is wrong with it, runs what read makes of it.
+// Action returns an action that reads the command line with read and, unless that failed, runs the command.
 func Action(env Env, read func(r *Reader) Runner) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		r := &Reader{Context: c, Env: env}
@@ -29,14 +29,14 @@ func Action(env Env, read func(r *Reader) Runner) cli.ActionFunc {
 	}
 }
 
-// Reader reads a command line: each call a flag, an argument, or what the global flags select. Err is the first mistake;
-// what is read after it is zero, so that Err is checked once, at the end.
+// Reader reads the flags and arguments of a command. Err is the first mistake. Methods may return zero values after it, so
+// Err is checked once, at the end.
 type Reader struct {
 	*cli.Context
 	Env Env
 	Err error
-	// Own is what the environment variables of the command's own flags begin with, as worker does in HILO_WORKER_COUNT; "":
-	// they have none.
+	// Own is the prefix of the environment variables of the command's own flags, such as worker for HILO_WORKER_COUNT. ""
+	// means that they have none.
 	Own string
 }
 
@@ -53,11 +53,11 @@ func (r *Reader) Failf(format string, values ...any) { r.Fail(exit.Usagef(format
 // FullName returns the command as the user types it.
 func (r *Reader) FullName() string { return r.Command.HelpName }
 
-// Help returns the end of an error, which names the help.
+// Help returns the end of an error, which points to the help.
 func (r *Reader) Help() string { return "see " + r.FullName() + " --help" }
 
-// Text returns the value of a flag, or of its environment variable where the flag is not given, and the name of the one that
-// it comes from.
+// Text returns the value of a flag or, if that is not set, of its environment variable. source is the name of the flag or
+// variable, for errors.
 func (r *Reader) Text(flag string) (value, source string) {
 	value, variable := r.FromVariable(flag)
 	if value == "" || r.IsSet(flag) {
@@ -72,8 +72,8 @@ func (r *Reader) Text(flag string) (value, source string) {
 	return value, variable
 }
 
-// FromVariable returns the value of the environment variable of a flag or argument, "" where it has none, and the variable's
-// name. It refuses a URL with a password where none belongs, because errors would quote it.
+// FromVariable returns the value and the name of the environment variable of a flag or argument. The value is "" if there
+// is none. It refuses a URL with a password where none belongs, because errors would quote it.
 func (r *Reader) FromVariable(flag string) (value, variable string) {
 	variable = r.Variable(flag)
 	value, _ = r.Env.Lookup(variable)
@@ -84,7 +84,7 @@ func (r *Reader) FromVariable(flag string) (value, variable string) {
 	return value, variable
 }
 
-// Variable returns the environment variable of a flag or, of collections, an argument. It returns "" where there is none.
+// Variable returns the environment variable of a flag or of the argument collections, or "" if there is none.
 func (r *Reader) Variable(flag string) string {
 	switch {
 	case flagNamed(sharedFlags(), flag) != nil:
@@ -95,7 +95,7 @@ func (r *Reader) Variable(flag string) string {
 	return ""
 }
 
-// Switch returns the value of a flag that takes none on the command line.
+// Switch returns the value of a boolean flag.
 func (r *Reader) Switch(flag string) bool {
 	text, source := r.Text(flag)
 	on, err := strconv.ParseBool(text)
@@ -105,21 +105,21 @@ func (r *Reader) Switch(flag string) bool {
 	return on
 }
 
-// Number returns the value of a flag that holds a Number. It is 0 for a flag that has no default and is not given.
+// Number returns the value of a flag made by Number or Count, or 0 if it has no default and is not set.
 func (r *Reader) Number(flag string) int64 {
 	text, _ := r.Text(flag)
 	number, _ := strconv.ParseInt(text, 10, 64)
 	return number
 }
 
-// Period returns the value of a flag that holds a Duration. It is 0 for a flag that has no default and is not given.
+// Period returns the value of a flag made by Duration, or 0 if it has no default and is not set.
 func (r *Reader) Period(flag string) time.Duration {
 	text, _ := r.Text(flag)
 	d, _ := time.ParseDuration(text)
 	return d
 }
 
-// Collections returns as many names as the flag collections demands: name1, name2 and so on, or name alone.
+// Collections returns as many names as the flag collections states: name1, name2 and so on, or name alone for one.
 func (r *Reader) Collections(name string) []string {
 	n := r.Number("collections")
 	if n == 1 {
@@ -132,7 +132,7 @@ func (r *Reader) Collections(name string) []string {
 	return names
 }
 
-// Arguments returns those of a command that takes exactly those named.
+// Arguments returns the arguments of a command that takes exactly these.
 func (r *Reader) Arguments(names ...string) []string {
 	given := r.Args().Slice()
 	switch {
@@ -150,8 +150,8 @@ func (r *Reader) Arguments(names ...string) []string {
 	return make([]string, len(names))
 }
 
-// NamedCollections returns the arguments of a command that takes any number of collections, or, where none is named, those
-// of its variable, with white space between them.
+// NamedCollections returns the arguments of a command that takes any number of collections or, if there are none, the names
+// in its variable, which white space separates.
 func (r *Reader) NamedCollections(separator string) []string {
 	names, source := r.Args().Slice(), nameOne
 	if len(names) == 0 {
@@ -172,19 +172,19 @@ func (r *Reader) NamedCollections(separator string) []string {
 	return names
 }
 
-// Collection returns the one argument of a command that works on a collection.
+// Collection returns the argument of a command that takes one collection.
 func (r *Reader) Collection(separator string) string {
 	name := r.Arguments("COLLECTION")[0]
 	r.Valid(name, separator, nameOne)
 	return name
 }
 
-// Valid refuses a name that is not valid for a collection, with what to do about it.
+// Valid fails if a name is not valid for a collection. The error ends with remedy.
 func (r *Reader) Valid(name, separator, remedy string) {
 	r.Fail(exit.Invalid(prefix.ValidateCollection(name, separator), remedy))
 }
 
-// Identity returns the one argument of a command that works on an identity, without the "|" that it may end in.
+// Identity returns the argument of a command that takes one identity, without a final "|".
 func (r *Reader) Identity(separator string) string {
 	name := strings.TrimSuffix(r.Arguments("NAME")[0], "|")
 	if err := prefix.ValidateCollection(name, separator); err != nil {
@@ -193,8 +193,7 @@ func (r *Reader) Identity(separator string) string {
 	return name
 }
 
-// The collection that is used where none is named, what to do about a name that cannot be, and what makes no sense to ask
-// for.
+// The default collection, the remedy for a bad name, and upper bounds of flags.
 const (
 	DefaultCollection = "orders"
 	nameOne           = "name one such as orders"

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// The flags of all commands that allocate. Each has an environment variable, as the global flags have.
+// The flags of all commands that allocate. Each has an environment variable, like the global flags.
 const (
 	flagPrefer         = "prefer"
 	flagReplicas       = "replicas"
@@ -23,14 +23,14 @@ const (
 	flagGuardGap       = "guard-gap"
 )
 
-// AboutServers is for the description of a command that has ServerFlags.
+// AboutServers is a paragraph for the description of a command with ServerFlags.
 const AboutServers = `
 
 With several --redis NAME=URL, masters in order of preference and each with a prefix
 or tag of its own, it goes on at the next where one fails. $HILO_PREFER, $HILO_REPLICAS
 and so on stand in for the flags.`
 
-// ServerFlags returns the flags of Reader.Servers after those of the command.
+// ServerFlags returns own, followed by the flags that Reader.Servers reads.
 func ServerFlags(own ...cli.Flag) []cli.Flag {
 	const maxReplicas = 1000
 	return append(own,
@@ -50,7 +50,7 @@ func ServerFlags(own ...cli.Flag) []cli.Flag {
 	)
 }
 
-// Servers returns those of a command that allocates, which has ServerFlags.
+// Servers returns the servers of a command that allocates, which has ServerFlags.
 func (r *Reader) Servers() target.Servers {
 	targets := r.Targets()
 	if name, source := r.Text(flagPrefer); name != "" && r.Err == nil {
@@ -66,7 +66,7 @@ func (r *Reader) Servers() target.Servers {
 	}
 }
 
-// prefer puts the server of a name first. Of several each has one.
+// prefer moves the server with a name to the front. Each of several has a name.
 func (r *Reader) prefer(targets []target.Target, name, source string) {
 	var names []string
 	for i, t := range targets {

@@ -1,6 +1,5 @@
-// Package base has what all commands share: their environment, the session that the global flags make of
-// it, the order of arguments, help, and how a session reaches servers and writes results. It may import target, exit and
-// term beside it, and the library; never a command.
+// Package base has what all commands share: their environment, sessions as the global flags describe them, arguments, help,
+// access to servers, and output. It may import target, exit, term and the library, and never a command.
 package base
 
 import (
@@ -36,7 +35,7 @@ const (
 	defaultTimeout   = "5s"
 )
 
-// GlobalFlags returns new ones, which stand anywhere on a command line.
+// GlobalFlags returns new global flags, which are valid anywhere in a command line.
 func GlobalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{
@@ -60,7 +59,7 @@ func newGlobal(name, usage string, value *Value, aliases ...string) cli.Flag {
 	return &cli.GenericFlag{Name: name, Aliases: aliases, Usage: usage, Value: value, TakesFile: strings.Contains(usage, "FILE")}
 }
 
-// Variable returns the environment variable of a global flag, or one of ServerFlags.
+// Variable returns the environment variable of a flag of GlobalFlags or ServerFlags.
 func Variable(flag string) string {
 	if flag == FlagRedis {
 		return "HILO_REDIS_URL"
@@ -68,8 +67,8 @@ func Variable(flag string) string {
 	return "HILO_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Session holds the global flags, valid. A command that changes it for one step copies it first. Commands embed it, and each
-// method of it is compiled once more for each of them: what reaches servers, and is long, are functions.
+// Session has the valid global flags. A command that changes it for one step copies it first. Commands embed it, which
+// compiles each of its methods once more, so long code and code that reaches servers is in functions.
 type Session struct {
 	Env
 	Namespace string
@@ -79,7 +78,7 @@ type Session struct {
 	Log       *zap.Logger
 }
 
-// Session reads what every command needs.
+// Session reads the global flags, except for those of servers.
 func (r *Reader) Session() *Session {
 	g := &Session{Env: r.Env}
 	var source string
@@ -105,7 +104,7 @@ func (r *Reader) SessionWithoutRedis() *Session {
 	return r.Session()
 }
 
-// Target returns the server of a command that works on one.
+// Target returns the server of a command that uses one.
 func (r *Reader) Target() target.Target {
 	targets := r.Targets()
 	if len(targets) > 1 {
@@ -158,9 +157,9 @@ func (r *Reader) Targets() []target.Target {
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// LookupEnv reads an environment variable; nil: there are none.
+	// LookupEnv reads an environment variable; nil means that there are none.
 	LookupEnv func(name string) (string, bool)
-	// SetRedisLog hands go-redis its logger, which it keeps for the whole process; nil: it is left alone.
+	// SetRedisLog sets the logger of go-redis for the whole process; nil leaves it as it is.
 	SetRedisLog func(target.RedisLog)
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Value is the value of a cli.GenericFlag. It implements cli.Generic: Set refuses a text that breaks the rule of the flag.
 type Value struct {
-	Choices []string // the texts that are allowed, where they are few
+	Choices []string // the allowed texts, nil for others
 
 	text  string
 	wrong error // why Set refused a text
@@ -35,7 +35,7 @@ func (v *Value) Set(text string) error {
 	return err
 }
 
-// String returns the text, or the default where none was set.
+// String returns the text, or the default if none was set.
 func (v *Value) String() string { return v.text }
 
 // Or allows one more word.
@@ -53,7 +53,7 @@ func (v *Value) Or(word string) *Value {
 	return v
 }
 
-// Text returns a value that may be any text but the empty one. A flag without a default has the default "", here and below.
+// Text returns a value that may be any text but the empty one. standard is the default, or "" for none, here and below.
 func Text(standard string) *Value {
 	return &Value{text: standard, parse: func(text string) (string, error) { return text, nil }}
 }
@@ -61,7 +61,7 @@ func Text(standard string) *Value {
 // Number returns a value that is a whole number from low to high.
 func Number(standard string, low, high int64) *Value {
 	return &Value{text: standard, parse: func(text string) (string, error) {
-		number, err := strconv.ParseInt(text, 10, 64) // the nearest int64 where the number is beyond all
+		number, err := strconv.ParseInt(text, 10, 64) // the nearest int64 if out of range
 		switch {
 		case err != nil && !errors.Is(err, strconv.ErrRange):
 			return "", fmt.Errorf("%q: must be a whole number, %d or more", text, low)
@@ -74,7 +74,7 @@ func Number(standard string, low, high int64) *Value {
 	}}
 }
 
-// Count returns a value that is a whole number from low on.
+// Count returns a value that is a whole number of low or more.
 func Count(standard string, low int64) *Value { return Number(standard, low, math.MaxInt64) }
 
 // Duration returns a value that is a duration of more than 0, and of low or more.
@@ -93,7 +93,7 @@ func Duration(standard string, low time.Duration) *Value {
 	}}
 }
 
-// Choice returns a value that is one of a few words, which may be empty. The help of the flag lists them, and a shell completes them.
+// Choice returns a value that is one of a few words, one of which may be empty. Help lists them, and shells complete them.
 func Choice(standard string, words ...string) *Value {
 	return &Value{text: standard, Choices: words, parse: func(text string) (string, error) {
 		if !slices.Contains(words, text) {
@@ -103,7 +103,7 @@ func Choice(standard string, words ...string) *Value {
 	}}
 }
 
-// Address returns a value that is an address to listen at: a host, which may be empty, and a port, of which 0 is any free one.
+// Address returns a value that is an address to listen on: a host, which may be empty, and a port, where 0 means a free one.
 func Address(standard string) *Value {
 	return &Value{text: standard, parse: func(text string) (string, error) {
 		if _, port, err := net.SplitHostPort(text); err != nil || port != "0" && !target.IsPort(port) {
@@ -113,7 +113,7 @@ func Address(standard string) *Value {
 	}}
 }
 
-// anyOf lists words, the last one after "or".
+// anyOf returns a list of the words, with "or" before the last.
 func anyOf(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + cmp.Or(words[last], "empty")

@@ -1,19 +1,19 @@
-// Package exit has the exit codes, the error that ends in each, and the sentence that an error is printed as. It may import
+// Package exit has the exit codes, the error with an exit code, and the sentences that errors are printed as. It may import
 // term and the library.
 //
 // Errors are worded here and in package target, by these functions:
 //
 //	exit.Report       prints Sentence, and returns Code
-//	exit.Sentence     Plain, and what to do about an error of the library
+//	exit.Sentence     Plain, with the remedy for an error of the library
 //	exit.Plain        the text of an error without the names that its exit code implies
 //	exit.Usagef, Refusedf, Invalid, Written, After, OfRedis
 //	                  make errors with a code; After adds what was printed before
 //	target.Explain    an error of an allocator: Sentence of the one server, or Blame of several
 //	target.Sentence   Diagnose, in one sentence
 //	target.Blame      Diagnose of each server that failed
-//	target.Diagnose   what is wrong with a server, and what to do; Cause where it did not answer
+//	target.Diagnose   the reason why a server does not serve, and a remedy; Cause if it did not answer
 //	target.Cause      the innermost reason
-//	target.Brief      Cause in few words, for tables and lines of progress
+//	target.Brief      a short Cause, for tables and lines of progress
 package exit
 
 import (
@@ -29,12 +29,12 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// The exit codes of hilo; anything else is a crash.
+// The exit codes of hilo. Any other code is a crash.
 const (
 	Done        = 0
 	Failed      = 1
 	Usage       = 2 // a mistake in the command line, found before anything was done
-	Unavailable = 3 // Redis away, loading, or the login refused
+	Unavailable = 3 // Redis is down or loading, or refuses the login
 	Refused     = 4 // exhausted, or refused by a rule
 	Fault       = 5 // a check found a fault
 )
@@ -54,12 +54,12 @@ func Usagef(format string, values ...any) error {
 	return &Error{Code: Usage, Text: fmt.Sprintf(format, values...)}
 }
 
-// Refusedf returns an error about what a rule forbids.
+// Refusedf returns an error about a rule that was broken.
 func Refusedf(format string, values ...any) error {
 	return &Error{Code: Refused, Text: fmt.Sprintf(format, values...)}
 }
 
-// Invalid returns a usage error made of an error of package prefix and what to do about it, or nil.
+// Invalid returns a usage error made of an error of package prefix and a remedy. It returns nil if err is nil.
 func Invalid(err error, remedy string) error {
 	if err == nil {
 		return nil
@@ -67,8 +67,8 @@ func Invalid(err error, remedy string) error {
 	return &Error{Code: Usage, Text: Plain(err) + "; " + remedy, Cause: err}
 }
 
-// rules are the errors of the library: the exit code of each, and what to do about it where its text does not state it. The
-// first that an error matches counts: what is corrupt may be an invalid name.
+// rules has the errors of the library, with their exit codes, and with remedies where the text of the error has none. The first
+// that an error matches counts, because an error may be both ErrCorrupt and ErrInvalid.
 var rules = []struct {
 	err    error
 	code   int
@@ -119,7 +119,7 @@ func Code(err error) int {
 	switch {
 	case err == nil:
 		return Done
-	case errors.Is(err, context.Canceled): // by a signal, and not by a server that was slow to answer
+	case errors.Is(err, context.Canceled): // by a signal
 		return Failed
 	}
 	for _, rule := range rules {
@@ -135,14 +135,14 @@ func Report(stderr io.Writer, style term.Style, err error) int {
 	code := Code(err)
 	if err != nil && stderr != nil {
 		text := Sentence(err)
-		// Joined errors come in lines; values of the user's were quoted where they were put in.
+		// Joined errors are separated by newlines. Values of users were quoted before.
 		text = style.Red("hilo:") + " " + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 		fmt.Fprintln(stderr, term.Wrap(text, term.Columns(stderr), len("hilo: ")))
 	}
 	return code
 }
 
-// Sentence returns the text of err and, for an error of the library, what to do about it.
+// Sentence returns the text of err and, for an error of the library, its remedy.
 func Sentence(err error) string {
 	for _, rule := range rules {
 		if rule.remedy != "" && errors.Is(err, rule.err) {
@@ -163,7 +163,8 @@ func After(err error, issued int64) error {
 	return &Error{Code: Code(err), Text: fmt.Sprintf("after %s: %s", term.Plural(issued, "id"), Plain(err)), Cause: err}
 }
 
-// Written states that a write of the result failed: the error of the operating system alone ("broken pipe") could mean anything.
+// Written returns the error of a failed write of the result, or nil. The text of the operating system ("broken pipe") would not
+// say what failed.
 func Written(err error) error {
 	if err != nil {
 		return &Error{Code: Failed, Text: "the result could not be written: " + err.Error(), Cause: err}
@@ -171,5 +172,5 @@ func Written(err error) error {
 	return nil
 }
 
-// OfRedis returns an error of go-redis as an error of package allocator.
+// OfRedis returns an error of go-redis as allocator.ErrUnavailable.
 func OfRedis(err error) error { return fmt.Errorf("%w: %w", allocator.ErrUnavailable, err) }

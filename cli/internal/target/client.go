@@ -16,7 +16,7 @@ import (
 )
 
 // Client is a client of a server with the few commands that hilo sends besides those of the library. Commands use it instead
-// of a client of go-redis, since each package that names one compiles hundreds of its methods again.
+// of a client of go-redis, because each package that mentions one compiles hundreds of its methods again.
 type Client struct{ redis node }
 
 // node is a redis.UniversalClient, without the methods whose types reach *redis.Client.
@@ -26,8 +26,8 @@ type node interface {
 	Close() error
 }
 
-// universalOf returns the client for the library. It is no method, and not inlined, so that commands do not reach
-// *redis.Client by it.
+// universalOf returns the client for the library. It is not a method, and not inlined, so that commands do not reach
+// *redis.Client through it.
 //
 //go:noinline
 func universalOf(c *Client) redis.UniversalClient { return c.redis.(redis.UniversalClient) }
@@ -35,7 +35,7 @@ func universalOf(c *Client) redis.UniversalClient { return c.redis.(redis.Univer
 // Close closes the client. Commands in flight end with an error.
 func (c *Client) Close() error { return c.redis.Close() }
 
-// Limit bounds each command, its retries included. It is called once, before the first command.
+// Limit sets a timeout of each command with its retries. It is called once, before the first command.
 func (c *Client) Limit(timeout time.Duration) { c.redis.AddHook(stepLimit(timeout)) }
 
 // Admin returns the operator's side of the server.
@@ -86,7 +86,7 @@ func (c *Client) Exists(ctx context.Context, key string) (bool, error) {
 	return n > 0, err
 }
 
-// PExpire sets how long a key stays.
+// PExpire sets the time to live of a key.
 func (c *Client) PExpire(ctx context.Context, key string, d time.Duration) error {
 	return c.redis.PExpire(ctx, key, d).Err()
 }
@@ -101,13 +101,13 @@ func (c *Client) HDel(ctx context.Context, key string, fields ...string) error {
 	return c.redis.HDel(ctx, key, fields...).Err()
 }
 
-// DBSize returns the number of keys, of a cluster the sum of its primaries.
+// DBSize returns the number of keys, which is the sum of all primaries of a cluster.
 func (c *Client) DBSize(ctx context.Context) (int64, error) { return c.redis.DBSize(ctx).Result() }
 
-// Hash is what Hashes read of a key.
+// Hash is a result of Hashes.
 type Hash struct {
-	TTL    time.Duration // below 0: it does not expire
-	Values []any         // of the fields, nil or a string each
+	TTL    time.Duration // below 0 if the key does not expire
+	Values []any         // of the fields, each nil or a string
 	Err    error
 }
 
@@ -116,7 +116,7 @@ func (h Hash) WrongType() bool { return redis.HasErrorPrefix(h.Err, wrongType) }
 
 const wrongType = "WRONGTYPE"
 
-// Hashes reads fields of keys with one round trip.
+// Hashes reads fields of keys in one round trip.
 func (c *Client) Hashes(ctx context.Context, keys, fields []string) []Hash {
 	ttls, values := make([]*redis.DurationCmd, len(keys)), make([]*redis.SliceCmd, len(keys))
 	_, _ = c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
@@ -136,17 +136,17 @@ func (c *Client) Hashes(ctx context.Context, keys, fields []string) []Hash {
 	return read
 }
 
-// Document is a key and a value that is stored in it.
+// Document is a key with its value.
 type Document struct{ Key, Value string }
 
 // Stored is the result of storing a Document.
 type Stored struct {
-	There bool   // the key was there already
-	Found string // its value
+	There bool   // the key existed
+	Found string // value of an existing key
 	Err   error
 }
 
-// Add stores documents whose keys are not there yet, with one round trip. It takes Redis 7 or Valkey.
+// Add stores the documents whose keys do not exist, in one round trip. It requires Redis 7 or Valkey.
 func (c *Client) Add(ctx context.Context, documents []Document) []Stored {
 	sets, _ := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
 		for _, d := range documents {
@@ -167,7 +167,7 @@ func (c *Client) Add(ctx context.Context, documents []Document) []Stored {
 	return stored
 }
 
-// Holder returns the node that has the namespace, whose keys share a slot.
+// Holder returns the node that has a key, and with it all keys of its namespace.
 func (c *Client) Holder(ctx context.Context, key string) (*Client, error) {
 	cluster, ok := c.redis.(*redis.ClusterClient)
 	if !ok {
@@ -180,13 +180,13 @@ func (c *Client) Holder(ctx context.Context, key string) (*Client, error) {
 	return &Client{node}, nil
 }
 
-// Primaries returns the nodes that between them have every key once.
+// Primaries returns the nodes that together have every key once.
 func (c *Client) Primaries(ctx context.Context) ([]*Client, error) {
 	cluster, ok := c.redis.(*redis.ClusterClient)
 	if !ok {
 		return []*Client{c}, nil
 	}
-	var mu sync.Mutex // it calls for all nodes at once
+	var mu sync.Mutex // the calls are concurrent
 	var nodes []*Client
 	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
 		mu.Lock()
@@ -197,10 +197,10 @@ func (c *Client) Primaries(ctx context.Context) ([]*Client, error) {
 	return nodes, err
 }
 
-// KeysAtOnce is how many keys, or thereabouts, each step of Keys covers.
+// KeysAtOnce is the approximate number of keys that each step of Keys covers.
 const KeysAtOnce = 1000
 
-// Keys iterates over the keys of a node that match a pattern, by steps that do not hold the server up.
+// Keys iterates over the keys of a node that match a pattern, in steps that do not block the server.
 func (c *Client) Keys(ctx context.Context, pattern string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for cursor := uint64(0); ; {
@@ -213,7 +213,7 @@ func (c *Client) Keys(ctx context.Context, pattern string) iter.Seq2[[]string, e
 	}
 }
 
-// RedisLog logs the messages of go-redis at level debug: the errors among them reach the caller anyway.
+// RedisLog logs the messages of go-redis at level debug, because errors reach the caller anyway.
 type RedisLog struct{ *zap.Logger }
 
 // Printf implements the logger of go-redis.
@@ -224,8 +224,8 @@ func (l RedisLog) Printf(_ context.Context, format string, v ...any) {
 // SetLog sets the log of go-redis, for the whole process.
 func SetLog(log RedisLog) { redis.SetLogger(log) }
 
-// stepLimit is a hook that bounds each command, its retries included. A scan of a large server is many of them, and all of it
-// has no limit.
+// stepLimit is a hook that sets a timeout of each command with its retries. A scan consists of many commands, and has no limit
+// as a whole.
 type stepLimit time.Duration
 
 // DialHook implements redis.Hook.

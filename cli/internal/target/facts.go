@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Facts are what a node reports about itself: Info is nil where it may not be called, and Config has the settings that may be
-// read.
+// Facts has the information that a node reports about itself. Info is nil if INFO is not permitted, and Config has the
+// settings that the user may read.
 type Facts struct{ Info, Config map[string]string }
 
-// settings are those of Facts.Config.
+// settings lists the settings in Facts.Config.
 var settings = []string{"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write"}
 
-// Settings reads the settings that bear on what a node keeps. The error is nil where CONFIG is not permitted.
+// Settings reads the settings that concern the persistence of a node. The error is nil if CONFIG is not permitted.
 func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
 	config := make(map[string]string)
 	for _, setting := range settings {
@@ -30,30 +30,30 @@ func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
 	return config, nil
 }
 
-// Version returns the kind of the node and its version, which is "" where it is not known.
+// Version returns the kind of the node and its version, or "" if that is unknown.
 func (f Facts) Version() (kind, version string) {
-	if version = f.Info["valkey_version"]; version != "" { // it has a redis_version, too
+	if version = f.Info["valkey_version"]; version != "" { // it also reports a redis_version
 		return "Valkey", version
 	}
 	return "Redis", f.Info["redis_version"]
 }
 
-// Role returns primary or replica, or "" where it is not known.
+// Role returns primary or replica, or "" if unknown.
 func (f Facts) Role() string {
 	return map[string]string{"master": "primary", "slave": "replica"}[f.Info["role"]]
 }
 
-// MemoryPolicy returns the maxmemory-policy, or "" where it is not known.
+// MemoryPolicy returns the maxmemory-policy, or "" if unknown.
 func (f Facts) MemoryPolicy() string {
 	return cmp.Or(f.Config["maxmemory-policy"], f.Info["maxmemory_policy"])
 }
 
-// AppendOnly returns yes or no, or "" where it is not known.
+// AppendOnly returns yes or no, or "" if unknown.
 func (f Facts) AppendOnly() string {
 	return cmp.Or(f.Config["appendonly"], map[string]string{"0": "no", "1": "yes"}[f.Info["aof_enabled"]])
 }
 
-// Persistence returns in a few words what is kept of the data, and how, or "" where it is not known.
+// Persistence returns a short description of the persistence, or "" if unknown.
 func (f Facts) Persistence() string {
 	save, known := f.Config["save"]
 	switch {

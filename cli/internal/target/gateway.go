@@ -12,12 +12,12 @@ import (
 	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
 )
 
-// Gateway has the settings of a gateway on Opened servers. The options of a gateway have clients: a command that held those
-// would reach *redis.Client.
+// Gateway has the settings of a gateway on Opened servers. It stands in for gateway.Options, which have clients, so that a
+// command that used them would compile the methods of *redis.Client.
 type Gateway struct {
 	Namespace     string
 	Separator     string
-	Limit         int64 // 0 means that of the library
+	Limit         int64 // 0 means the limit of the library
 	SignIn        access.SignIn
 	Databases     map[string]string // namespaces of RavenDB's databases, by name
 	PublicURL     string
@@ -26,7 +26,7 @@ type Gateway struct {
 	Log           *zap.Logger
 }
 
-// forRavenDB returns the options for RavenDB's clients, which the first server serves. It is no method, for the same reason.
+// forRavenDB returns the options for RavenDB's clients, which the first server serves. It is not a method, for the same reason.
 func forRavenDB(g Gateway, o Opened) ravendb.Options {
 	return ravendb.Options{
 		Client: universalOf(o.Clients[0]), Databases: g.Databases, PublicURL: g.PublicURL, Nodes: g.Nodes, IgnoreReturns: g.IgnoreReturns,

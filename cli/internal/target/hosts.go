@@ -12,9 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// parseHosts takes [user[:password]@]host[:port],host[:port]…[/path][?query] apart: the URL of the first host, which
-// go-redis knows how to read, and the addresses of all. It refuses the options that make no sense with several hosts, or
-// with what hilo does.
+// parseHosts parses [user[:password]@]host[:port],host[:port]…[/path][?query]. It returns the URL of the first host, which
+// go-redis can parse, and the addresses of all. It refuses options that have no meaning with several hosts, or for hilo.
 func parseHosts(scheme, authority, tail, port string, refused ...string) (first *url.URL, addrs []string, err error) {
 	behindUser := strings.LastIndex(authority, "@") + 1
 	for host := range strings.SplitSeq(authority[behindUser:], ",") {
@@ -42,8 +41,8 @@ func parseHosts(scheme, authority, tail, port string, refused ...string) (first 
 	return first, addrs, nil
 }
 
-// parseSentinel parses what stands behind redis+sentinel: hosts, /mymaster, /0. The user and password are the
-// server's, as in every other URL; the sentinels' own are options, sentinel_username and sentinel_password.
+// parseSentinel parses a redis+sentinel URL: hosts, /mymaster, /0. User and password are those of the server, as in every
+// other URL. Those of the sentinels are the options sentinel_username and sentinel_password.
 func parseSentinel(scheme, authority, tail string) (Target, error) {
 	u, addrs, err := parseHosts(scheme, authority, tail, "26379", "db", "master_name", "replica_only", "use_disconnected_replicas")
 	if err != nil {
@@ -70,7 +69,7 @@ func parseSentinel(scheme, authority, tail string) (Target, error) {
 	return parseAs(redis.ParseFailoverURL, u, addrs, master+" by way of the sentinels ")
 }
 
-// parseCluster refuses replicas: counters are read where they are written.
+// parseCluster parses a redis+cluster URL. It refuses reads from replicas, because counters are read where they are written.
 func parseCluster(scheme, authority, tail string) (Target, error) {
 	u, addrs, err := parseHosts(scheme, authority, tail, "6379", "read_only")
 	if err != nil {
@@ -82,9 +81,9 @@ func parseCluster(scheme, authority, tail string) (Target, error) {
 	return parseAs(redis.ParseClusterURL, u, addrs, "the cluster ")
 }
 
-// parseAs has go-redis parse the URL of the first host, for what all hosts lead to. Each server's certificate
-// is compared with the address that it is dialed at: go-redis would compare those of all nodes, of sentinels and of their
-// master with the first host of the URL.
+// parseAs parses the URL of the first host with a function of go-redis, and returns the target of all hosts. It clears the
+// server name for TLS, so that each certificate is compared with the address of its own server. go-redis would compare those
+// of all nodes, of sentinels and of their master with the first host of the URL.
 func parseAs[Options any](parse func(string) (*Options, error), first *url.URL, addrs []string, what string) (Target, error) {
 	parsed, err := parse(first.String())
 	if err != nil {

@@ -23,10 +23,10 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// Open makes a client of the target and does no I/O to servers of others; embedded: becomes a server in this process, which
-// others can reach too. A person waits: one dial, not five, since go-redis tries the command itself again; and no longer than
-// asked for, where the URL says nothing of time. What only upgrades of managed servers need stays off, so that nothing is sent
-// but commands that an ACL would allow.
+// Open returns a client of the target. It does no I/O, except that it starts the server of embedded:, which other processes
+// can reach too. Because a person waits, the client dials once and not five times (go-redis retries the command itself), and
+// timeouts that the URL does not set are timeout. Notifications of maintenance stay off, so that the client sends no commands
+// that an ACL may not allow.
 func (t *Target) Open(timeout time.Duration) (client *Client, closeAll func(), err error) {
 	stop := func() {}
 	if t.Embedded {
@@ -46,7 +46,7 @@ func (t *Target) Open(timeout time.Duration) (client *Client, closeAll func(), e
 	return client, func() { _ = client.Close(); stop() }, nil
 }
 
-// Alone returns servers of which the target is the only one.
+// Alone returns the target as the only server.
 func (t Target) Alone() Servers { return Servers{Targets: []Target{t}} }
 
 // Sentence returns Diagnose in one sentence.
@@ -55,7 +55,7 @@ func (t Target) Sentence(err error, timeout time.Duration) string {
 	return what + "; " + remedy
 }
 
-// Diagnose returns what is wrong with a server that does not serve, and what to do.
+// Diagnose returns the reason why a server does not serve, and a remedy.
 func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string) {
 	hostname, misnamed := errors.AsType[x509.HostnameError](err)
 	certificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
@@ -78,7 +78,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 	case untrusted:
 		what, remedy = fmt.Sprintf("has a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
 	case broken && (operation.Op == "remote error" || optionsOf(t).TLSConfig != nil && hungUp):
-		// It is an alert of the server's, as crypto/tls words it, or the server was gone before that could be read.
+		// Either an alert of the server, or the connection was closed before the alert was read.
 		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
 		remedy = "it may require a certificate: --tls-cert FILE and --tls-key FILE"
 	case !answered:
@@ -89,7 +89,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 			remedy += ", with rediss:// where it uses TLS"
 		}
 		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), remedy
-	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(reply, "unauthenticated"): // the latter to a long command
+	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(reply, "unauthenticated"): // the reply to a long command
 		what, remedy = "requires a login", "add user and password, as in --redis redis://USER:PASSWORD@HOST"
 	case redis.IsAuthError(err), redis.HasErrorPrefix(err, "AUTH"), redis.HasErrorPrefix(err, "invalid password"):
 		what, remedy = "rejects the login ("+reply+")", "check user and password in --redis"
@@ -111,13 +111,13 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 	return "Redis at " + t.Addr + " " + what, remedy
 }
 
-// Forbidden reports whether the user lacks a right, be it within a script, for which each version of Redis has words of its own.
+// Forbidden reports whether the user lacks a permission, also in a script, where the text depends on the version of Redis.
 func Forbidden(err error) bool {
 	return redis.IsPermissionError(err) || err != nil &&
 		(strings.Contains(err.Error(), "ACL failure in script") || strings.Contains(err.Error(), "can't run this command or subcommand"))
 }
 
-// Cause returns the innermost reason, as the operating system words it.
+// Cause returns the innermost reason, such as the text of the operating system.
 func Cause(err error, timeout time.Duration) string {
 	if operation, broken := errors.AsType[*net.OpError](err); broken {
 		return operation.Error()
@@ -134,7 +134,7 @@ func Cause(err error, timeout time.Duration) string {
 	return exit.Plain(err)
 }
 
-// Brief returns why a server does not answer, in few words.
+// Brief returns a short reason why a server does not answer.
 func Brief(err error, timeout time.Duration) string {
 	if answer := redis.Error(nil); errors.As(err, &answer) {
 		return strings.TrimSuffix(answer.Error(), ".")
@@ -148,7 +148,7 @@ func Brief(err error, timeout time.Duration) string {
 	return Cause(err, timeout)
 }
 
-// Replica returns a client of the target at another address. The login of a server is that of its replicas.
+// Replica returns a client of a replica of the target, which is assumed to have the same users.
 func (t Target) Replica(addr string) *Client {
 	return &Client{redis.NewClient(&redis.Options{
 		Addr: addr, Username: optionsOf(t).Username, Password: optionsOf(t).Password, TLSConfig: optionsOf(t).TLSConfig,
@@ -156,7 +156,7 @@ func (t Target) Replica(addr string) *Client {
 	})}
 }
 
-// Answered reports whether err is an error reply, which only a server that is there sends.
+// Answered reports whether err is an error reply, which shows that the server runs.
 func Answered(err error) bool {
 	answer := redis.Error(nil)
 	return errors.As(err, &answer)

@@ -12,18 +12,18 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// Servers are what a command that allocates works on: one server, or several masters in order of preference; and
-// what a range needs before it is used. Reader.Servers reads them.
+// Servers has the servers of a command that allocates, one or several masters in order of preference, and the options of
+// their allocator. Reader.Servers reads them.
 type Servers struct {
 	Targets       []Target // one or more; several have names, all different
 	Durability    allocator.Durability
 	RequireSeeded bool
 	RequirePrefix bool
-	GuardGap      int64 // 0: computed
+	GuardGap      int64 // 0 means computed
 }
 
-// Use opens all servers for as long as do runs, without asking them anything, and makes a sentence of an error that
-// is theirs. What is embedded is started, and named in what do is given as other processes reach it.
+// Use opens all servers, calls do with them and closes them. It sends nothing to them. An embedded server is started, and do
+// receives its address. Use returns the error of do as Explain rewords it.
 func (s Servers) Use(ctx context.Context, timeout time.Duration, do func(Opened) error) error {
 	o := Opened{Servers: s, Timeout: timeout}
 	o.Targets = slices.Clone(s.Targets)
@@ -48,15 +48,14 @@ func (s Servers) AttemptTimeout(timeout time.Duration) time.Duration {
 	return admin.Durability(s.Durability).AttemptTimeout(timeout)
 }
 
-// Opened are servers with a client for each.
+// Opened has servers with a client for each.
 type Opened struct {
 	Servers
 	Timeout time.Duration
-	Clients []*Client // as Targets
+	Clients []*Client // of Targets, in the same order
 }
 
-// Allocator makes an allocator for all of the servers. It may be called more than once. It does no I/O, and the caller
-// returns what was not used with base.CloseAllocator.
+// Allocator returns a new allocator of all servers. It does no I/O. The caller closes it with base.CloseAllocator.
 func (o Opened) Allocator(opts allocator.Options) (*allocator.Allocator, error) {
 	if len(o.Targets) == 1 && o.Targets[0].Name == "" {
 		return o.Clients[0].Allocator(opts)
@@ -68,7 +67,7 @@ func (o Opened) Allocator(opts allocator.Options) (*allocator.Allocator, error) 
 	return allocator.NewMulti(masters, opts)
 }
 
-// Explain gives an error of an allocator its exit code and, where servers are to blame, a sentence that names each.
+// Explain returns an error of an allocator with its exit code. The text of an error of servers names each of them.
 func (o Opened) Explain(ctx context.Context, err error) error {
 	_, known := errors.AsType[*exit.Error](err)
 	switch {
@@ -76,7 +75,7 @@ func (o Opened) Explain(ctx context.Context, err error) error {
 		return err
 	case ctx.Err() != nil: // by a signal; errors of go-redis do not always wrap it
 		return ctx.Err()
-	case errors.Is(err, allocator.ErrNotDurable): // it served
+	case errors.Is(err, allocator.ErrNotDurable): // the server is available
 		return err
 	case errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded):
 		return &exit.Error{Code: exit.Unavailable, Text: o.sentence(err), Cause: err}
@@ -108,9 +107,9 @@ func (o Opened) Blame(failed map[string]error) string {
 	return strings.Join(each, "; ") + "; check the servers, or name others with --redis NAME=URL"
 }
 
-// failures finds, by server, what went wrong.
+// failures adds the errors of servers in err to by, with the server's name as the key.
 func failures(err error, by map[string]error) {
-	switch e := err.(type) { //nolint:errorlint // the tree is walked by hand: errors.As finds one, and there is one for each server
+	switch e := err.(type) { //nolint:errorlint // errors.As finds one error, and there is one for each server
 	case *allocator.ServerError:
 		by[e.Server] = e
 	case interface{ Unwrap() []error }:

@@ -19,25 +19,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Target is a server as --redis names it.
+// Target is a server that --redis names.
 type Target struct { //nolint:recvcheck // opened once, and a value from then on
-	Name     string // "" where it has none
-	Addr     string // what may be shown: hosts and ports, never a user or password
-	URL      string // as the user wrote it, which may hold a password: never shown
+	Name     string // "" if it has none
+	Addr     string // hosts and ports, for output
+	URL      string // as the user wrote it; never shown, because it may have a password
 	Embedded bool
 
-	// options is a *redis.UniversalOptions: of one server, sentinels or a cluster; empty for embedded:. Its type reaches
-	// *redis.Client, so each package that uses a Target would compile hundreds of methods of go-redis again.
+	// options is a *redis.UniversalOptions of a server, of sentinels or of a cluster, and empty for embedded:. With its type,
+	// which reaches *redis.Client, each package that uses a Target would compile hundreds of methods of go-redis again.
 	options any
 }
 
-// IsCluster reports whether the target is a cluster, of which any node may answer.
+// IsCluster reports whether the target is a cluster.
 //
 //go:noinline
 func (t Target) IsCluster() bool { return optionsOf(t).IsClusterMode }
 
-// The errors of this file quote nothing of the URL that could be a password, however badly the URL is put
-// together. They continue a sentence that begins with the flag.
+// The errors of this file never quote a part of a URL that could be a password, however malformed the URL is. They continue
+// a sentence that begins with the flag.
 var (
 	errURL = errors.New("is not a valid URL; in a user or password, characters such as @ : / ? # are written " +
 		"with a percent sign (%40 for @)")
@@ -47,14 +47,14 @@ var (
 	errPort = errors.New("has a port that is not a number from 1 to 65535")
 )
 
-// hostPort matches an address alone, which stands for redis://host:port/0.
+// hostPort matches an address alone, which means redis://host:port/0.
 var hostPort = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]+$`)
 
 // Parse parses [name=]URL.
 func Parse(text string) (Target, error) {
 	name, raw := "", text
 	switch before, after, ok := strings.Cut(text, "="); {
-	case !ok || strings.ContainsAny(before, ":/@"): // the URL's own, or a password's
+	case !ok || strings.ContainsAny(before, ":/@"): // the = is in the URL itself
 	case !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`).MatchString(before):
 		return Target{}, errName
 	default:
@@ -68,7 +68,7 @@ func Parse(text string) (Target, error) {
 	return t, nil
 }
 
-// ParseURL parses a URL that has no name before it.
+// ParseURL parses a URL without a name.
 func ParseURL(raw string) (Target, error) {
 	if strings.EqualFold(raw, "embedded:") {
 		return Target{Addr: "the embedded server", Embedded: true, options: &redis.UniversalOptions{}}, nil
@@ -84,7 +84,7 @@ func ParseURL(raw string) (Target, error) {
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 		authority, tail = rest[:end], rest[end:]
 	}
-	// A sign of the authority behind its end is half a password far more often than anything else.
+	// These characters are most likely part of a password that is not escaped.
 	if strings.Contains(tail, "@") || strings.Contains(rest, "#") {
 		return Target{}, errURL
 	}
@@ -120,8 +120,8 @@ func parseSingle(raw string) (Target, error) {
 	return t, checkNumbers(optionsOf(t))
 }
 
-// universal returns the options that go-redis has for a client of any kind, made of those that it reads from a URL, which
-// differ from kind to kind but have the same names.
+// universal returns the options of go-redis for a client of any kind, made of those that it parsed. Their types differ by
+// the kind of URL, but their fields have the same names.
 func universal(parsed any, addrs ...string) *redis.UniversalOptions {
 	o := &redis.UniversalOptions{}
 	to := reflect.ValueOf(o).Elem()
@@ -135,7 +135,7 @@ func universal(parsed any, addrs ...string) *redis.UniversalOptions {
 	return o
 }
 
-// reworded returns an error of go-redis or net/url without what it quotes of the URL.
+// reworded returns an error of go-redis or net/url without its quotes of the URL.
 func reworded(err error) error {
 	text := err.Error()
 	if found := regexp.MustCompile(`^redis: invalid ([a-z_]+) (number|duration|boolean)`).FindStringSubmatch(text); found != nil {
@@ -158,7 +158,7 @@ func reworded(err error) error {
 	return errURL
 }
 
-// checkNumbers refuses the pool sizes that go-redis would panic at, and those that no machine can open.
+// checkNumbers refuses pool sizes at which go-redis panics or that no machine can open.
 func checkNumbers(o *redis.UniversalOptions) error {
 	const most = 10_000
 	sizes := []int{o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxConcurrentDials}
@@ -171,26 +171,26 @@ func checkNumbers(o *redis.UniversalOptions) error {
 	return nil
 }
 
-// IsPort reports whether text is a port that can be reached.
+// IsPort reports whether text is a port from 1 to 65535.
 func IsPort(text string) bool {
 	port, err := strconv.Atoi(text)
 	return err == nil && port > 0 && port < 1<<16
 }
 
-// Access is what the access flags name, read.
+// Access has the content of the files that the flags for TLS and passwords name.
 type Access struct {
-	Authorities  *x509.CertPool    // nil: those of the system
-	Certificates []tls.Certificate // shown to a server that asks
-	Password     string            // "": none
+	Authorities  *x509.CertPool    // nil means those of the system
+	Certificates []tls.Certificate // for servers that request one
+	Password     string            // "" means none
 }
 
-// NamesUser reports whether the URL names a user of the server's.
+// NamesUser reports whether the URL names a user of the server.
 //
 //go:noinline
 func (t Target) NamesUser() bool { return optionsOf(t).Username != "" }
 
-// Give adds to a target all that it lacks, and reports whether it uses TLS. The password goes to a target whose URL has
-// none, and to its sentinels where the URL names a user of theirs and no password.
+// Give adds to a target what it lacks, and reports whether it uses TLS. The password is for a target whose URL has none, and
+// for its sentinels if the URL names a user of theirs without a password.
 func (a Access) Give(t *Target) (usesTLS bool) {
 	o := optionsOf(*t)
 	o.Password = cmp.Or(o.Password, a.Password)
