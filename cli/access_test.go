@@ -161,7 +161,7 @@ func TestMistakesInTheAccessFlags(t *testing.T) {
 		{"a certificate without a key", []string{"--tls-cert", cert}, "add --tls-key FILE"},
 		{"a key without a certificate", []string{"--tls-key", key}, "add --tls-cert FILE"},
 		{"a certificate that is not there", []string{"--tls-cert", nothing, "--tls-key", key}, "no such file or directory"},
-		{"a certificate that is none", []string{"--tls-cert", words, "--tls-key", key}, "are no certificate and its key"},
+		{"a certificate that is none", []string{"--tls-cert", words, "--tls-key", key}, "are not a certificate and its key"},
 		{"a key of another certificate", []string{"--tls-cert", cert, "--tls-key", other}, "does not match"},
 		{"a password that is not there", []string{"--password-file", nothing}, "--password-file names a file that cannot be read (no such file or directory)"},
 		{"a password that is none", []string{"--password-file", empty}, "a file without a password in it"},

@@ -204,7 +204,7 @@ func TestMistakesInTheFlags(t *testing.T) {
 		{"a certificate without a key", []string{"--cert", "c.pem"}, []string{"--cert", "without the key", "add --key FILE"}},
 		{"a key without a certificate", []string{"--key", "k.pem"}, []string{"--key", "without the certificate", "add --cert FILE"}},
 		{"authorities without a certificate", []string{"--client-ca", "c.pem"}, []string{"--client-ca is for TLS"}},
-		{"a certificate that is not there", []string{"--cert", "c.pem", "--key", "k.pem"}, []string{"are no certificate and its key"}},
+		{"a certificate that is not there", []string{"--cert", "c.pem", "--key", "k.pem"}, []string{"are not a certificate and its key"}},
 		{"tokens that are not there", []string{"--token-file", "/none"}, []string{"--token-file names a file that cannot be read\n"}},
 		{"no token", []string{"--token-file", empty}, []string{"holds no token"}},
 		{"a short token", []string{"--token-file", short}, []string{"15 bytes"}},

@@ -8,7 +8,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Words returns those of a text, which may be quoted.
+// Words splits a text into words, which may be quoted.
 func Words(text string) []string {
 	list := strings.Fields(text)
 	for i, word := range list {
@@ -28,7 +28,7 @@ func Lines(low, high int) string {
 	return b.String()
 }
 
-// Masters starts two servers with prefixes, north being the home of identities, and returns the flags that name them.
+// Masters starts two servers with prefixes, and returns them with the flags that name them. north is the home of identities.
 func Masters(t *testing.T, start func() *redistest.Server) (north, south *redistest.Server, flags []string) {
 	t.Helper()
 	north, south = start(), start()
@@ -37,7 +37,7 @@ func Masters(t *testing.T, start func() *redistest.Server) (north, south *redist
 	return north, south, []string{"--redis", "north=" + north.URL(), "--redis", "south=" + south.URL(), "--timeout", "2s"}
 }
 
-// EachStart runs a test as redistest.Each does, with more than one server.
+// EachStart is like redistest.Each, for tests that start their servers, one or more.
 func EachStart(t *testing.T, test func(t *testing.T, start func(args ...string) *redistest.Server)) {
 	t.Helper()
 	t.Run("miniredis", func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package clitest runs command lines for tests, and has what tests of several commands need: streams that can be waited
-// for, masters, state to begin with.
+// Package clitest runs command lines in tests, and has the helpers that tests of several commands share: streams that tests
+// wait on, masters, and initial state.
 //
 // It may import base and exit, and is imported by tests only.
 package clitest
@@ -21,18 +21,18 @@ import (
 // program runs a command line.
 var program func(ctx context.Context, args []string, env base.Env) int
 
-// Main is the TestMain of a package. Its tests see the whole program, which is run: they stand within a package that the
-// program imports, and cannot import it back. Their TestMain can, in a package of its own, package_test.
+// Main implements TestMain for a package whose tests run the whole program with run. The tests are in a package that the
+// program imports, so they cannot import it, but a TestMain in package_test can.
 func Main(m *testing.M, run func(ctx context.Context, args []string, env base.Env) int) {
-	if slices.Contains(os.Args, "--as-worker") { // hilo verify starts itself, which is the test here
+	if slices.Contains(os.Args, "--as-worker") { // hilo verify starts its own executable, which is the test
 		os.Exit(run(context.Background(), os.Args, base.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
 	}
 	program = run
 	redistest.Main(m)
 }
 
-// Timeout is HILO_TIMEOUT where a test says nothing of it: its server shares the machine with all other tests, and may
-// take longer than the standard for one operation.
+// Timeout is the default of HILO_TIMEOUT in tests. Servers share the machine with all other tests, and may take longer than
+// the normal default for one operation.
 const Timeout = "1m"
 
 // Run runs a command line with an environment and streams of the test's own.
@@ -47,7 +47,7 @@ func Run(ctx context.Context, args []string, env base.Env) int {
 	return program(ctx, args, env)
 }
 
-// Result is what a run of hilo left behind.
+// Result is the output and exit code of a run of hilo.
 type Result struct {
 	Code           int
 	Stdout, Stderr string
@@ -101,7 +101,7 @@ func MustFail(t *testing.T, code int, r Result, what ...string) {
 	}
 }
 
-// Decode reads output that has to be one JSON value.
+// Decode decodes output that has to be one JSON value.
 func Decode[T any](t *testing.T, output string) T {
 	t.Helper()
 	var value T
@@ -116,7 +116,7 @@ func Decode[T any](t *testing.T, output string) T {
 	return value
 }
 
-// Writer does with what is written whatever the function does.
+// Writer is a function that implements io.Writer.
 type Writer func(p []byte) (int, error)
 
 func (w Writer) Write(p []byte) (int, error) { return w(p) }

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// Password is one that is easily found in an output.
+// Password is a password that is easy to find in output.
 const Password = "S3cr3t/of@Ann"
 
-// CheckNoPassword fails where a run showed the password.
+// CheckNoPassword fails the test if a run printed the password.
 func CheckNoPassword(t *testing.T, what string, r Result) {
 	t.Helper()
 	for _, secret := range []string{"S3cr3t", "of@Ann", "of%40Ann"} {

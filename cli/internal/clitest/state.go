@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// CheckEmpty fails where a server holds a key.
+// CheckEmpty fails the test if a server has a key.
 func CheckEmpty(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	if n, err := s.Client(t).DBSize(t.Context()).Result(); n != 0 || err != nil {
@@ -21,7 +21,7 @@ func CheckEmpty(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// WriteFile writes a file of the test's own.
+// WriteFile writes a temporary file.
 func WriteFile(t *testing.T, text string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "file")
@@ -31,7 +31,7 @@ func WriteFile(t *testing.T, text string) (path string) {
 	return path
 }
 
-// Furnish puts all kinds of state on a server.
+// Furnish writes state of all kinds to a server.
 func Furnish(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	for _, args := range []string{
@@ -45,7 +45,7 @@ func Furnish(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// Furnished is the export of a server after Furnish, but for what differs from run to run, as Lasting leaves it.
+// Furnished is the export of a server after Furnish, as Lasting returns it.
 const Furnished = `{"kind":"export","version":2,"namespace":"Raven"}
 {"kind":"prefix","serverPrefix":"NorthServer/","nodeTag":"A","identities":true}
 {"kind":"hilo","collection":"empty","max":0}
@@ -57,7 +57,7 @@ const Furnished = `{"kind":"export","version":2,"namespace":"Raven"}
 {"kind":"end","counters":6}
 `
 
-// Lasting returns an export without replication ids, times and tallies.
+// Lasting returns an export without replication ids, times and tallies, which differ from run to run.
 func Lasting(export string) string {
 	return regexp.MustCompile(`,"(replication|origin|written|issued)":("[0-9a-f]*"|[0-9]+)`).ReplaceAllString(export, "")
 }
@@ -75,7 +75,7 @@ func AwaitTrue(t *testing.T, what string, is func() bool) {
 	t.Fatalf("did not come: %s", what)
 }
 
-// Everything returns all that a server holds, key by key.
+// Everything returns the content of a server, by key.
 func Everything(t *testing.T, client redistest.Client) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -90,7 +90,7 @@ func Everything(t *testing.T, client redistest.Client) map[string]string {
 	return all
 }
 
-// WantUnchanged fails where a server does not hold what it held before, as Everything returned it.
+// WantUnchanged fails the test if the content of a server differs from before, which Everything returned.
 func WantUnchanged(t *testing.T, client redistest.Client, before map[string]string) {
 	t.Helper()
 	if after := Everything(t, client); fmt.Sprint(after) != fmt.Sprint(before) {

@@ -9,7 +9,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Watched is a stream whose text can be waited for.
+// Watched is a stream on whose text a test can wait.
 type Watched struct {
 	mu   sync.Mutex // guards what follows
 	text strings.Builder
@@ -31,7 +31,7 @@ func (w *Watched) String() string {
 	return text
 }
 
-// Now returns what was written so far, and a channel that is closed when there is more.
+// Now returns the text that was written so far, and a channel that the next write closes.
 func (w *Watched) Now() (text string, more <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,19 +41,19 @@ func (w *Watched) Now() (text string, more <-chan struct{}) {
 	return w.text.String(), w.more
 }
 
-// Terminal is a terminal whose text can be waited for.
+// Terminal is a terminal on whose text a test can wait.
 type Terminal struct {
 	Watched
 	Width int
 }
 
-// Columns makes it a terminal to package term.
+// Columns marks it as a terminal for package term.
 func (t *Terminal) Columns() int { return t.Width }
 
-// awaitFor is far longer than anything here takes.
+// awaitFor is much longer than any test waits.
 const awaitFor = time.Minute
 
-// Await returns when what is written.
+// Await waits until what was written.
 func (w *Watched) Await(t testing.TB, what string) {
 	t.Helper()
 	deadline := time.After(awaitFor)
@@ -70,7 +70,7 @@ func (w *Watched) Await(t testing.TB, what string) {
 	}
 }
 
-// AwaitKey returns when there is a key of that name.
+// AwaitKey waits until a key exists.
 func AwaitKey(t *testing.T, s *redistest.Server, key string) {
 	t.Helper()
 	client := s.Client(t)
