@@ -1,10 +1,9 @@
-// Package examine has the commands that test servers: doctor, which checks for what could lose or repeat numbers; verify,
-// which proves that no identifier is issued twice; and bench, which measures rate, round trips and latency. It exports its
-// commands and nothing else.
+// Package examine implements the commands that test servers. doctor checks a deployment for what could lose or repeat numbers,
+// verify proves that no identifier is issued twice, and bench measures rate, round trips and latency.
 //
-// The doctor's checks of one node are functions of that node's INFO and CONFIG, without I/O; the others try things out at
-// keys of their own. A trial of verify reads what worker processes report over pipes and enters it in a ledger (package
-// allocator/proof), while a watcher of each server records when it was away.
+// The doctor's checks of a node are functions of its INFO and CONFIG and do no I/O. Its other checks write to keys of their own. A
+// trial of verify records in a ledger (package allocator/proof) what its worker processes report over pipes, while one goroutine
+// per server records outages.
 package examine
 
 import (
@@ -22,14 +21,14 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// doctor examines whether servers can lose writes, and whether two of them can issue one identifier.
+// doctor examines whether servers can lose writes, and whether two of them can issue the same identifier.
 type doctor struct {
 	*base.Session
 	servers target.Servers
-	most    int // keys that are looked at on one server
+	maxKeys int // limits the scan of one server
 }
 
-// diagnosis is what it shows.
+// diagnosis is the result of hilo doctor.
 type diagnosis struct {
 	Namespace string     `json:"namespace"`
 	Servers   []examined `json:"servers"`
@@ -49,13 +48,13 @@ func DoctorCommand(env base.Env) *cli.Command {
 		UsageText: "hilo doctor [--replicas N] [--fsync] [--redis NAME=URL …]",
 		Description: base.Describe(`
 Examines one server, or several masters together: role and version, eviction,
-persistence, replicas against what is to be waited for, whether scripts count exactly
-and may use INFO, the namespace's keys, counters that look lost and restarted, prefixes,
-the home of identities, whether a server that states that it is durable is, and whether
-masters share their data.
+persistence, replicas, whether scripts count exactly and may use INFO, the keys of the
+namespace, counters that look lost and restarted, prefixes, the home of identities,
+whether a server that is set as durable keeps every write, and whether masters share
+their data.
 Each finding states the fact, why it matters, and what to do. On a cluster each primary is
-examined. Give it --replicas, --fsync, --require-seeded and --require-prefix as your workers
-have them.
+examined. Use the --replicas, --fsync, --require-seeded and --require-prefix of your
+workers.
 
 It writes to keys of its own, {NAME}/Doctor/…, and removes them. Where CONFIG is not
 permitted INFO is used; where neither is, the finding is unknown.`,
@@ -67,11 +66,12 @@ permitted INFO is used; where neither is, the finding is unknown.`,
 		Flags: base.ServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			return doctor{Session: r.Session(), servers: r.Servers(), most: 10_000_000}
+			return doctor{Session: r.Session(), servers: r.Servers(), maxKeys: 10_000_000}
 		}),
 	}
 }
 
+// Run prints the diagnosis. It returns an error if there is a fault.
 func (d doctor) Run(ctx context.Context) error {
 	return d.servers.Use(ctx, d.Timeout, func(o target.Opened) error {
 		shown, err := d.examine(ctx, o)
@@ -82,7 +82,7 @@ func (d doctor) Run(ctx context.Context) error {
 	})
 }
 
-// probedServer is one of the servers, and what is found there.
+// probedServer is one of the servers, with the findings about it.
 type probedServer struct {
 	doctor
 	target.Target
@@ -90,35 +90,35 @@ type probedServer struct {
 	client    *target.Client
 	own       ownKeys
 	admin     *admin.Admin
-	nodes     []*node // the primaries of a cluster; else one
+	nodes     []*node // the primaries of a cluster, or the only node
 	adds      finding.Adds
 	unguarded bool // scripts may not use INFO
 }
 
-// examine runs all checks of one server alone.
+// examine runs the checks that concern this server alone.
 func (p *probedServer) examine(ctx context.Context) {
 	want := wanted{p.servers, p.adds}
-	serves := true
+	writable := true
 	for _, n := range p.nodes {
 		for _, check := range nodeChecks {
 			check(n, want)
 		}
 		p.Findings = append(p.Findings, n.Findings...)
 		role := n.info["role"]
-		serves = serves && (role == "" || role == "master")
+		writable = writable && (role == "" || role == "master")
 	}
-	if serves {
-		p.count(ctx)
+	if writable {
+		p.checkScripts(ctx)
 	}
 	p.checkKeys(ctx)
-	if serves {
-		p.checkStatement(ctx)
+	if writable {
+		p.checkStatedDurability(ctx)
 	}
 }
 
-// checkStatement compares what the server states about its durability with its settings.
-func (p *probedServer) checkStatement(ctx context.Context) {
-	const check, take = "durable", "Take the statement back: hilo prefix set --durable= --redis URL; or change the settings."
+// checkStatedDurability compares the durability that the server states with its configuration.
+func (p *probedServer) checkStatedDurability(ctx context.Context) {
+	const check = "durable"
 	states, err := p.adds.Adds.Durable != "", p.admin.CheckDurable(ctx)
 	what := ""
 	if err != nil {
@@ -129,23 +129,24 @@ func (p *probedServer) checkStatement(ctx context.Context) {
 		p.Add(check, finding.OK, "it states that it keeps every write, and its settings agree")
 	case states && errors.Is(err, admin.ErrNotDurableServer):
 		p.Add(check, finding.Fault, "it states that it keeps every write, and does not: %s", what).
-			Because("After a restart that lost writes its counters would not jump, and numbers would be issued twice.").Remedy(take)
+			Because("After a restart that lost writes its counters would not jump, and numbers would be issued twice.").
+			Remedy("Take the statement back with hilo prefix set --durable= --redis URL, or change the settings.")
 	case states:
-		p.Add(check, finding.Unknown, "it states that it keeps every write, and whether it does could not be seen: %s", what).
+		p.Add(check, finding.Unknown, "it states that it keeps every write, which could not be checked: %s", what).
 			Because("After a restart that lost writes its counters would not jump.").Remedy("Compare appendonly, appendfsync and no-appendfsync-on-rewrite by hand.")
 	case err == nil:
 		p.Add(check, finding.Note, "it keeps every write, and does not state so").
 			Because("Its counters jump by 65,536 or more after each restart.").
-			Remedy("Where its data is nowhere else, neither on a replica nor in a backup that may be started: hilo prefix set --durable always --redis URL.")
+			Remedy("If no replica and no backup of its data will ever replace it: hilo prefix set --durable always --redis URL.")
 	}
 }
 
-// examine runs all checks. It returns an error only when no server answers.
+// examine runs all checks. It returns an error only if no server answers.
 func (d doctor) examine(ctx context.Context, o target.Opened) (diagnosis, error) {
 	shown := diagnosis{Namespace: d.Namespace}
-	var probed, there []*probedServer
+	var probed, reachable []*probedServer
 	var adds []finding.Adds
-	away := make(map[string]error)
+	unreachable := make(map[string]error)
 	for i, t := range o.Targets {
 		p := &probedServer{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i], own: o.Clients[i]}
 		probed = append(probed, p)
@@ -153,31 +154,31 @@ func (d doctor) examine(ctx context.Context, o target.Opened) (diagnosis, error)
 		shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})
 		if err := p.connect(ctx); err == nil {
 			p.examine(ctx)
-			there = append(there, p)
+			reachable = append(reachable, p)
 		} else if ctx.Err() != nil {
 			return shown, ctx.Err()
 		} else {
-			away[t.Name], p.adds = err, finding.Adds{Name: t.Name, Err: err}
+			unreachable[t.Name], p.adds = err, finding.Adds{Name: t.Name, Err: err}
 			what, remedy := t.Diagnose(err, o.Timeout)
 			p.Add("reach", finding.Fault, "%s", what).Because("Nothing else could be checked.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])
 		}
 		adds = append(adds, p.adds)
 	}
 	switch {
-	case len(there) > 0:
-	case len(o.Targets) == 1: // its error is made a sentence of by Use
-		return shown, away[o.Targets[0].Name]
+	case len(reachable) > 0:
+	case len(o.Targets) == 1: // Use explains the error
+		return shown, unreachable[o.Targets[0].Name]
 	default:
-		return shown, &exit.Error{Code: exit.Unavailable, Text: o.Blame(away)}
+		return shown, &exit.Error{Code: exit.Unavailable, Text: o.Blame(unreachable)}
 	}
-	together := finding.Sheet{Findings: finding.ComparePrefixes(adds)}
+	shared := finding.Sheet{Findings: finding.ComparePrefixes(adds)}
 	if len(o.Targets) > 1 {
-		checkSharing(ctx, there, &together)
+		checkSharing(ctx, reachable, &shared)
 	}
 	var all []finding.Finding
 	for _, p := range probed {
 		all = append(all, p.Findings...)
 	}
-	shown.All = finding.Of(append(all, together.Findings...))
+	shown.All = finding.Of(append(all, shared.Findings...))
 	return shown, ctx.Err()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// nodeChecks look at one node each, and note what they find on its sheet.
+// nodeChecks add their findings to the sheet of the node.
 var nodeChecks = []func(*node, wanted){
 	checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities,
 }
@@ -36,17 +36,17 @@ func checkVersion(n *node, _ wanted) {
 	const check, upgrade = "version", "Upgrade to Redis 7 or later, or to Valkey."
 	switch kind, version := n.facts().Version(); {
 	case version == "": // checkRole reports this
-	case n.before(5, 0):
+	case n.olderThan(5, 0):
 		n.Add(check, finding.Fault, "Redis %s", version).Because("Before Redis 5 a script that reads the clock may not write.").Remedy(upgrade)
-	case n.before(7, 0):
+	case n.olderThan(7, 0):
 		n.Add(check, finding.Warning, "Redis %s", version).Because("hilo is tested on Redis 7 and 8 and on Valkey 8.").Remedy(upgrade)
 	default:
 		n.Add(check, finding.OK, "%s %s", kind, version)
 	}
 }
 
-// before tells whether the node is a Redis before a version. One whose version is not known, or is no number, is not.
-func (n *node) before(major, minor int) bool {
+// olderThan reports whether the node is a Redis older than a version. It returns false if the version is unknown.
+func (n *node) olderThan(major, minor int) bool {
 	kind, version := n.facts().Version()
 	var isMajor, isMinor int
 	read, _ := fmt.Sscanf(version, "%d.%d", &isMajor, &isMinor)
@@ -75,8 +75,8 @@ const (
 	checkFsync      = "fsync"
 )
 
-// slowestFsync is how long a write waits at worst for appendfsync everysec: two seconds, and what a busy disk adds.
-const slowestFsync = 3 * time.Second
+// maxFsyncDelay is how long a write may wait for appendfsync everysec: two seconds, and a margin for a busy disk.
+const maxFsyncDelay = 3 * time.Second
 
 const turnOnAOF = "Turn it on: CONFIG SET appendonly yes, also in its configuration file."
 
@@ -87,10 +87,10 @@ func checkPersistence(n *node, want wanted) {
 			Because("A server that comes back empty issues all numbers again, to workers that were restarted too.").
 			Remedy("Make sure that appendonly is yes.")
 	case "yes":
-		n.appending()
-		n.fsync(want)
+		n.checkAOF()
+		n.checkWaitAOF(want)
 	default:
-		n.snapshots(want)
+		n.checkSnapshots(want)
 		if want.Durability.Fsync {
 			n.Add(checkFsync, finding.Fault, "--fsync waits for an AOF, and there is none").
 				Because("No range would ever be confirmed.").Remedy(turnOnAOF)
@@ -98,8 +98,8 @@ func checkPersistence(n *node, want wanted) {
 	}
 }
 
-// appending checks a node that writes an AOF.
-func (n *node) appending() {
+// checkAOF checks a node that writes an AOF.
+func (n *node) checkAOF() {
 	status, reported := n.info["aof_last_write_status"]
 	sync, known := n.config["appendfsync"]
 	switch {
@@ -117,33 +117,33 @@ func (n *node) appending() {
 	}
 }
 
-// fsync checks whether waiting for the AOF can succeed. A node of unknown version may support it.
-func (n *node) fsync(want wanted) {
+// checkWaitAOF checks whether waiting for the AOF can succeed. It assumes that a node of unknown version supports WAITAOF.
+func (n *node) checkWaitAOF(want wanted) {
 	const never = "No range would ever be confirmed."
 	switch sync := n.config["appendfsync"]; {
 	case !want.Durability.Fsync:
-	case n.before(7, 2):
+	case n.olderThan(7, 2):
 		n.Add(checkFsync, finding.Fault, "--fsync needs WAITAOF, which Redis %s does not have", n.info["redis_version"]).
 			Because(never).Remedy("Upgrade to Redis 7.2 or later, or to Valkey; or set appendfsync always and leave --fsync out.")
 	case sync == "no":
 		n.Add(checkFsync, finding.Fault, "--fsync waits for the disk, and appendfsync no never confirms it").
 			Because(never).Remedy("CONFIG SET appendfsync everysec, or always.")
-	case sync == "everysec" && want.Durability.Timeout < slowestFsync:
+	case sync == "everysec" && want.Durability.Timeout < maxFsyncDelay:
 		n.Add(checkFsync, finding.Warning, "--fsync waits at most %v, and with appendfsync everysec it can take longer", want.Durability.Timeout).
 			Because("A range that is not confirmed in time is discarded, and nothing is issued meanwhile.").
-			Remedy("Use --durable-timeout %v, or CONFIG SET appendfsync always.", slowestFsync)
+			Remedy("Use --durable-timeout %v, or CONFIG SET appendfsync always.", maxFsyncDelay)
 	default:
 		n.Add(checkFsync, finding.OK, "--fsync can be confirmed")
 	}
 }
 
-// snapshots checks a node without AOF.
-func (n *node) snapshots(want wanted) {
+// checkSnapshots checks a node that writes no AOF.
+func (n *node) checkSnapshots(want wanted) {
 	points, known := n.config["save"]
 	switch {
 	case n.info["rdb_last_bgsave_status"] == "err" && points != "":
 		n.Add(checkPersistent, finding.Fault, "it could not write its last snapshot (rdb_last_bgsave_status is err)").
-			Because("By default it refuses writes while that is so, and a restart loses all writes since the snapshot before.").
+			Because("By default it refuses writes until a snapshot succeeds, and a restart loses all writes since the last one.").
 			Remedy("Check its disk and its log.")
 	case !known:
 		n.Add(checkPersistent, finding.Warning, "it writes no AOF; whether it writes snapshots is unknown without CONFIG").
@@ -168,10 +168,10 @@ func (n *node) snapshots(want wanted) {
 	}
 }
 
-// longestLag bounds the time since the last acknowledgement of a healthy replica, which sends one every second.
-const longestLag = 10 * time.Second
+// maxLag bounds the time since the last acknowledgement of a healthy replica, which sends one every second.
+const maxLag = 10 * time.Second
 
-// checkReplicas compares what there is with what is to be waited for.
+// checkReplicas compares the replicas with those that workers wait for.
 func checkReplicas(n *node, want wanted) {
 	const check = "replicas"
 	if n.info["role"] != "master" {
@@ -185,34 +185,34 @@ func checkReplicas(n *node, want wanted) {
 			continue
 		}
 		online++
-		if r.lag > longestLag {
+		if r.lag > maxLag {
 			n.Add(check, finding.Warning, "its replica %s last responded %v ago", r.addr, r.lag).
 				Because("It confirms nothing meanwhile, and what it lacks is lost if it is promoted.").Remedy("Check that replica and the network.")
 		}
 	}
-	switch asked, total := want.Durability.Replicas, len(n.replicas); {
-	case asked > online:
-		n.Add(check, finding.Fault, "--replicas %d, and it has %d that can confirm", asked, online).
-			Because("No range would ever be used.").Remedy("Add replicas, or ask for fewer.")
+	switch required, total := want.Durability.Replicas, len(n.replicas); {
+	case required > online:
+		n.Add(check, finding.Fault, "--replicas %d, and it has %d that can confirm", required, online).
+			Because("No range would ever be used.").Remedy("Add replicas, or require fewer.")
 	case total == 0:
 		n.Add(check, finding.Note, "it has no replicas, so there is no failover")
-	case asked == 0:
+	case required == 0:
 		n.Add(check, finding.Note, "it has %s, and nothing waits for them", term.Plural(total, "replica")).
 			Because("A failover can lose the newest ranges: counters then jump past twice what was issued in two minutes.").
 			Remedy("Where that is not enough, wait for all of them: --replicas %d.", total)
-	case asked < total:
-		n.Add(check, finding.Warning, "--replicas %d, and it has %d", asked, total).
+	case required < total:
+		n.Add(check, finding.Warning, "--replicas %d, and it has %d", required, total).
 			Because("One that did not confirm may be promoted.").Remedy("Wait for all: --replicas %d.", total)
 	default:
-		n.Add(check, finding.OK, "--replicas %d, which is all of them", asked)
+		n.Add(check, finding.OK, "--replicas %d, which is all of them", required)
 	}
 }
 
 func checkMinReplicas(n *node, _ wanted) {
 	const check = "min-replicas"
 	has := len(n.replicas)
-	least, _ := strconv.Atoi(n.config["min-replicas-to-write"]) // 0, too, where CONFIG is not permitted
-	_, set := n.info["min_slaves_good_slaves"]                  // it is there only where min-replicas-to-write is
+	least, _ := strconv.Atoi(n.config["min-replicas-to-write"]) // 0 if CONFIG is not permitted
+	_, set := n.info["min_slaves_good_slaves"]                  // reported only with min-replicas-to-write
 	switch {
 	case least > has:
 		n.Add(check, finding.Fault, "min-replicas-to-write is %d, and it has %s", least, term.Plural(has, "replica")).

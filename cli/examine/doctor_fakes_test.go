@@ -17,7 +17,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// found is what a check notes.
+// found returns the findings of a check.
 func found(check func(*finding.Sheet)) []finding.Finding {
 	var s finding.Sheet
 	check(&s)
@@ -33,7 +33,7 @@ func mustParse(t *testing.T, url string) target.Target {
 	return parsed
 }
 
-// double counts as a server that keeps numbers as doubles would.
+// double is a counter of a server that stores numbers as doubles.
 type double struct {
 	max float64
 	err error
@@ -49,7 +49,7 @@ func (d *double) Next(_ context.Context, capacity int64) (got admin.Range, guard
 	return admin.Range{Low: int64(low), High: int64(low + float64(capacity) - 1)}, true, d.err
 }
 
-func TestAServerThatCountsWithDoublesIsFound(t *testing.T) {
+func TestDoctorFindsAServerThatCountsInDoubles(t *testing.T) {
 	t.Parallel()
 	count := func(d double) []finding.Finding {
 		var p probedServer
@@ -68,20 +68,19 @@ func TestAServerThatCountsWithDoublesIsFound(t *testing.T) {
 	}
 }
 
-// page is the server of a probedServer, of a group whose members see what the others wrote, in one direction or both, after a
-// while.
-type page struct {
+// fakeKeys is a probedServer that replicates its keys to other servers after a delay.
+type fakeKeys struct {
 	*probedServer
-	on    []*page // that get what is written here
-	after time.Duration
-	err   error
+	replicas []*fakeKeys
+	delay    time.Duration
+	err      error
 
 	mu   sync.Mutex // timers write too
 	keys []string
 }
 
-func newPage(name string) *page {
-	s := &page{probedServer: &probedServer{
+func newFakeKeys(name string) *fakeKeys {
+	s := &fakeKeys{probedServer: &probedServer{
 		doctor: doctor{Session: &base.Session{Namespace: "Raven", Timeout: time.Minute}},
 		Target: target.Target{Name: name}, Sheet: finding.Sheet{Server: name},
 	}}
@@ -89,49 +88,43 @@ func newPage(name string) *page {
 	return s
 }
 
-func (s *page) HSet(_ context.Context, key, _, _ string) error {
+func (s *fakeKeys) HSet(_ context.Context, key, _, _ string) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.note(key)
-	for _, other := range s.on {
-		time.AfterFunc(s.after, func() { other.note(key) })
+	s.add(key)
+	for _, other := range s.replicas {
+		time.AfterFunc(s.delay, func() { other.add(key) })
 	}
 	return nil
 }
 
-func (s *page) HDel(_ context.Context, key string, _ ...string) error {
-	s.clear(key)
+func (s *fakeKeys) HDel(_ context.Context, key string, _ ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = slices.DeleteFunc(s.keys, func(k string) bool { return k == key })
 	return nil
 }
 
-func (s *page) Exists(_ context.Context, key string) (bool, error) { return s.sees(key), nil }
+func (s *fakeKeys) Exists(_ context.Context, key string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.keys, key), nil
+}
 
-func (*page) PExpire(context.Context, string, time.Duration) error { return nil }
+func (*fakeKeys) PExpire(context.Context, string, time.Duration) error { return nil }
 
-func (s *page) note(key string) {
+func (s *fakeKeys) add(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys = append(s.keys, key)
 }
 
-func (s *page) sees(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.keys, key)
-}
-
-func (s *page) clear(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keys = slices.DeleteFunc(s.keys, func(k string) bool { return k == key })
-}
-
-func TestMastersThatShareAreFound(t *testing.T) {
+func TestDoctorFindsMastersThatShareData(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		ab   bool // a's writes come up on b
+		ab   bool // a replicates to b
 		ba   bool
 		want string
 	}{
@@ -144,13 +137,13 @@ func TestMastersThatShareAreFound(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a, b, c := newPage("a"), newPage("b"), newPage("c")
-				a.after, b.after = 500*time.Millisecond, 500*time.Millisecond
+				a, b, c := newFakeKeys("a"), newFakeKeys("b"), newFakeKeys("c")
+				a.delay, b.delay = 500*time.Millisecond, 500*time.Millisecond
 				if test.ab {
-					a.on = append(a.on, b)
+					a.replicas = append(a.replicas, b)
 				}
 				if test.ba {
-					b.on = append(b.on, a)
+					b.replicas = append(b.replicas, a)
 				}
 				share := func() finding.All {
 					return finding.Of(found(func(s *finding.Sheet) {
@@ -170,17 +163,17 @@ func TestMastersThatShareAreFound(t *testing.T) {
 				a.nodes = []*node{{info: map[string]string{"run_id": "one"}}}
 				b.nodes = a.nodes
 				if all := share(); len(all.Findings) != 1 || all.Findings[0].What != "a and b are one server (same run_id)" {
-					t.Errorf("not said, or not once: %+v", all)
+					t.Errorf("got %+v, want one finding of the same run_id", all)
 				}
 			})
 		})
 	}
 }
 
-func TestAPlaceThatTakesNothingIsUnknown(t *testing.T) {
+func TestDoctorReportsAServerThatTakesNoTestKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newPage("a"), newPage("b")
+		a, b := newFakeKeys("a"), newFakeKeys("b")
 		a.err = errors.New("NOPERM")
 		checkSharing(t.Context(), []*probedServer{a.probedServer, b.probedServer}, &finding.Sheet{})
 		all := a.Findings

@@ -20,10 +20,10 @@ const (
 	checkReset = "reset"
 )
 
-// exemplars is how many keys of a kind are named.
-const exemplars = 5
+// maxExamples is the number of keys of a kind that a finding names.
+const maxExamples = 5
 
-// keyScan collects what is wrong with the keys of a namespace.
+// keyScan collects faults of the keys of a namespace.
 type keyScan struct {
 	keys       prefix.Keys
 	separator  string
@@ -32,21 +32,21 @@ type keyScan struct {
 	identities map[string]bool
 	expiring   sample
 	corrupt    sample
-	unread     sample // keys of names that are not folded as they should be
-	unnamed    sample // keys of names that cannot be
+	unfolded   sample // keys whose name is not folded
+	invalid    sample // keys whose name is not valid
 	origins    sample // keys with an Origin
-	begunAnew  sample // keys that jumped, and have issued few ranges
-	older      bool   // a counter was there before the server was started
+	recreated  sample // keys that jumped and issued few ranges since
+	older      bool   // a counter is older than the server's process
 }
 
-// sample is the first few of many.
+// sample counts items and keeps the first few.
 type sample struct {
 	n     int
 	first []string
 }
 
 func (s *sample) addf(format string, values ...any) {
-	if s.n++; s.n <= exemplars {
+	if s.n++; s.n <= maxExamples {
 		s.first = append(s.first, term.Printable(fmt.Sprintf(format, values...)))
 	}
 }
@@ -61,29 +61,28 @@ func (s *sample) String() string {
 
 const fieldOrigin = "Origin"
 
-// textFields is the number of fields, the last ones, that hold a text. The others hold numbers, the first two what a
-// counter counts.
+// textFields is the number of fields at the end of fields that hold a text. The others hold numbers.
 const textFields = 3
 
 var fields = []string{
 	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", "Top", "GuardGap", "Gap", "Lease", fieldOrigin,
 }
 
-// add adds one key, of hilo's or not; its TTL, below 0 for none; and the values of fields, or why there are none.
+// add adds one key, which may be of another program. values are those of fields, and ttl is negative if the key does not expire.
 func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
-	folded := key // the key that is read for the name in this one
-	counts := 1   // of fields, the one without which it is corrupt: Value
+	folded := key // the key that clients use for its name
+	required := 1 // index of the field without which it is corrupt: Value
 	name, ok := strings.CutPrefix(key, k.keys.HiLoPrefix())
 	if ok {
 		k.counters[name], folded = true, k.keys.HiLo(name)
-		counts = 0 // Max
+		required = 0 // Max
 	} else if name, ok = strings.CutPrefix(key, k.keys.IdentityPrefix()); ok {
 		k.identities[name], folded = true, k.keys.Identity(name)
 	} else if key != k.keys.ServerSide() && key != k.keys.Server() {
 		return
 	}
 	if bad := prefix.ValidateCollection(name, k.separator); ok && bad != nil {
-		k.unnamed.addf("%s (%s)", key, exit.Plain(bad))
+		k.invalid.addf("%s (%s)", key, exit.Plain(bad))
 		folded = key
 	}
 	if ttl >= 0 {
@@ -94,7 +93,7 @@ func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
 		return
 	}
 	if folded != key {
-		k.unread.addf("%s, read is %s", key, folded)
+		k.unfolded.addf("%s (clients use %s)", key, folded)
 	}
 	for i, field := range fields {
 		switch text, there := values[i].(string); {
@@ -102,24 +101,24 @@ func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
 		case i < len(fields)-textFields && !isDecimal(text):
 			k.corrupt.addf("%s has %s %.40q", key, field, text)
 		case text == "":
-		case values[counts] == nil && key != k.keys.Server():
-			k.corrupt.addf("%s has no %s, yet numbers were issued", key, fields[counts])
+		case values[required] == nil && key != k.keys.Server():
+			k.corrupt.addf("%s has no %s, yet numbers were issued", key, fields[required])
 			return
 		case field == fieldOrigin:
 			k.origins.addf("%s", key)
 		}
 	}
 	if key != k.keys.Server() {
-		k.date(key, counts == 0, values)
+		k.addAge(key, required == 0, values)
 	}
 }
 
-// fewRanges is below what a counter issues before it has jumped for another reason than that it was lost.
+// fewRanges bounds the ranges of a counter that is reported as recreated. One that jumps for another reason has usually issued more.
 const fewRanges = 10
 
-// date finds counters that may have been lost and begun anew. A client that remembers a counter which is gone continues it
-// with a jump, so Epoch is 1 and Ranges begins at 1.
-func (k *keyScan) date(key string, hasRanges bool, values []any) {
+// addAge finds counters that may have been lost and recreated. A client continues a lost counter that it has seen with a jump, so
+// Epoch is 1 and Ranges begins at 1.
+func (k *keyScan) addAge(key string, hasRanges bool, values []any) {
 	number := func(field string) int64 {
 		text, _ := values[slices.Index(fields, field)].(string)
 		n, _ := strconv.ParseInt(text, 10, 64)
@@ -127,13 +126,13 @@ func (k *keyScan) date(key string, hasRanges bool, values []any) {
 	}
 	epoch, ranges := number("Epoch"), number("Ranges")
 	if hasRanges && epoch > 0 && ranges > 0 && ranges < fewRanges {
-		k.begunAnew.addf("%s (epoch %d, %s)", key, epoch, term.Plural(ranges, "range"))
+		k.recreated.addf("%s (epoch %d, %s)", key, epoch, term.Plural(ranges, "range"))
 	}
 	origin, _ := values[slices.Index(fields, fieldOrigin)].(string)
 	k.older = k.older || epoch > 0 || origin != k.origin
 }
 
-// isDecimal reports whether a script would take text for a number.
+// isDecimal reports whether the scripts accept text as a number.
 func isDecimal(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && n >= 0 && strconv.FormatInt(n, 10) == text
@@ -152,10 +151,10 @@ func (p *probedServer) report(k *keyScan) {
 		Remedy("PERSIST each, and find out what sets a TTL: hilo never does.")
 	p.fault("state", "value", k.corrupt, "that cannot be used").Because("A counter whose state is not plain decimals in a hash issues nothing.").
 		Remedy("Correct it with redis-cli or, where only the number is missing, with hilo seed; not below the greatest number in use.")
-	p.fault("spelling", "key", k.unread, "never read").
-		Because("An earlier version, or a user of redis-cli, spelt the name otherwise; numbers that it issued can be issued again.").
+	p.fault("spelling", "key", k.unfolded, "never read").
+		Because("An earlier version, or a user of redis-cli, spelt the name differently; numbers that it issued can be issued again.").
 		Remedy("Seed the name with the greater Max of the two, with hilo seed or hilo identity seed, and DEL the key.")
-	p.fault("name", "key", k.unnamed, "with an invalid name").Because("It issues nothing, and hilo export refuses it.").
+	p.fault("name", "key", k.invalid, "with an invalid name").Because("It issues nothing, and hilo export refuses it.").
 		Remedy("Where another --separator is in use, name it; else RENAME the key, or DEL it.")
 	if p.unguarded {
 		p.fault(checkGuard, "key", k.origins, "with an Origin, and scripts of this user may not use INFO").
@@ -171,16 +170,16 @@ func (p *probedServer) report(k *keyScan) {
 	p.reportResets(k)
 }
 
-// recently is how long ago a server that came back empty was started, at most, for that to be reported.
+// recently bounds the uptime of a server that is reported because all of its counters are new.
 const recently = time.Hour
 
 const compareMax = "Compare each with the greatest number in your own data: where Max is below it, hilo seed COLLECTION --max N raises it, and no counter may be in use until then."
 
-// reportResets adds what looks like a server that lost its counters.
+// reportResets adds signs of a server that lost its counters.
 func (p *probedServer) reportResets(k *keyScan) {
-	if k.begunAnew.n > 0 {
-		p.Add(checkReset, finding.Warning, "%s jumped and issued few ranges: %s", term.Plural(k.begunAnew.n, "counter"), &k.begunAnew).
-			Because("Either it was young when the server was restarted, or it was lost, and a client that remembered it began it anew: other clients may have begun it at 1.").
+	if k.recreated.n > 0 {
+		p.Add(checkReset, finding.Warning, "%s jumped and issued few ranges: %s", term.Plural(k.recreated.n, "counter"), &k.recreated).
+			Because("Either it was new when the server was restarted, or it was lost and a client that had used it continued it: other clients may have started it at 1.").
 			Remedy("%s", compareMax)
 	}
 	n := len(k.counters) + len(k.identities)
@@ -194,7 +193,7 @@ func (p *probedServer) reportResets(k *keyScan) {
 	}
 }
 
-// fault adds that there are things of a kind, and names some. If there are none it adds nothing.
+// fault adds a finding about the things in seen, if any.
 func (p *probedServer) fault(check, thing string, seen sample, what string) *finding.Finding {
 	if seen.n == 0 {
 		return &finding.Finding{}
@@ -221,12 +220,12 @@ func (p *probedServer) checkKeys(ctx context.Context) {
 	}
 	p.report(k)
 	if more {
-		p.Add(checkKeys, finding.Unknown, "the server has more keys than the %d or so that were checked", p.most).
+		p.Add(checkKeys, finding.Unknown, "the server has more keys than the %d or so that were checked", p.maxKeys).
 			Because("Faults in the others would not be found.")
 	}
 }
 
-// scanKeys reads all keys, or reports that there are more than it may read.
+// scanKeys reads up to maxKeys keys, and reports whether there are more.
 func (p *probedServer) scanKeys(ctx context.Context, k *keyScan) (more bool, err error) {
 	client, err := p.client.Holder(ctx, k.keys.Server())
 	if err != nil {
@@ -234,7 +233,7 @@ func (p *probedServer) scanKeys(ctx context.Context, k *keyScan) (more bool, err
 	}
 	read := 0
 	for keys, err := range p.admin.Keys(ctx) {
-		if err != nil || read >= p.most {
+		if err != nil || read >= p.maxKeys {
 			return err == nil, err
 		}
 		for i, hash := range client.Hashes(ctx, keys, fields) {

@@ -16,7 +16,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestDoctorOfBadKeys(t *testing.T) {
+func TestDoctorFindsBadKeys(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
@@ -29,10 +29,10 @@ func TestDoctorOfBadKeys(t *testing.T) {
 		do(t, s, "HSET", "{Raven}/Identities/orders", "Value", "1")
 		do(t, s, "HSET", "{Raven}/HiLo/nomax", "Ranges", "3")
 		do(t, s, "HSET", "{Raven}/Identities/lease", "Lease", "x")
-		do(t, s, "SET", "{Raven}/Else", "1") // nobody's business
+		do(t, s, "SET", "{Raven}/Else", "1") // of another program
 		do(t, s, "EXPIRE", "{Raven}/Else", 1000)
 		got := examine(t, exit.Fault, "--redis", s.URL())
-		left := ttl // less the seconds that the doctor took
+		left := ttl // minus the seconds that passed until the doctor read it
 		shows := func(f finding.Finding) bool { return strings.HasSuffix(f.What, " in "+left.String()) }
 		for !slices.ContainsFunc(got.Findings, shows) && left > ttl-time.Since(expires) {
 			left -= time.Second
@@ -56,7 +56,7 @@ func TestDoctorOfBadKeys(t *testing.T) {
 	})
 }
 
-func TestDoctorReadsManyKeysAndNotAll(t *testing.T) {
+func TestDoctorLimitsTheNumberOfKeys(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -70,7 +70,7 @@ func TestDoctorReadsManyKeysAndNotAll(t *testing.T) {
 		got := examine(t, exit.Fault, "--redis", s.URL())
 		got.must(t, "state", "", finding.Fault, "; and ")
 		err := target.Servers{Targets: []target.Target{mustParse(t, s.URL())}}.Use(t.Context(), time.Minute, func(o target.Opened) error {
-			d := doctor{Session: &base.Session{Namespace: "Raven", Timeout: time.Minute}, most: 1000}
+			d := doctor{Session: &base.Session{Namespace: "Raven", Timeout: time.Minute}, maxKeys: 1000}
 			operator, err := o.Clients[0].Admin(admin.Options{})
 			if err != nil {
 				return err
@@ -78,7 +78,7 @@ func TestDoctorReadsManyKeysAndNotAll(t *testing.T) {
 			p := &probedServer{doctor: d, Target: o.Targets[0], client: o.Clients[0], admin: operator}
 			p.checkKeys(t.Context())
 			f := diagnosis{All: finding.Of(p.Findings)}
-			if s.Real() { // miniredis gives all keys with one step
+			if s.Real() { // miniredis returns all keys in one step
 				f.must(t, "keys", "", finding.Unknown, "has more keys")
 			}
 			late, cancel := context.WithTimeout(t.Context(), 0)
@@ -94,7 +94,7 @@ func TestDoctorReadsManyKeysAndNotAll(t *testing.T) {
 	})
 }
 
-func TestDoctorFindsCountersThatBeganAnew(t *testing.T) {
+func TestDoctorFindsCountersThatWereRecreated(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		reports := func(level finding.Level) string {
@@ -122,7 +122,7 @@ func TestDoctorFindsCountersThatBeganAnew(t *testing.T) {
 	})
 }
 
-func TestDoctorComparesTheStatementWithTheSettings(t *testing.T) {
+func TestDoctorComparesTheStatedDurabilityWithTheSettings(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		do(t, s, "CONFIG", "SET", "appendonly", "yes")

@@ -17,32 +17,31 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// node is one Redis process, as it describes itself, and the sheet of what is found there.
+// node is one Redis process, with the findings about it.
 type node struct {
 	finding.Sheet
-	info     map[string]string // fields of INFO; nil where it is not permitted
-	config   map[string]string // settings of CONFIG; empty where it is not permitted
+	info     map[string]string // fields of INFO; nil if it is not permitted
+	config   map[string]string // settings of CONFIG; empty if it is not permitted
 	replicas []replica
 }
 
 func (n *node) facts() target.Facts { return target.Facts{Info: n.info, Config: n.config} }
 
-// replica is one of a node's.
+// replica is a replica of a node.
 type replica struct {
 	addr     string
 	online   bool
 	lag      time.Duration // since its last acknowledgement
-	priority string        // "0" where it is never promoted, "" where it is unknown
+	priority string        // "0" if it is never promoted, "" if unknown
 }
 
-// wanted has the durability and rules of the user's workers.
+// wanted holds the requirements of the user's workers, and the prefix and tag of the server.
 type wanted struct {
 	target.Servers
-	adds finding.Adds // what the server has now
+	adds finding.Adds
 }
 
-// connect asks a server for its prefix, as every worker does, and for all that it says of itself. An error means that
-// it does not serve.
+// connect reads the prefix, as every worker does, and the state of each node. It returns an error if workers cannot use the server.
 func (p *probedServer) connect(ctx context.Context) error {
 	var err error
 	if p.admin, err = p.client.Admin(admin.Options{Namespace: p.Namespace}); err != nil {
@@ -53,21 +52,20 @@ func (p *probedServer) connect(ctx context.Context) error {
 		return err
 	}
 	p.adds = finding.Adds{Name: p.Name, Adds: has, Err: err}
-	// An error means that a cluster does not tell its nodes: then there is none to look at, and the rest is checked all the same.
-	clients, _ := p.client.Primaries(ctx)
+	clients, _ := p.client.Primaries(ctx) // without the nodes of a cluster the other checks still run
 	for _, client := range clients {
 		name := p.Name
 		if p.client != client {
 			name = strings.TrimSpace(p.Name + " " + client.Addr())
 		}
-		p.nodes = append(p.nodes, p.ask(ctx, client, name))
+		p.nodes = append(p.nodes, p.readNode(ctx, client, name))
 	}
 	slices.SortFunc(p.nodes, func(a, b *node) int { return cmp.Compare(a.Server, b.Server) })
 	return nil
 }
 
-// ask reads INFO and CONFIG of a node.
-func (p *probedServer) ask(ctx context.Context, client *target.Client, name string) *node {
+// readNode reads INFO and CONFIG of a node.
+func (p *probedServer) readNode(ctx context.Context, client *target.Client, name string) *node {
 	n := &node{Sheet: finding.Sheet{Server: name}}
 	n.info, _ = client.Info(ctx)
 	n.config, _ = client.Settings(ctx)
@@ -82,7 +80,7 @@ func (p *probedServer) ask(ctx context.Context, client *target.Client, name stri
 	}
 }
 
-// priority asks a replica itself, because no other node reports its priority. It returns "" where it cannot be reached.
+// priority reads the priority of a replica from the replica itself, because no other node reports it. It returns "" if that fails.
 func (p *probedServer) priority(ctx context.Context, addr string) string {
 	client := p.Replica(addr)
 	defer func() { _ = client.Close() }()
@@ -92,11 +90,10 @@ func (p *probedServer) priority(ctx context.Context, addr string) string {
 	return info["slave_priority"]
 }
 
-// parseReplica reads ip=127.0.0.1,port=6380,state=online,offset=42,lag=1.
+// parseReplica parses a line such as ip=127.0.0.1,port=6380,state=online,offset=42,lag=1.
 func parseReplica(line string) replica {
-	// Other lines of INFO are written with these signs.
-	fields := target.ParseInfo(strings.NewReplacer(",", "\n", "=", ":").Replace(line))
-	seconds, _ := strconv.Atoi(fields["lag"]) // 0 where it is none: there is nothing to complain of
+	fields := target.ParseInfo(strings.NewReplacer(",", "\n", "=", ":").Replace(line)) // in the form of the other lines of INFO
+	seconds, _ := strconv.Atoi(fields["lag"])                                          // an unknown lag is no fault
 	return replica{
 		addr:   net.JoinHostPort(fields["ip"], fields["port"]),
 		online: fields["state"] == "online",

@@ -10,8 +10,8 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// said are what a sound server says of itself, with changes; "-" takes away.
-func said(changes map[string]string) map[string]string {
+// infoOf returns the INFO of a sound server with changes. The value "-" removes a field.
+func infoOf(changes map[string]string) map[string]string {
 	all := map[string]string{"role": "master", "redis_version": "7.4.1", "maxmemory_policy": "noeviction", "aof_enabled": "1", "aof_last_write_status": "ok"}
 	maps.Copy(all, changes)
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "-" })
@@ -31,32 +31,32 @@ func TestNodeChecks(t *testing.T) {
 		check func(*node, wanted)
 		node  node
 		want  wanted
-		level finding.Level // "": no finding
-		what  string        // of that level
+		level finding.Level // "" means no finding
+		what  string
 	}{
-		{"a primary", checkRole, node{info: said(nil)}, wanted{}, finding.OK, "it is a primary"},
+		{"a primary", checkRole, node{info: infoOf(nil)}, wanted{}, finding.OK, "it is a primary"},
 		{
 			"a replica", checkRole, node{info: facts{"role": "slave", "master_host": "h", "master_port": "6379"}}, wanted{},
 			finding.Fault, "it is a replica, of h:6379",
 		},
 		{"without INFO", checkRole, node{}, wanted{}, finding.Unknown, "INFO does not report its role, its version and its replicas"},
 
-		{"Redis 7", checkVersion, node{info: said(nil)}, wanted{}, finding.OK, "Redis 7.4.1"},
-		{"Redis 10", checkVersion, node{info: said(facts{"redis_version": "10.0.0"})}, wanted{}, finding.OK, "Redis 10.0.0"},
-		{"Valkey", checkVersion, node{info: said(facts{"valkey_version": "8.1.1", "redis_version": "7.2.4"})}, wanted{}, finding.OK, "Valkey 8.1.1"},
-		{"Redis 6", checkVersion, node{info: said(facts{"redis_version": "6.2.14"})}, wanted{}, finding.Warning, "Redis 6.2.14"},
-		{"Redis 4", checkVersion, node{info: said(facts{"redis_version": "4.0.1"})}, wanted{}, finding.Fault, "Redis 4.0.1"},
-		{"a version like none", checkVersion, node{info: said(facts{"redis_version": "edge"})}, wanted{}, finding.OK, "Redis edge"},
+		{"Redis 7", checkVersion, node{info: infoOf(nil)}, wanted{}, finding.OK, "Redis 7.4.1"},
+		{"Redis 10", checkVersion, node{info: infoOf(facts{"redis_version": "10.0.0"})}, wanted{}, finding.OK, "Redis 10.0.0"},
+		{"Valkey", checkVersion, node{info: infoOf(facts{"valkey_version": "8.1.1", "redis_version": "7.2.4"})}, wanted{}, finding.OK, "Valkey 8.1.1"},
+		{"Redis 6", checkVersion, node{info: infoOf(facts{"redis_version": "6.2.14"})}, wanted{}, finding.Warning, "Redis 6.2.14"},
+		{"Redis 4", checkVersion, node{info: infoOf(facts{"redis_version": "4.0.1"})}, wanted{}, finding.Fault, "Redis 4.0.1"},
+		{"a version that is no number", checkVersion, node{info: infoOf(facts{"redis_version": "edge"})}, wanted{}, finding.OK, "Redis edge"},
 		{"no version", checkVersion, node{}, wanted{}, "", ""},
 
 		{"no eviction", checkEviction, node{config: facts{"maxmemory-policy": "noeviction"}}, wanted{}, finding.OK, "maxmemory-policy is noeviction"},
 		{"eviction of anything", checkEviction, node{config: facts{"maxmemory-policy": "allkeys-lru"}}, wanted{}, finding.Fault, "maxmemory-policy is allkeys-lru"},
-		{"eviction, by INFO", checkEviction, node{info: said(facts{"maxmemory_policy": "allkeys-random"})}, wanted{}, finding.Fault, "maxmemory-policy is allkeys-random"},
+		{"eviction, by INFO", checkEviction, node{info: infoOf(facts{"maxmemory_policy": "allkeys-random"})}, wanted{}, finding.Fault, "maxmemory-policy is allkeys-random"},
 		{
 			"eviction of what expires", checkEviction, node{config: facts{"maxmemory-policy": "volatile-ttl"}}, wanted{},
 			finding.OK, "maxmemory-policy is volatile-ttl, which spares keys without a TTL",
 		},
-		{"nobody tells of eviction", checkEviction, node{}, wanted{}, finding.Unknown, "its maxmemory-policy is unknown: neither CONFIG nor INFO reports it"},
+		{"unknown eviction", checkEviction, node{}, wanted{}, finding.Unknown, "its maxmemory-policy is unknown: neither CONFIG nor INFO reports it"},
 
 		{
 			"an AOF", checkPersistence, node{config: facts{"appendonly": "yes", "appendfsync": "everysec"}}, wanted{},
@@ -66,9 +66,9 @@ func TestNodeChecks(t *testing.T) {
 			"an AOF that is never synced", checkPersistence, node{config: facts{"appendonly": "yes", "appendfsync": "no"}}, wanted{},
 			finding.Warning, "it writes an AOF, and the operating system decides when that goes to disk (appendfsync no)",
 		},
-		{"an AOF, by INFO", checkPersistence, node{info: said(nil)}, wanted{}, finding.Note, "it writes an AOF; how often that goes to disk is unknown without CONFIG"},
+		{"an AOF, by INFO", checkPersistence, node{info: infoOf(nil)}, wanted{}, finding.Note, "it writes an AOF; how often that goes to disk is unknown without CONFIG"},
 		{
-			"an AOF that fails", checkPersistence, node{info: said(facts{"aof_last_write_status": "err"})}, wanted{},
+			"an AOF that fails", checkPersistence, node{info: infoOf(facts{"aof_last_write_status": "err"})}, wanted{},
 			finding.Fault, "it could not write its AOF the last time (aof_last_write_status is err)",
 		},
 		{
@@ -81,7 +81,7 @@ func TestNodeChecks(t *testing.T) {
 			finding.Fault, "it could not write its last snapshot (rdb_last_bgsave_status is err)",
 		},
 		{
-			"no AOF, by INFO", checkPersistence, node{info: said(facts{"aof_enabled": "0"})}, wanted{},
+			"no AOF, by INFO", checkPersistence, node{info: infoOf(facts{"aof_enabled": "0"})}, wanted{},
 			finding.Warning, "it writes no AOF; whether it writes snapshots is unknown without CONFIG",
 		},
 		{"nothing kept", checkPersistence, node{config: facts{"appendonly": "no", "save": ""}}, wanted{}, finding.Fault, "it keeps nothing: no AOF, no snapshots"},
@@ -94,54 +94,54 @@ func TestNodeChecks(t *testing.T) {
 			finding.Warning, "it keeps nothing: no AOF, no snapshots",
 		},
 		{
-			"nobody tells what is kept", checkPersistence, node{}, wanted{},
+			"unknown persistence", checkPersistence, node{}, wanted{},
 			finding.Unknown, "whether it keeps its data is unknown: neither CONFIG nor INFO reports it",
 		},
 
 		{"fsync without AOF", checkPersistence, node{config: facts{"appendonly": "no", "save": "1 1"}}, durable(0, true, time.Second), finding.Fault, "--fsync waits for an AOF, and there is none"},
 		{
-			"fsync before WAITAOF", checkPersistence, node{info: said(facts{"redis_version": "7.0.15"})}, durable(0, true, time.Second),
+			"fsync before WAITAOF", checkPersistence, node{info: infoOf(facts{"redis_version": "7.0.15"})}, durable(0, true, time.Second),
 			finding.Fault, "--fsync needs WAITAOF, which Redis 7.0.15 does not have",
 		},
 		{
-			"fsync that never comes", checkPersistence, node{info: said(nil), config: facts{"appendonly": "yes", "appendfsync": "no"}}, durable(0, true, time.Second),
+			"fsync that is never confirmed", checkPersistence, node{info: infoOf(nil), config: facts{"appendonly": "yes", "appendfsync": "no"}}, durable(0, true, time.Second),
 			finding.Fault, "--fsync waits for the disk, and appendfsync no never confirms it",
 		},
 		{
-			"fsync that takes longer", checkPersistence, node{info: said(nil), config: facts{"appendonly": "yes", "appendfsync": "everysec"}}, durable(0, true, time.Second),
+			"fsync that takes longer", checkPersistence, node{info: infoOf(nil), config: facts{"appendonly": "yes", "appendfsync": "everysec"}}, durable(0, true, time.Second),
 			finding.Warning, "--fsync waits at most 1s, and with appendfsync everysec it can take longer",
 		},
-		{"fsync in time", (*node).fsync, node{info: said(nil), config: facts{"appendfsync": "everysec"}}, durable(0, true, 3*time.Second), finding.OK, "--fsync can be confirmed"},
-		{"fsync on Valkey", (*node).fsync, node{info: said(facts{"valkey_version": "8.1.1", "redis_version": "7.2.4"})}, durable(0, true, time.Second), finding.OK, "--fsync can be confirmed"},
+		{"fsync in time", (*node).checkWaitAOF, node{info: infoOf(nil), config: facts{"appendfsync": "everysec"}}, durable(0, true, 3*time.Second), finding.OK, "--fsync can be confirmed"},
+		{"fsync on Valkey", (*node).checkWaitAOF, node{info: infoOf(facts{"valkey_version": "8.1.1", "redis_version": "7.2.4"})}, durable(0, true, time.Second), finding.OK, "--fsync can be confirmed"},
 
-		{"no replicas", checkReplicas, node{info: said(nil)}, wanted{}, finding.Note, "it has no replicas, so there is no failover"},
-		{"nobody waits for replicas", checkReplicas, node{info: said(nil), replicas: []replica{well}}, wanted{}, finding.Note, "it has 1 replica, and nothing waits for them"},
-		{"too few replicas", checkReplicas, node{info: said(nil), replicas: []replica{well}}, durable(2, false, 0), finding.Fault, "--replicas 2, and it has 1 that can confirm"},
-		{"not all replicas", checkReplicas, node{info: said(nil), replicas: []replica{well, never}}, durable(1, false, 0), finding.Warning, "--replicas 1, and it has 2"},
-		{"all replicas", checkReplicas, node{info: said(nil), replicas: []replica{well}}, durable(1, false, 0), finding.OK, "--replicas 1, which is all of them"},
-		{"a replica out of step", checkReplicas, node{info: said(nil), replicas: []replica{{addr: "r:3"}}}, wanted{}, finding.Warning, "its replica r:3 is not in sync"},
+		{"no replicas", checkReplicas, node{info: infoOf(nil)}, wanted{}, finding.Note, "it has no replicas, so there is no failover"},
+		{"replicas that are not waited for", checkReplicas, node{info: infoOf(nil), replicas: []replica{well}}, wanted{}, finding.Note, "it has 1 replica, and nothing waits for them"},
+		{"too few replicas", checkReplicas, node{info: infoOf(nil), replicas: []replica{well}}, durable(2, false, 0), finding.Fault, "--replicas 2, and it has 1 that can confirm"},
+		{"not all replicas", checkReplicas, node{info: infoOf(nil), replicas: []replica{well, never}}, durable(1, false, 0), finding.Warning, "--replicas 1, and it has 2"},
+		{"all replicas", checkReplicas, node{info: infoOf(nil), replicas: []replica{well}}, durable(1, false, 0), finding.OK, "--replicas 1, which is all of them"},
+		{"a replica out of step", checkReplicas, node{info: infoOf(nil), replicas: []replica{{addr: "r:3"}}}, wanted{}, finding.Warning, "its replica r:3 is not in sync"},
 		{
-			"a replica unheard", checkReplicas, node{info: said(nil), replicas: []replica{{addr: "r:3", online: true, lag: time.Minute}}}, wanted{},
+			"a replica that lags", checkReplicas, node{info: infoOf(nil), replicas: []replica{{addr: "r:3", online: true, lag: time.Minute}}}, wanted{},
 			finding.Warning, "its replica r:3 last responded 1m0s ago",
 		},
 		{"replicas of a replica", checkReplicas, node{info: facts{"role": "slave"}}, wanted{}, "", ""},
 
-		{"no min-replicas and no replicas", checkMinReplicas, node{info: said(nil), config: facts{"min-replicas-to-write": "0"}}, wanted{}, "", ""},
+		{"no min-replicas and no replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "0"}}, wanted{}, "", ""},
 		{
-			"no min-replicas", checkMinReplicas, node{info: said(nil), config: facts{"min-replicas-to-write": "0"}, replicas: []replica{well}}, wanted{},
+			"no min-replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "0"}, replicas: []replica{well}}, wanted{},
 			finding.Warning, "min-replicas-to-write is 0, and it has 1 replica",
 		},
-		{"no min-replicas, by INFO", checkMinReplicas, node{info: said(nil), replicas: []replica{well}}, wanted{}, finding.Warning, "min-replicas-to-write is 0, and it has 1 replica"},
+		{"no min-replicas, by INFO", checkMinReplicas, node{info: infoOf(nil), replicas: []replica{well}}, wanted{}, finding.Warning, "min-replicas-to-write is 0, and it has 1 replica"},
 		{
-			"min-replicas, by INFO", checkMinReplicas, node{info: said(facts{"min_slaves_good_slaves": "1"}), replicas: []replica{well}}, wanted{},
+			"min-replicas, by INFO", checkMinReplicas, node{info: infoOf(facts{"min_slaves_good_slaves": "1"}), replicas: []replica{well}}, wanted{},
 			finding.OK, "it takes writes only while enough replicas are there",
 		},
 		{
-			"min-replicas", checkMinReplicas, node{info: said(nil), config: facts{"min-replicas-to-write": "1"}, replicas: []replica{well}}, wanted{},
+			"min-replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "1"}, replicas: []replica{well}}, wanted{},
 			finding.OK, "min-replicas-to-write is 1",
 		},
 		{
-			"min-replicas that are not there", checkMinReplicas, node{info: said(nil), config: facts{"min-replicas-to-write": "2"}, replicas: []replica{well}}, wanted{},
+			"min-replicas that are not there", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "2"}, replicas: []replica{well}}, wanted{},
 			finding.Fault, "min-replicas-to-write is 2, and it has 1 replica",
 		},
 
@@ -152,7 +152,7 @@ func TestNodeChecks(t *testing.T) {
 			"a replica that does not answer", checkPriorities, node{replicas: []replica{well, {addr: "r:3"}}}, wanted{},
 			finding.Unknown, "the priority of r:3 is unknown: it did not answer",
 		},
-		{"priorities of nobody", checkPriorities, node{}, wanted{}, "", ""},
+		{"priorities without replicas", checkPriorities, node{}, wanted{}, "", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -174,16 +174,16 @@ func TestNodeChecks(t *testing.T) {
 	}
 }
 
-// checkComplete: what is bad says why it matters, and what is worse what to do.
+// checkComplete checks that a finding has a reason, and a remedy if it is a warning or a fault.
 func checkComplete(t *testing.T, f finding.Finding) {
 	t.Helper()
 	bad := f.Level == finding.Fault || f.Level == finding.Warning
 	if bad && f.Do == "" || (bad || f.Level == finding.Unknown) && f.Why == "" || f.Check == "" {
-		t.Errorf("%+v does not say all", f)
+		t.Errorf("%+v lacks a check, a reason or a remedy", f)
 	}
 }
 
-func TestInfoOfReplicasIsRead(t *testing.T) {
+func TestParseReplicaReadsALineOfINFO(t *testing.T) {
 	t.Parallel()
 	info := target.ParseInfo("# Replication\r\nrole:master\r\nslave0:ip=::1,port=6380,state=online,offset=42,lag=3,type=replica\r\n\r\nempty:\r\n")
 	if info["role"] != "master" || len(info) != 3 {

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// examine runs the doctor with JSON, whose findings are complete in any case, and which leaves nothing behind.
+// examine runs the doctor and checks that its findings are complete.
 func examine(t *testing.T, code int, args ...string) diagnosis {
 	t.Helper()
 	r := clitest.Hilo(t, append([]string{"doctor", "--output", "json"}, args...)...)
@@ -26,7 +26,7 @@ func examine(t *testing.T, code int, args ...string) diagnosis {
 	return got
 }
 
-// must find a check's level on a server, "" being about all or about one without a name.
+// must fails the test without a finding that matches. The server is "" for findings about all servers, or about one without a name.
 func (d diagnosis) must(t *testing.T, check, server string, l finding.Level, what string) {
 	t.Helper()
 	for _, f := range d.Findings {
@@ -34,7 +34,7 @@ func (d diagnosis) must(t *testing.T, check, server string, l finding.Level, wha
 			return
 		}
 	}
-	t.Errorf("no finding %s of %q says %s: %q; there are %+v", check, server, l, what, d.Findings)
+	t.Errorf("no finding %s of %q is %s: %q; got %+v", check, server, l, what, d.Findings)
 }
 
 // mustLeaveNothing checks that no key of the doctor's is left on a server.
@@ -42,12 +42,12 @@ func mustLeaveNothing(t *testing.T, servers ...*redistest.Server) {
 	t.Helper()
 	for _, s := range servers {
 		if left := s.Client(t).Keys(t.Context(), "*Doctor*").Val(); len(left) > 0 {
-			t.Errorf("%s: left behind: %q", s.Name(), left)
+			t.Errorf("%s: got the keys %q, want none", s.Name(), left)
 		}
 	}
 }
 
-// startReplica starts a replica that its primary, too, takes for one.
+// startReplica starts a replica and waits until its primary reports it as online.
 func startReplica(t *testing.T, primary *redistest.Server) *redistest.Server {
 	t.Helper()
 	replica := redistest.StartReplica(t, primary)
@@ -91,7 +91,7 @@ func TestDoctorOfASoundServer(t *testing.T) {
 	})
 }
 
-func TestDoctorOfAServerThatForgets(t *testing.T) {
+func TestDoctorFindsAServerThatKeepsNothing(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		do(t, s, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
@@ -110,7 +110,7 @@ func TestDoctorOfAServerThatForgets(t *testing.T) {
 func TestDoctorWithFewRights(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		// The worker of the README.
+		// The rights of a worker according to the README.
 		do(t, s, "ACL", "SETUSER", "worker", "on", ">x", "~{Raven}/*", "-@all", "+evalsha", "+eval", "+hmget", "+hset", "+hdel", "+exists", "+time", "+info", "+hello")
 		as := func(user string) string { return strings.Replace(s.URL(), "redis://", "redis://"+user+":x@", 1) }
 		got := examine(t, exit.Done, "--redis", as("worker"))
@@ -131,7 +131,7 @@ func TestDoctorWithFewRights(t *testing.T) {
 		do(t, s, "ACL", "SETUSER", "worker", "-hmget")
 		clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "doctor", "--redis", as("worker")), "denies this user a command")
 
-		do(t, s, "ACL", "SETUSER", "worker", "+hmget", "+evalsha", "-hdel") // the scripts do without, a removal does not
+		do(t, s, "ACL", "SETUSER", "worker", "+hmget", "+evalsha", "-hdel") // only the removal needs HDEL
 		examine(t, exit.Fault, "--redis", as("worker")).must(t, "scripts", "", finding.Fault, "")
 		mustLeaveNothing(t, s)
 	})
@@ -173,22 +173,22 @@ func TestDoctorOfReplicas(t *testing.T) {
 func TestDoctorOfFsync(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		ask := []string{"--redis", s.URL(), "--fsync", "--durable-timeout", "3s"}
-		got := examine(t, exit.Fault, ask...)
+		flags := []string{"--redis", s.URL(), "--fsync", "--durable-timeout", "3s"}
+		got := examine(t, exit.Fault, flags...)
 		got.must(t, "fsync", "", finding.Fault, "waits for an AOF, and there is none")
 		got.must(t, "durability", "", finding.Fault, "a range was not confirmed")
 		do(t, s, "CONFIG", "SET", "appendonly", "yes", "appendfsync", "always")
 		if strings.HasPrefix(s.Name(), "redis-7.0") {
-			examine(t, exit.Fault, ask...).must(t, "fsync", "", finding.Fault, "needs WAITAOF, which Redis 7.0.15 does not have")
+			examine(t, exit.Fault, flags...).must(t, "fsync", "", finding.Fault, "needs WAITAOF, which Redis 7.0.15 does not have")
 			return
 		}
-		got = examine(t, exit.Done, ask...)
+		got = examine(t, exit.Done, flags...)
 		got.must(t, "fsync", "", finding.OK, "")
 		got.must(t, "durability", "", finding.OK, "")
 		do(t, s, "CONFIG", "SET", "appendfsync", "everysec")
-		examine(t, exit.Done, ask...).must(t, "durability", "", finding.OK, "")
+		examine(t, exit.Done, flags...).must(t, "durability", "", finding.OK, "")
 		do(t, s, "CONFIG", "SET", "appendfsync", "no")
-		got = examine(t, exit.Fault, append(ask, "--durable-timeout", "100ms")...)
+		got = examine(t, exit.Fault, append(flags, "--durable-timeout", "100ms")...)
 		got.must(t, "fsync", "", finding.Fault, "appendfsync no never confirms")
 		got.must(t, "durability", "", finding.Fault, "not on disk within 100ms")
 	})
@@ -211,7 +211,7 @@ func TestDoctorOfSeveralMasters(t *testing.T) {
 		got.must(t, "reach", "south", finding.Fault, "no Redis answers at "+south.HostPort())
 		got.must(t, "exactness", "north", finding.OK, "")
 		clitest.Must(t, "prefix", "clear", "--redis", north.URL())
-		examine(t, exit.Fault, flags...).must(t, "prefix", "north", finding.Fault, "it has neither prefix nor tag") // though it is the only one there
+		examine(t, exit.Fault, flags...).must(t, "prefix", "north", finding.Fault, "it has neither prefix nor tag") // although it is the only one that answers
 		north.Kill()
 		clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, append([]string{"doctor"}, flags...)...),
 			"north: no Redis answers at "+north.HostPort(), "south: no Redis answers at "+south.HostPort())
@@ -227,7 +227,7 @@ func TestDoctorOfOneServerListedTwice(t *testing.T) {
 		got := examine(t, exit.Fault, twice...)
 		if s.Real() {
 			got.must(t, "shared", "", finding.Fault, "a and b are one server (same run_id)")
-			got.mustNotSayDistinct(t)
+			got.mustNotBeDistinct(t)
 			do(t, s, "ACL", "SETUSER", "default", "-info")
 			got = examine(t, exit.Fault, twice...)
 		}
@@ -237,8 +237,8 @@ func TestDoctorOfOneServerListedTwice(t *testing.T) {
 	})
 }
 
-// Beside a server that shares its data "appears on no other" would not be true.
-func (d diagnosis) mustNotSayDistinct(t *testing.T) {
+// mustNotBeDistinct fails the test if the servers are reported not to share data.
+func (d diagnosis) mustNotBeDistinct(t *testing.T) {
 	t.Helper()
 	for _, f := range d.Findings {
 		if f.Check == checkShared && f.Level == finding.OK {
@@ -256,12 +256,12 @@ func TestDoctorOfAMasterThatReplicatesFromAnother(t *testing.T) {
 		got := examine(t, exit.Fault, both...)
 		got.must(t, "shared", "", finding.Fault, "north and south have the same data (same replication id)")
 		got.must(t, "role", "south", finding.Fault, "it is a replica")
-		got.mustNotSayDistinct(t)
+		got.mustNotBeDistinct(t)
 
-		do(t, south, "ACL", "SETUSER", "default", "-info") // the nonce tells
+		do(t, south, "ACL", "SETUSER", "default", "-info") // only the test key shows it
 		got = examine(t, exit.Fault, both...)
 		got.must(t, "shared", "", finding.Fault, "what is written to north appears on south")
-		got.mustNotSayDistinct(t)
+		got.mustNotBeDistinct(t)
 
 		do(t, south, "ACL", "SETUSER", "default", "+info")
 		do(t, south, "REPLICAOF", "NO", "ONE")
@@ -306,7 +306,7 @@ func TestDoctorOfAClusterExaminesEachPrimary(t *testing.T) {
 	}
 }
 
-func TestDoctorByWayOfSentinels(t *testing.T) {
+func TestDoctorExaminesThePrimaryOfSentinels(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		do(t, s, "CONFIG", "SET", "appendonly", "yes")
@@ -321,13 +321,13 @@ func TestDoctorByWayOfSentinels(t *testing.T) {
 	})
 }
 
-func TestDoctorThatIsInterruptedLeavesNothing(t *testing.T) {
+func TestDoctorLeavesNoKeyWhenInterrupted(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s.Hook(func(command string, _ []string) string {
-		if command == "PEXPIRE" { // what comes right behind the first write
+		if command == "PEXPIRE" { // follows the first write
 			cancel()
 		}
 		return ""

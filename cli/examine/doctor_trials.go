@@ -26,20 +26,20 @@ const (
 )
 
 const (
-	leftFor     = time.Minute           // how long a key of the doctor's own stays at most where it could not be removed
-	propagation = time.Second           // within which what is written on one master would be seen on another
-	lookAgain   = 50 * time.Millisecond // how often such a key is looked for on the others
+	keyTTL      = time.Minute           // of a key of the doctor's own, in case it cannot be removed
+	propagation = time.Second           // bounds the delay until a write on one master appears on another
+	pollEvery   = 50 * time.Millisecond // interval of looking for the write
 )
 
-// counting is what the scripts do to a counter.
-type counting interface {
-	// Raise brings the counter to max.
+// counter is a counter on the server.
+type counter interface {
+	// Raise raises the counter to max.
 	Raise(ctx context.Context, max int64) error
 	// Next takes a range, and reports whether scripts may use INFO.
 	Next(ctx context.Context, capacity int64) (got admin.Range, guarded bool, err error)
 }
 
-// ownKeys is what the doctor does with keys of its own. A target.Client does it on a server.
+// ownKeys are the commands that the doctor sends for keys of its own. *target.Client implements it.
 type ownKeys interface {
 	HSet(ctx context.Context, key, field, value string) error
 	HDel(ctx context.Context, key string, fields ...string) error
@@ -47,8 +47,8 @@ type ownKeys interface {
 	PExpire(ctx context.Context, key string, d time.Duration) error
 }
 
-// checkCounting counts where doubles no longer can, and at the end of int64.
-func (p *probedServer) checkCounting(ctx context.Context, c counting) {
+// checkCounting takes ranges where doubles are not exact, and at the end of int64.
+func (p *probedServer) checkCounting(ctx context.Context, c counter) {
 	probes := []struct{ max, capacity, low, high int64 }{
 		{1 << 53, 3, 1<<53 + 1, 1<<53 + 3},
 		{math.MaxInt64 - 3, 10, math.MaxInt64 - 2, math.MaxInt64},
@@ -61,7 +61,7 @@ func (p *probedServer) checkCounting(ctx context.Context, c counting) {
 			got, guarded, err = c.Next(ctx, probe.capacity)
 		}
 		switch {
-		case errors.Is(err, allocator.ErrCorrupt): // the server's prefix, which is another check's
+		case errors.Is(err, allocator.ErrCorrupt): // the prefix is corrupt, which ComparePrefixes reports
 			return
 		case err != nil:
 			remedy := "Correct what the message names, and run hilo doctor again."
@@ -87,11 +87,11 @@ func (p *probedServer) checkCounting(ctx context.Context, c counting) {
 	}
 }
 
-// checkConfirmed takes a range with the durability that is wanted. Other errors are reported by checkCounting.
-func (p *probedServer) checkConfirmed(ctx context.Context, c counting) {
+// checkConfirmed checks whether a range is confirmed. Other errors are left to checkCounting.
+func (p *probedServer) checkConfirmed(ctx context.Context, c counter) {
 	switch _, _, err := c.Next(ctx, 1); {
 	case err == nil:
-		p.Add(checkDurable, finding.OK, "a range was confirmed as asked for")
+		p.Add(checkDurable, finding.OK, "a range was confirmed as required")
 	case errors.Is(err, allocator.ErrNotDurable):
 		p.Add(checkDurable, finding.Fault, "a range was not confirmed: %s", exit.Plain(err)).
 			Because("It would be discarded, and no identifiers issued.").
@@ -99,20 +99,20 @@ func (p *probedServer) checkConfirmed(ctx context.Context, c counting) {
 	}
 }
 
-// newKey returns a new key of the doctor's own, in the namespace, where it has the rights that a worker has.
+// newKey returns a unique key. It is in the namespace, because the user may have rights to no other keys.
 func (d doctor) newKey() string { return "{" + d.Namespace + "}/Doctor/" + crand.Text() }
 
-// count counts on the server, at a counter of its own, which it removes. At its end there is no range left to confirm.
-func (p *probedServer) count(ctx context.Context) {
+// checkScripts takes ranges of a counter of the doctor's own and removes it.
+func (p *probedServer) checkScripts(ctx context.Context) {
 	key := p.newKey()
-	if want := p.servers.Durability; want.Replicas > 0 || want.Fsync {
+	if want := p.servers.Durability; want.Replicas > 0 || want.Fsync { // first, because checkCounting exhausts the counter
 		p.checkConfirmed(ctx, p.admin.Probe(key, admin.Durability(want)))
 	}
 	p.checkCounting(ctx, p.admin.Probe(key, admin.Durability{}))
 	p.remove(ctx, key)
 }
 
-// remove removes a key of the doctor's own by its fields, which takes no more rights than a worker needs.
+// remove removes all fields of a key, and with them the key. HDEL is a command that workers have the right to, unlike DEL.
 func (p *probedServer) remove(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Timeout)
 	defer cancel()
@@ -120,40 +120,42 @@ func (p *probedServer) remove(ctx context.Context, key string) {
 	if err == nil {
 		return
 	}
-	if there, none := p.own.Exists(ctx, key); none == nil && !there { // nothing was written
+	if exists, failed := p.own.Exists(ctx, key); failed == nil && !exists {
 		return
 	}
 	p.Add(checkLeftover, finding.Warning, "the key %s could not be removed: %s", key, exit.Plain(err)).
 		Because("It does no harm.").Remedy("DEL '%s'", key)
 }
 
-// shares reports whether a node of each has the same value in a field of INFO.
+// shares reports whether two nodes, one of each server, have the same value in a field of INFO.
 func (p *probedServer) shares(other *probedServer, field string) bool {
 	return slices.ContainsFunc(p.nodes, func(a *node) bool {
 		return a.info[field] != "" && slices.ContainsFunc(other.nodes, func(b *node) bool { return b.info[field] == a.info[field] })
 	})
 }
 
-// checkSharing leaves a key at each server and looks for it at all others, until propagation has passed.
-func checkSharing(ctx context.Context, there []*probedServer, s *finding.Sheet) {
-	left := make(map[string]*probedServer)
-	for _, p := range there {
+// route is from the server where a key was written to another server.
+type route struct{ from, to *probedServer }
+
+// checkSharing writes a key on each server and looks for it on all others, until propagation has passed.
+func checkSharing(ctx context.Context, servers []*probedServer, s *finding.Sheet) {
+	written := make(map[string]*probedServer)
+	for _, p := range servers {
 		key := p.newKey()
 		if err := p.own.HSet(ctx, key, "Name", "doctor"); err != nil {
 			p.Add(checkShared, finding.Unknown, "no test key could be written to it: %s", exit.Plain(err)).
 				Because("Masters that replicate to each other issue the same numbers, unless each has a namespace of its own.")
 			continue
 		}
-		left[key] = p
-		_ = p.own.PExpire(ctx, key, leftFor) // the key is removed anyway
+		written[key] = p
+		_ = p.own.PExpire(ctx, key, keyTTL) // the key is removed anyway
 	}
-	seen := make(map[[2]*probedServer]bool) // what is written on the first comes up on the second
-	for deadline := time.Now().Add(propagation); ; base.Sleep(ctx, lookAgain) {
-		for key, p := range left {
-			for _, other := range there {
-				pair := [2]*probedServer{p, other}
-				if !seen[pair] {
-					seen[pair], _ = other.own.Exists(ctx, key)
+	seen := make(map[route]bool)
+	for deadline := time.Now().Add(propagation); ; base.Sleep(ctx, pollEvery) {
+		for key, p := range written {
+			for _, other := range servers {
+				if r := (route{p, other}); !seen[r] {
+					seen[r], _ = other.own.Exists(ctx, key)
 				}
 			}
 		}
@@ -161,25 +163,25 @@ func checkSharing(ctx context.Context, there []*probedServer, s *finding.Sheet) 
 			break
 		}
 	}
-	for key, p := range left {
+	for key, p := range written {
 		p.remove(ctx, key)
 	}
 	before := len(s.Findings)
-	compare(there, seen, s)
-	if len(s.Findings) == before && len(left) == len(there) && len(there) > 1 {
+	compareServers(servers, seen, s)
+	if len(s.Findings) == before && len(written) == len(servers) && len(servers) > 1 {
 		s.Add(checkShared, finding.OK, "what is written to one server appears on no other")
 	}
 }
 
-// compare finds those that are one, or have the same data. INFO tells more of two than what they have seen of each
-// other.
-func compare(there []*probedServer, seen map[[2]*probedServer]bool, s *finding.Sheet) {
-	for i, p := range there {
-		for _, other := range there[:i] {
+// compareServers finds servers that are the same or share their data. It prefers INFO, which also shows how they are related, to the
+// keys that were seen.
+func compareServers(servers []*probedServer, seen map[route]bool, s *finding.Sheet) {
+	for i, p := range servers {
+		for _, other := range servers[:i] {
 			a, b := other.Label(), p.Label()
 			what, why := "what is written to %s appears on %s", "One overwrites the other's counters, and numbers are issued twice."
 			do := "Stop the replication, or give each a namespace of its own: allocator.Server.Namespace."
-			switch from, to := seen[[2]*probedServer{other, p}], seen[[2]*probedServer{p, other}]; {
+			switch from, to := seen[route{other, p}], seen[route{p, other}]; {
 			case p.shares(other, "run_id"):
 				what, do = "%s and %s are one server (same run_id)", "Name each server once."
 				why = "There is no second server to continue at when it fails, and workers refuse it."

@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-func TestFindingsAreShownWithTheWorstLast(t *testing.T) {
+func TestPrintShowsTheWorstFindingLast(t *testing.T) {
 	t.Parallel()
 	s := finding.Sheet{Server: "north"}
 	s.Add("a", finding.Fault, "it %s", "burns").Because("Fire spreads.").Remedy("Put it out: %s.", strings.Repeat("more water, ", 10)+"now")
