@@ -24,8 +24,8 @@ func (f *Fleet) checkConflicts(of *Issuer) error {
 		if from == nil || !first && from != of {
 			continue
 		}
-		if s.pinned != "" && s.pinned != from.Desc.ServerPrefix {
-			return fmt.Errorf("%w: key %s has ServerPrefix %q, and the settings require %q", failure.ErrPrefixConflict, s.Keys.Server(), from.Desc.ServerPrefix, s.pinned)
+		if s.Prefix != "" && s.Prefix != from.Desc.ServerPrefix {
+			return fmt.Errorf("%w: key %s has ServerPrefix %q, and the settings require %q", failure.ErrPrefixConflict, s.Keys.Server(), from.Desc.ServerPrefix, s.Prefix)
 		}
 		if from.Desc.IsZero() && f.opts.RequirePrefix {
 			return fmt.Errorf("%w: key %s has neither ServerPrefix nor NodeTag: each of several servers, and any server with RequirePrefix, needs one",
@@ -46,8 +46,8 @@ func (f *Fleet) checkConflicts(of *Issuer) error {
 // conflict returns why two servers could issue the same identifier, or with homes the same identity, with mu held.
 func (s *Server) conflict(desc prefix.Server, other *Server, otherDesc prefix.Server, homes bool) error {
 	switch {
-	case s.origin != "" && s.origin == other.origin && s.namespace == other.namespace:
-		return fmt.Errorf("%w: %s and %s are one: same replication id, same namespace %q", failure.ErrPrefixConflict, s.Name, other.Name, s.namespace)
+	case s.origin != "" && s.origin == other.origin && s.Namespace == other.Namespace:
+		return fmt.Errorf("%w: %s and %s are one: same replication id, same namespace %q", failure.ErrPrefixConflict, s.Name, other.Name, s.Namespace)
 	case desc.SameAs(otherDesc):
 		return fmt.Errorf("%w: %s and %s both have prefix %q and tag %q, letter case aside", failure.ErrPrefixConflict, s.Name, other.Name, desc.ServerPrefix, desc.NodeTag)
 	case homes && s.home && other.home:

@@ -90,17 +90,12 @@ const MaxIdentityRequests = 16
 
 // Server is one Redis deployment and its state.
 type Server struct {
+	Config
 	// Index is the place in the order of preference.
 	Index int
-	// Name is "" for the only server.
-	Name string
-	Keys prefix.Keys
+	Keys  prefix.Keys
 
-	fleet     *Fleet
-	backend   Backend
-	namespace string
-	// pinned is the prefix that the server must report, or "" for any.
-	pinned        string
+	fleet         *Fleet
 	log           *zap.Logger
 	identitySlots chan struct{}
 
@@ -143,9 +138,8 @@ func New(servers []Config, opts Options) *Fleet {
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	for i, c := range servers {
 		s := &Server{
-			Index: i, Name: c.Name, Keys: prefix.NewKeys(c.Namespace),
-			fleet: f, backend: c.Backend, namespace: c.Namespace, pinned: c.Prefix,
-			log: opts.Logger, identitySlots: make(chan struct{}, MaxIdentityRequests),
+			Config: c, Index: i, Keys: prefix.NewKeys(c.Namespace),
+			fleet: f, log: opts.Logger, identitySlots: make(chan struct{}, MaxIdentityRequests),
 		}
 		if s.Name != "" {
 			s.log = opts.Logger.With(zap.String("server", s.Name))

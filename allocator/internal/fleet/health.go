@@ -128,7 +128,7 @@ func (s *Server) describe(caller context.Context, confirmed bool) error {
 	f.mu.Lock()
 	sent, how := f.Now(), How{Confirmed: confirmed, Once: s.down != nil}
 	f.mu.Unlock()
-	desc, err := s.backend.Describe(ctx, s.Keys.Server(), how)
+	desc, err := s.Backend.Describe(ctx, s.Keys.Server(), how)
 	if caller.Err() == nil {
 		s.recordDescription(sent, desc, err, confirmed)
 	}

@@ -122,7 +122,7 @@ func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (script
 		other = f.Marks(marks)
 	}
 	if r.Kind == Range {
-		return s.backend.Next(ctx, keys, scripts.NextRequest{
+		return s.Backend.Next(ctx, keys, scripts.NextRequest{
 			Token:         r.Token,
 			Name:          r.Name,
 			Capacity:      r.Count,
@@ -137,7 +137,7 @@ func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (script
 			RequirePrefix: f.opts.RequirePrefix,
 		})
 	}
-	return s.backend.Identity(ctx, keys, scripts.IdentityRequest{
+	return s.Backend.Identity(ctx, keys, scripts.IdentityRequest{
 		Token:         r.Token,
 		Name:          r.Name,
 		Count:         r.Count,
@@ -207,7 +207,7 @@ func (s *Server) Return(ctx context.Context, requests []scripts.ReturnRequest) [
 		return nil
 	}
 	results := make(chan []scripts.Returned, 1)
-	go func() { results <- s.backend.Return(ctx, requests) }()
+	go func() { results <- s.Backend.Return(ctx, requests) }()
 	select {
 	case all := <-results:
 		return all
