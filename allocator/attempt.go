@@ -122,7 +122,7 @@ func (c *Collection) install(s *span) {
 		c.capacity, c.asked = c.sent.capacity, c.sent.at
 	}
 	c.sent = nil
-	c.backoff.Reset()
+	c.backoff = fleet.Backoff{}
 	c.failed = nil
 	c.tally.add(s.size) // together with the range, which would look burnt until then
 	if !c.sealed {

@@ -35,9 +35,6 @@ func (b *Backoff) count(now, longest time.Duration, jitter float64) {
 	b.failures++
 }
 
-// Reset forgets all failures.
-func (b *Backoff) Reset() { *b = Backoff{} }
-
 // Wait returns how long it takes until the next attempt.
 func (b *Backoff) Wait(now time.Duration) time.Duration { return max(0, b.until-now) }
 
