@@ -67,35 +67,29 @@ const fieldBare = "Bare"
 
 // storage describes how the counters of a kind are stored in Redis.
 type storage struct {
-	kind  Kind
-	field string // that holds the number
-	// key returns the key of a name, and other the key of the same name and the other kind. other is nil if there is none.
-	key, other func(name string) string
-	server     string // key of the server's prefix
-	prefix     string // beginning of all keys of the kind
+	kind   Kind
+	field  string // that holds the number
+	prefix string // beginning of all keys of the kind
+	// keys returns the keys of a script on the counter of a name.
+	keys func(name string) scripts.Keys
 }
 
 func (m *Admin) storage(k Kind) storage {
-	s := storage{kind: k, server: m.server}
 	switch k {
 	case KindHiLo:
-		s.field, s.key, s.other, s.prefix = scripts.FieldMax, m.keys.HiLo, m.keys.Identity, m.keys.HiLoPrefix()
+		return storage{k, scripts.FieldMax, m.keys.HiLoPrefix(), func(name string) scripts.Keys {
+			return scripts.Keys{Counter: m.keys.HiLo(name), Server: m.server, Other: m.keys.Identity(name)}
+		}}
 	case KindIdentity:
-		s.field, s.key, s.other, s.prefix = scripts.FieldValue, m.keys.Identity, m.keys.HiLo, m.keys.IdentityPrefix()
+		return storage{k, scripts.FieldValue, m.keys.IdentityPrefix(), func(name string) scripts.Keys {
+			return scripts.Keys{Counter: m.keys.Identity(name), Server: m.server, Other: m.keys.HiLo(name)}
+		}}
 	case KindServerSide:
-		s.field, s.key, s.prefix = scripts.FieldValue, func(string) string { return m.keys.ServerSide() }, m.keys.ServerSide()
-	default:
-		panic("bug: a counter of no kind")
+		return storage{k, scripts.FieldValue, m.keys.ServerSide(), func(string) scripts.Keys {
+			return scripts.Keys{Counter: m.keys.ServerSide(), Server: m.server, Other: m.server}
+		}}
 	}
-	return s
-}
-
-// keys returns the keys of a script on the counter of a name.
-func (s storage) keys(name string) scripts.Keys {
-	if s.other == nil {
-		return scripts.Keys{Counter: s.key(name), Server: s.server, Other: s.server}
-	}
-	return scripts.Keys{Counter: s.key(name), Server: s.server, Other: s.other(name)}
+	panic("bug: a counter of no kind")
 }
 
 // Counter returns one counter, or ErrNotSeeded if there is none, ErrInvalidName, ErrCorrupt or ErrUnavailable.
@@ -122,7 +116,8 @@ func (m *Admin) ServerSide(ctx context.Context) (Counter, error) {
 
 func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
 	as := m.storage(k)
-	state, err := as.counter(ctx, as.key(name), as.read(ctx, m.client, as.key(name)))
+	key := as.keys(name).Counter
+	state, err := as.counter(ctx, key, as.read(ctx, m.client, key))
 	return state.Counter, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -120,9 +119,10 @@ func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []St
 				continue
 			}
 			s := m.storage(state.Kind)
-			reads[i] = s.read(ctx, p, s.key(state.Name))
-			if s.other != nil && server.IsZero() {
-				others[i] = p.Exists(ctx, s.other(state.Name))
+			keys := s.keys(state.Name)
+			reads[i] = s.read(ctx, p, keys.Counter)
+			if keys.Other != keys.Server && server.IsZero() {
+				others[i] = p.Exists(ctx, keys.Other)
 			}
 		}
 		return nil
@@ -141,7 +141,7 @@ func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []St
 
 func (m *Admin) checked(ctx context.Context, state State, read *redis.SliceCmd, other *redis.IntCmd) Imported {
 	s := m.storage(state.Kind)
-	key := s.key(state.Name)
+	keys := s.keys(state.Name)
 	if other != nil {
 		there, err := other.Result()
 		if err != nil {
@@ -149,10 +149,10 @@ func (m *Admin) checked(ctx context.Context, state State, read *redis.SliceCmd, 
 		}
 		if there > 0 {
 			return Imported{Err: fmt.Errorf("admin: %s: %w: key %s may not be used while the key of the same name and the other kind exists: %q: without a server prefix or node tag both give the same identifiers",
-				state.Name, scripts.ErrMixed, key, s.other(state.Name))}
+				state.Name, scripts.ErrMixed, keys.Counter, keys.Other)}
 		}
 	}
-	counter, found, err := s.find(ctx, key, read)
+	counter, found, err := s.find(ctx, keys.Counter, read)
 	if err != nil {
 		return Imported{Err: err}
 	}
@@ -173,8 +173,8 @@ func (m *Admin) validState(state State) error {
 			return fmt.Errorf("admin: %s: %w: Max of %d: must be at most %d", name, failure.ErrInvalidOptions, state.Max, int64(prefix.MaxServerSide))
 		}
 	default:
-		return fmt.Errorf("admin: %s: %w: kind %q: must be %s", name, failure.ErrInvalidOptions, state.Kind,
-			strings.Join([]string{string(KindHiLo), string(KindIdentity), string(KindServerSide)}, ", "))
+		return fmt.Errorf("admin: %s: %w: kind %q: must be %s, %s, %s", name, failure.ErrInvalidOptions, state.Kind,
+			KindHiLo, KindIdentity, KindServerSide)
 	}
 	for _, field := range []struct {
 		name  string

@@ -39,7 +39,7 @@ func (m *Admin) seed(ctx context.Context, s storage, name string, value int64, f
 	request := scripts.SeedRequest{Field: s.field, Name: name, Value: value, Force: force}
 	if force {
 		var err error
-		if request.Expected, err = scripts.Stands(ctx, m.client, s.key(name), s.field); err != nil {
+		if request.Expected, err = scripts.Stands(ctx, m.client, s.keys(name).Counter, s.field); err != nil {
 			return 0, attemptError(ctx, name, err)
 		}
 	}
