@@ -142,14 +142,14 @@ func clusterHolder(ctx context.Context, cluster *redis.ClusterClient, key string
 		if err != nil {
 			return err
 		}
-		self, err := parseNode(text, slot)
-		if err != nil || !self.owns {
+		state, owns, err := parseNode(text, slot)
+		if err != nil || !owns {
 			return err
 		}
 		now, err := readReplication(ctx, node)
 		mu.Lock()
 		defer mu.Unlock()
-		owners = append(owners, holder{node, self.id + " " + self.epoch + " " + now.id})
+		owners = append(owners, holder{node, state + " " + now.id})
 		return err
 	})
 	if err == nil && len(owners) != 1 { // the end of a move has not reached all nodes yet
@@ -161,29 +161,22 @@ func clusterHolder(ctx context.Context, cluster *redis.ClusterClient, key string
 	return owners[0], nil
 }
 
-// clusterNode is how a node of a cluster reports itself.
-type clusterNode struct {
-	id, epoch string
-	owns      bool // the slot
-}
-
 // parseNode reads the line of CLUSTER NODES that a node writes about itself,
 //
 //	id address flags primary ping pong epoch link slot first-last [slot->-id] [slot-<-id]
 //
-// The last two are slots that the node is migrating and importing, which only its own line has. If the slot is one of them,
-// the error is ErrIncomplete.
-func parseNode(text string, slot int64) (clusterNode, error) {
+// and returns its id and epoch, and whether it owns the slot. The last two are slots that the node is migrating and importing,
+// which only its own line has. If the slot is one of them, the error is ErrIncomplete.
+func parseNode(text string, slot int64) (state string, owns bool, err error) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) < 8 || !strings.Contains(fields[2], "myself") {
 			continue
 		}
-		self := clusterNode{id: fields[0], epoch: fields[6]}
 		for _, slots := range fields[8:] {
 			if open, isOpen := strings.CutPrefix(slots, "["); isOpen {
 				if number, _, _ := strings.Cut(open, "-"); number == strconv.FormatInt(slot, 10) {
-					return self, fmt.Errorf("%w: slot %d is migrating or importing at %s (%s); try again when the move is complete",
+					return "", false, fmt.Errorf("%w: slot %d is migrating or importing at %s (%s); try again when the move is complete",
 						ErrIncomplete, slot, fields[1], slots)
 				}
 				continue
@@ -194,11 +187,11 @@ func parseNode(text string, slot int64) (clusterNode, error) {
 			}
 			low, err1 := strconv.ParseInt(first, 10, 64)
 			high, err2 := strconv.ParseInt(last, 10, 64)
-			self.owns = self.owns || err1 == nil && err2 == nil && low <= slot && slot <= high
+			owns = owns || err1 == nil && err2 == nil && low <= slot && slot <= high
 		}
-		return self, nil
+		return fields[0] + " " + fields[6], owns, nil
 	}
-	return clusterNode{}, fmt.Errorf("%w: CLUSTER NODES has no line of the node itself", scripts.ErrReply)
+	return "", false, fmt.Errorf("%w: CLUSTER NODES has no line of the node itself", scripts.ErrReply)
 }
 
 // everyKey is the glob of all keys of the namespace.
