@@ -5,9 +5,7 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,41 +78,37 @@ func (m *Admin) awaitDurable(ctx context.Context) (origin string, err error) {
 }
 
 // durableSettings are the settings that CONFIG GET has to return.
-var durableSettings = map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
+var durableSettings = []struct{ name, want string }{{"appendfsync", "always"}, {"appendonly", "yes"}, {"no-appendfsync-on-rewrite", "no"}}
 
 // readDurability compares the reports of a server with prefix.DurableAlways, and returns its replication id and whether its
 // AOF is being rewritten.
 func readDurability(ctx context.Context, node redis.Cmdable) (origin string, rewriting bool, err error) {
 	var wrong, unseen []string
 	off := false // as CONFIG shows, so that INFO adds nothing
-	for _, name := range slices.Sorted(maps.Keys(durableSettings)) {
-		got, err := node.ConfigGet(ctx, name).Result()
+	for _, setting := range durableSettings {
+		got, err := node.ConfigGet(ctx, setting.name).Result()
 		answer := redis.Error(nil)
-		switch want := durableSettings[name]; {
-		case errors.As(err, &answer) || err == nil && got[name] == "":
-			unseen = append(unseen, name)
+		switch value := got[setting.name]; {
+		case errors.As(err, &answer) || err == nil && value == "":
+			unseen = append(unseen, setting.name)
 		case err != nil:
 			return "", false, err
-		case got[name] != want:
-			off = off || name == "appendonly"
-			wrong = append(wrong, fmt.Sprintf("%s is %s: CONFIG SET %[1]s %[3]s, also in its configuration file", name, got[name], want))
+		case value != setting.want:
+			off = off || setting.name == "appendonly"
+			wrong = append(wrong, fmt.Sprintf("%s is %s: CONFIG SET %[1]s %[3]s, also in its configuration file", setting.name, value, setting.want))
 		}
 	}
-	see := func(section string) (text string, err error) { // one section for each call, since two fail before Redis 7.0
-		text, err = node.Info(ctx, section).Result()
+	info := make(map[string]string) // one section for each call, since two fail before Redis 7.0
+	for _, section := range []string{"replication", "persistence"} {
+		text, err := node.Info(ctx, section).Result()
 		if answer := redis.Error(nil); errors.As(err, &answer) {
-			unseen, err = append(unseen, "INFO "+section), nil
+			unseen = append(unseen, "INFO "+section)
+		} else if err != nil {
+			return "", false, err
 		}
-		return text, err
+		info[section] = text
 	}
-	replicating, err := see("replication")
-	if err != nil {
-		return "", false, err
-	}
-	persistence, err := see("persistence")
-	if err != nil {
-		return "", false, err
-	}
+	replicating, persistence := info["replication"], info["persistence"]
 	for _, field := range []struct{ text, name, want, wrong string }{
 		{replicating, "role", "master", "it is a replica: name its primary"},
 		{replicating, "connected_slaves", "0", "a replica is connected, and may be promoted without the newest writes: detach it, or do without Durable"},

@@ -225,8 +225,8 @@ func TestDurableOfAClusterChecksThePrimaryThatOwnsTheKey(t *testing.T) {
 			if err := m.SetServerPrefix(t.Context(), always); !errors.Is(err, ErrNotDurableServer) {
 				t.Errorf("without AOF: got %v, want ErrNotDurableServer", err)
 			}
-			for name, value := range durableSettings {
-				owner.ConfigSet(t.Context(), name, value)
+			for _, setting := range durableSettings {
+				owner.ConfigSet(t.Context(), setting.name, setting.want)
 			}
 			if err := m.WithTimeout(1<<36).SetServerPrefix(t.Context(), always); err != nil {
 				t.Errorf("got %v, want nil", err)
