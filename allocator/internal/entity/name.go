@@ -3,6 +3,7 @@ package entity
 import (
 	"go/token"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode"
@@ -15,98 +16,65 @@ import (
 // is safe for concurrent use as long as no rules are added to it.
 var plurals = sync.OnceValue(pluralize.NewClient)
 
-// Collection names the collection of a named type by convention, which is the
-// plural of its name. It reports false if a type argument has no name of its own.
-func Collection(t reflect.Type) (string, bool) {
-	name, ok := parseTypeName(t.Name())
-	if !ok {
-		return "", false
-	}
-	return name.collection(), true
-}
+// Collection names the collection of a named type by convention. That is the plural
+// of its name, in lower case if it has at most one upper-case letter. It reports false
+// if a type argument has no name of its own.
+func Collection(t reflect.Type) (string, bool) { return collection(t.Name()) }
 
-// typeName is the name of a named type without its package. Foo[Bar] is Foo with
-// the argument Bar.
-type typeName struct {
-	base string
-	args []typeName
-}
-
-// collection returns the plural, in lower case if it has at most one upper-case
-// letter, else as it is.
-func (n typeName) collection() string {
-	plural, capitals := n.plural(), 0
+func collection(typeName string) (string, bool) {
+	plural, ok := pluralOf(typeName)
+	capitals := 0
 	for _, r := range plural {
 		if unicode.IsUpper(r) {
 			capitals++
 		}
 	}
 	if capitals <= 1 {
-		return strings.ToLower(plural)
+		plural = strings.ToLower(plural)
 	}
-	return plural
+	return plural, ok
 }
 
-// plural returns FoosOfBars for Foo[Bar], FoosOfBarsOfBazs for Foo[Bar[Baz]] and
-// PairsOfKeysAndUsers for Pair[Key,User].
-func (n typeName) plural() string {
-	text := plurals().Plural(n.base)
-	if len(n.args) == 0 {
-		return text
-	}
-	args := make([]string, len(n.args))
-	for i, arg := range n.args {
-		first, size := utf8.DecodeRuneInString(arg.base) // "int" becomes Ints
-		arg.base = string(unicode.ToUpper(first)) + arg.base[size:]
-		args[i] = arg.plural()
-	}
-	return text + "Of" + strings.Join(args, "And")
-}
+// parts matches the text up to the next bracket, comma or end of a type's name.
+var parts = regexp.MustCompile(`([^][,]*)([][,]|$)`)
 
-// parseTypeName parses a type's name as reflect spells it, for example
-// `Pair[int,example.com/shop.Box[example.com/shop.Order·1]]`. It reports false
-// if an argument is not a named type, as in `Foo[[]int]` or `Foo[*x.Bar]`.
-func parseTypeName(text string) (typeName, bool) {
-	name, rest, ok := cutTypeName(text)
-	return name, ok && rest == ""
-}
+// local matches the number that tells types of different functions apart where they
+// are type arguments.
+var local = regexp.MustCompile(`·[0-9]*$`)
 
-// cutTypeName parses the type name that text begins with, and returns what follows
-// it.
-func cutTypeName(text string) (name typeName, rest string, ok bool) {
-	end := strings.IndexAny(text, "[],")
-	if end < 0 {
-		end = len(text)
-	}
-	path, rest := text[:end], text[end:]
-	if strings.ContainsAny(path, " *<(") { // `chan x.Foo`, `*x.Foo`, `<-chan x.Foo`, `func() x.Foo`
-		return typeName{}, "", false
-	}
-	// Reflect escapes a dot in a path's last element, so the last one ends the path.
-	name.base, _, _ = strings.Cut(path[strings.LastIndexByte(path, '.')+1:], localMark)
-	if !token.IsIdentifier(name.base) { // `map` and `` (of `[]int`) are none
-		return typeName{}, "", false
-	}
-	if !strings.HasPrefix(rest, "[") {
-		return name, rest, true
-	}
-	for next := byte(','); next == ','; next = rest[0] {
-		var arg typeName
-		if arg, rest, ok = cutTypeName(rest[1:]); !ok || rest == "" {
-			return typeName{}, "", false
+// pluralOf returns FoosOfBars for Foo[Bar], FoosOfBarsOfBazs for Foo[Bar[Baz]] and
+// PairsOfKeysAndUsers for Pair[Key,User]. It parses a type's name as reflect spells
+// it, for example `Pair[int,example.com/shop.Box[example.com/shop.Order·1]]`, and
+// reports false if an argument is not a named type, as in `Foo[[]int]` or `Foo[*x.Bar]`.
+func pluralOf(typeName string) (text string, ok bool) {
+	after := ""
+	for _, part := range parts.FindAllStringSubmatch(typeName, -1) {
+		name := local.ReplaceAllString(part[1], "")
+		switch after {
+		case "]":
+			if name != "" {
+				return "", false
+			}
+		default:
+			if strings.ContainsAny(name, " *<(") { // `chan x.Foo`, `*x.Foo`, `<-chan x.Foo`, `func() x.Foo`
+				return "", false
+			}
+			// Reflect escapes a dot in a path's last element, so the last one ends the path.
+			name = name[strings.LastIndexByte(name, '.')+1:]
+			if !token.IsIdentifier(name) { // `map` and `` (of `[]int`) are none
+				return "", false
+			}
+			if first, size := utf8.DecodeRuneInString(name); after != "" { // "int" becomes Ints
+				name = string(unicode.ToUpper(first)) + name[size:]
+			}
+			text += plurals().Plural(name)
 		}
-		name.args = append(name.args, arg)
+		switch after = part[2]; after {
+		case "[":
+			text += "Of"
+		case ",":
+			text += "And"
+		}
 	}
-	if rest[0] != ']' {
-		return typeName{}, "", false
-	}
-	rest = rest[1:]
-	if local, found := strings.CutPrefix(rest, localMark); found {
-		rest = strings.TrimLeft(local, "0123456789")
-	}
-	return name, rest, true
+	return text, true
 }
-
-// localMark stands before the number that tells types of different functions
-// apart where they are type arguments.
-const localMark = "·"
