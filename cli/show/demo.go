@@ -11,40 +11,40 @@ import (
 )
 
 const (
-	demoWorkers = 8
-	demoRate    = 2000                   // identifiers a second of each worker, of the collections in turn
-	demoBatch   = 20                     // of them without a pause
-	actLength   = 300 * time.Millisecond // at least
-	actTimeout  = 20 * time.Second       // for all workers to notice a change
-	aloneCount  = 500_000                // identifiers that one more worker takes at full speed
+	demoWorkers  = 8
+	demoRate     = 2000                   // identifiers a second of each worker
+	demoBatch    = 20                     // identifiers taken without a pause
+	phaseLength  = 300 * time.Millisecond // minimum duration of a phase
+	phaseTimeout = 20 * time.Second       // time for all workers to switch to another master
+	aloneCount   = 500_000                // identifiers taken by a single worker at full speed
 )
 
 var demoCollections = []string{"orders", "companies"}
 
-// outcome is what the demo found.
+// outcome is the result of the demo.
 type outcome struct {
-	Workers     int             `json:"workers"`
-	Seconds     float64         `json:"seconds"`
-	IDs         int64           `json:"ids"`
-	Duplicates  int64           `json:"duplicates"`
-	Failures    int64           `json:"failures"`   // calls that got no identifier
-	RoundTrips  int64           `json:"roundTrips"` // that issued ranges
-	Reserved    int64           `json:"reserved"`   // numbers in them
-	Returned    int64           `json:"returned"`   // numbers, at the end
-	Unused      int64           `json:"unused"`     // numbers neither issued nor returned: the waste
-	Events      []moment        `json:"events"`
-	Alone       spurt           `json:"alone"` // one worker at full speed
-	Collections []demonstration `json:"collections"`
+	Workers     int              `json:"workers"`
+	Seconds     float64          `json:"seconds"`
+	IDs         int64            `json:"ids"`
+	Duplicates  int64            `json:"duplicates"`
+	Failures    int64            `json:"failures"`   // calls that failed
+	RoundTrips  int64            `json:"roundTrips"` // round trips that issued ranges
+	Reserved    int64            `json:"reserved"`   // numbers reserved by them
+	Returned    int64            `json:"returned"`   // numbers returned at the end
+	Unused      int64            `json:"unused"`     // numbers neither issued nor returned
+	Events      []demoEvent      `json:"events"`
+	Alone       speedRun         `json:"alone"` // a single worker at full speed
+	Collections []demoCollection `json:"collections"`
 }
 
-// moment is one event of the demo.
-type moment struct {
-	Seconds float64 `json:"seconds"` // since it began
+// demoEvent is an event of the demo.
+type demoEvent struct {
+	Seconds float64 `json:"seconds"` // time since the start
 	What    string  `json:"what"`
 }
 
-// spurt is what one worker did at full speed.
-type spurt struct {
+// speedRun is the result of a single worker at full speed.
+type speedRun struct {
 	Collection string  `json:"collection"`
 	IDs        int64   `json:"ids"`
 	Seconds    float64 `json:"seconds"`
@@ -52,8 +52,8 @@ type spurt struct {
 	RoundTrips int64   `json:"roundTrips"`
 }
 
-// demonstration is the result for one collection of one server.
-type demonstration struct {
+// demoCollection is the result for one collection on one server.
+type demoCollection struct {
 	Server     string `json:"server"`
 	Collection string `json:"collection"`
 	IDs        int64  `json:"ids"`
@@ -64,7 +64,7 @@ type demonstration struct {
 	Unused     int64  `json:"unused"` // numbers in them
 }
 
-// DemoCommand is hilo demo.
+// DemoCommand returns the command hilo demo.
 func DemoCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "demo",
@@ -72,9 +72,9 @@ func DemoCommand(env base.Env) *cli.Command {
 		UsageText: "hilo demo",
 		Description: base.Describe(`
 Runs two masters in this process, NorthServer/ and SouthServer/, and a fleet of workers,
-each with an allocator of its own as separate programs would have. North is lost while
-they work, and comes back. At the end they return what they did not use, and every
-identifier is checked: none was issued twice. It takes a few seconds.`,
+each with its own allocator, like separate programs. While they work, north is lost and
+comes back. At the end they return unused numbers, and the demo checks that no
+identifier was issued twice. It takes a few seconds.`,
 			[]string{"hilo demo", "hilo demo --output json"},
 			"1 failed or interrupted", "5 an identifier was issued twice"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
@@ -84,7 +84,7 @@ identifier is checked: none was issued twice. It takes a few seconds.`,
 	}
 }
 
-// Run shows the result, also where it is a fault.
+// Run runs the demo and shows the result.
 func (d *demo) Run(ctx context.Context) error {
 	defer d.closeMasters()
 	if err := d.startMasters(ctx); err != nil {

@@ -22,12 +22,12 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// demo is a fleet that takes identifiers from two masters in this process, of which one is lost and comes back. All identifiers
-// are recorded, and checked to be unique.
+// demo runs a fleet that takes identifiers from two in-process masters, stops and restarts one of them, and verifies that all
+// identifiers are unique.
 type demo struct {
 	*base.Session
 	outcome
-	masters []*master // north, which is the first in order, and south
+	masters []*master // north and south
 	start   time.Time
 	fleet   []*demoWorker
 
@@ -35,14 +35,13 @@ type demo struct {
 	ledger proof.Ledger
 }
 
-// demoWorker is one worker of the fleet.
 type demoWorker struct {
 	number  int                    // from 1
 	masters []*master              // in order of preference
-	newest  atomic.Pointer[string] // of the first collection
+	newest  atomic.Pointer[string] // newest identifier of the first collection
 }
 
-// runFleet runs the fleet from its start to its end.
+// runFleet runs the fleet, and then a single worker.
 func (d *demo) runFleet(ctx context.Context) error {
 	working, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -58,7 +57,7 @@ func (d *demo) runFleet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.event("all workers end and return what they did not use")
+	d.event("all workers end and return their unused numbers")
 	return d.runAlone(ctx)
 }
 
@@ -81,15 +80,15 @@ func (d *demo) loseNorth(ctx context.Context) error {
 	return d.awaitFleet(ctx, nil, "workers that prefer north are on north again: %s")
 }
 
-// awaitFleet waits until the newest identifier of each worker is from a master, nil meaning the one that it prefers. It reports
-// this as an event, with the newest of two workers that prefer different masters, and waits for the length of an act.
+// awaitFleet waits until the newest identifier of each worker was issued by the given master, or by the preferred one if from
+// is nil. It reports this as an event, with the newest identifiers of two workers, and waits for the length of a phase.
 func (d *demo) awaitFleet(ctx context.Context, from *master, what string) error {
-	deadline := time.Now().Add(actTimeout)
+	deadline := time.Now().Add(phaseTimeout)
 	for _, w := range d.fleet {
 		wanted := cmp.Or(from, w.masters[0])
 		for newest := w.newest.Load(); newest == nil || !strings.Contains(*newest, wanted.prefix); newest = w.newest.Load() {
 			if time.Now().After(deadline) {
-				return fmt.Errorf("worker %d got no identifier from %s within %v", w.number, wanted.Name, actTimeout)
+				return fmt.Errorf("worker %d got no identifier from %s within %v", w.number, wanted.Name, phaseTimeout)
 			}
 			if base.Sleep(ctx, 10*time.Millisecond); ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -97,13 +96,13 @@ func (d *demo) awaitFleet(ctx context.Context, from *master, what string) error 
 		}
 	}
 	d.event(what, fmt.Sprintf("worker 1 has %s, worker 2 %s", *d.fleet[0].newest.Load(), *d.fleet[1].newest.Load()))
-	base.Sleep(ctx, actLength)
+	base.Sleep(ctx, phaseLength)
 	return context.Cause(ctx)
 }
 
-// event records an event, and prints it at once as text.
+// event records an event, and prints it unless the output is JSON.
 func (d *demo) event(what string, values ...any) {
-	e := moment{time.Since(d.start).Seconds(), d.Style(d.Stdout).Sprintf(what, values...)}
+	e := demoEvent{time.Since(d.start).Seconds(), d.Style(d.Stdout).Sprintf(what, values...)}
 	d.Events = append(d.Events, e)
 	if !d.JSON {
 		const margin = 9
@@ -111,12 +110,12 @@ func (d *demo) event(what string, values ...any) {
 	}
 }
 
-// withAllocator calls do with an allocator on both masters, as a program of its own would have it. Its ranges have up to capacity
-// numbers, 0 meaning the usual. The runway is short: these workers do not have to outlast an outage.
+// withAllocator calls do with a new allocator on both masters. A capacity of 0 means the default. The runway is short, so that
+// the workers switch servers soon after an outage begins.
 func (d *demo) withAllocator(ctx context.Context, masters []*master, capacity int64, do func(*allocator.Allocator) error) error {
 	servers := target.Servers{Targets: []target.Target{masters[0].Target, masters[1].Target}}
 	return servers.Use(ctx, d.Timeout, func(o target.Opened) error {
-		opts := base.Options(d.Session, o, base.WithoutReturned(d.Log)) // the outage is intended
+		opts := base.Options(d.Session, o, base.WithoutReturned(d.Log)) // the outage is intentional
 		opts.MaxCapacity, opts.Runway, opts.RefillTimeout = capacity, time.Millisecond, 500*time.Millisecond
 		a, err := o.Allocator(opts)
 		if err != nil {
@@ -134,7 +133,7 @@ func (d *demo) withAllocator(ctx context.Context, masters []*master, capacity in
 	})
 }
 
-// work takes identifiers at the demo's rate until ctx ends.
+// work takes identifiers at demoRate until ctx ends.
 func (d *demo) work(ctx context.Context, w *demoWorker) error {
 	return d.withAllocator(ctx, w.masters, 1024, func(a *allocator.Allocator) error {
 		for limiter := rate.NewLimiter(demoRate, demoBatch); limiter.WaitN(ctx, demoBatch) == nil; {
@@ -142,7 +141,7 @@ func (d *demo) work(ctx context.Context, w *demoWorker) error {
 				name := demoCollections[turn%len(demoCollections)]
 				text, err := a.Next(ctx, name)
 				if err != nil {
-					if ctx.Err() == nil { // not the end of the demo
+					if ctx.Err() == nil { // the demo has not ended
 						d.mu.Lock()
 						d.Failures++
 						d.mu.Unlock()
@@ -161,17 +160,17 @@ func (d *demo) work(ctx context.Context, w *demoWorker) error {
 	})
 }
 
-// record enters an identifier in the ledger, parsed from its text.
+// record adds an identifier to the ledger.
 func (d *demo) record(worker int, text string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.ledger.AddText(text, d.Separator, worker); err != nil {
-		return fmt.Errorf("%q was issued, which is no identifier: %w", text, err)
+		return fmt.Errorf("an invalid identifier %q was issued: %w", text, err)
 	}
 	return nil
 }
 
-// runAlone runs one more worker, at full speed.
+// runAlone runs a single worker at full speed.
 func (d *demo) runAlone(ctx context.Context) error {
 	const name = "products"
 	texts := make([]string, aloneCount)
@@ -187,13 +186,13 @@ func (d *demo) runAlone(ctx context.Context) error {
 			}
 		}
 		took := time.Since(start).Seconds()
-		d.Alone = spurt{Collection: name, IDs: aloneCount, Seconds: took, PerSecond: int64(aloneCount / took), RoundTrips: a.Stats().Collections[0].Ranges}
+		d.Alone = speedRun{Collection: name, IDs: aloneCount, Seconds: took, PerSecond: int64(aloneCount / took), RoundTrips: a.Stats().Collections[0].Ranges}
 		return ctx.Err()
 	})
 	if err != nil {
 		return err
 	}
-	d.event("one more worker took %d ids of %s at full speed", len(texts), name)
+	d.event("a single worker took %d ids of %s at full speed", len(texts), name)
 	for _, text := range texts {
 		if err := d.record(demoWorkers+1, text); err != nil {
 			return err
@@ -202,14 +201,14 @@ func (d *demo) runAlone(ctx context.Context) error {
 	return nil
 }
 
-// master is a server of the demo's own.
+// master is an in-process server.
 type master struct {
 	target.Target
 	prefix string
 	server *miniredis.Miniredis
 }
 
-// startMasters starts both masters, each with a prefix of its own. The first is the home of identities.
+// startMasters starts both masters with different prefixes. The first is the home of identities.
 func (d *demo) startMasters(ctx context.Context) error {
 	d.masters = []*master{
 		{Target: target.Target{Name: "north"}, prefix: "NorthServer/", server: miniredis.NewMiniRedis()},
@@ -220,7 +219,7 @@ func (d *demo) startMasters(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("cannot start the server %s: %w", m.Name, err)
 		}
-		// Its clients try once: the allocator retries.
+		// The clients do not retry, since the allocator does.
 		if m.Target, err = target.Parse(m.Name + "=redis://" + m.server.Addr() + "/0?max_retries=-1"); err != nil {
 			return err
 		}
@@ -234,14 +233,14 @@ func (d *demo) startMasters(ctx context.Context) error {
 	return nil
 }
 
-// closeMasters stops the masters, of which some may not have been started.
+// closeMasters stops the masters, including those that were not started.
 func (d *demo) closeMasters() {
 	for _, m := range d.masters {
 		m.server.Close()
 	}
 }
 
-// count fills the figures of outcome, from the ledger and from the counters in Redis.
+// count computes the outcome from the ledger and the counters in Redis.
 func (d *demo) count(ctx context.Context) error {
 	d.Workers, d.Seconds = demoWorkers, time.Since(d.start).Seconds()
 	d.IDs, d.Duplicates = d.ledger.IDs, d.ledger.Duplicates
@@ -255,7 +254,7 @@ func (d *demo) count(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				found := demonstration{
+				found := demoCollection{
 					Server: m.Name, Collection: of.Collection, IDs: of.IDs, Duplicates: of.Duplicates, Ranges: counter.Ranges,
 					Max: counter.Max, Gaps: of.Numbers.Gaps(), Unused: counter.Max - of.Numbers.Count,
 				}
@@ -263,7 +262,7 @@ func (d *demo) count(ctx context.Context) error {
 					found.Gaps++
 				}
 				d.Collections = append(d.Collections, found)
-				d.Unused += found.Unused // also of ranges whose replies came too late
+				d.Unused += found.Unused // includes ranges whose replies were late
 			}
 			return nil
 		})

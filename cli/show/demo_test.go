@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-func TestDemoShowsEachEvent(t *testing.T) {
+func TestDemoPrintsAllEvents(t *testing.T) {
 	t.Parallel()
 	text := clitest.Must(t, "demo")
 	at := 0
@@ -36,7 +36,7 @@ func TestDemoShowsEachEvent(t *testing.T) {
 	}
 }
 
-func TestDemoAsJSON(t *testing.T) {
+func TestDemoPrintsJSON(t *testing.T) {
 	t.Parallel()
 	got := clitest.Decode[outcome](t, clitest.Must(t, "demo", "--output", "json", "--namespace", "Other", "--separator", ":"))
 	if got.Duplicates != 0 || got.Alone.IDs != 500_000 {
@@ -60,7 +60,7 @@ func TestDemoAsJSON(t *testing.T) {
 			t.Errorf("no ids of %s: %+v", name, servers)
 		}
 	}
-	if !slices.IsSortedFunc(got.Events, func(a, b moment) int { return int(1e6 * (a.Seconds - b.Seconds)) }) || len(got.Events) != 8 ||
+	if !slices.IsSortedFunc(got.Events, func(a, b demoEvent) int { return int(1e6 * (a.Seconds - b.Seconds)) }) || len(got.Events) != 8 ||
 		!strings.Contains(got.Events[1].What, "orders:NorthServer/") {
 		t.Errorf("%+v", got.Events)
 	}
@@ -86,9 +86,9 @@ func TestDemoFindsDuplicates(t *testing.T) {
 	}{
 		{"none", [][]string{{n + "1", n + "2"}, {n + "3", n + "4", s + "1"}}, 0, 0, 0, exit.Done},
 		{"gaps", [][]string{{n + "2"}}, 0, 3, 2, exit.Done},
-		{"the same of two workers", [][]string{{n + "1", n + "2"}, {n + "2", s + "2"}}, 1, 2, 1, exit.Fault},
-		{"the same of one worker, but for letter case", [][]string{{n + "1", strings.ToUpper(n) + "1"}}, 1, 3, 1, exit.Fault},
-		{"more than there can be", [][]string{{n + "1", n + "2", n + "3", n + "4", n + "5"}}, 0, -1, 0, exit.Fault},
+		{"a duplicate of two workers", [][]string{{n + "1", n + "2"}, {n + "2", s + "2"}}, 1, 2, 1, exit.Fault},
+		{"a duplicate of one worker in another letter case", [][]string{{n + "1", strings.ToUpper(n) + "1"}}, 1, 3, 1, exit.Fault},
+		{"more numbers than Max", [][]string{{n + "1", n + "2", n + "3", n + "4", n + "5"}}, 0, -1, 0, exit.Fault},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

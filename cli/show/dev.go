@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
-// dev runs a server in this process until it is told to stop.
+// dev runs an in-process server until ctx ends.
 type dev struct {
 	*base.Session
 	Addr string
@@ -23,7 +23,7 @@ type started struct {
 	URL string `json:"url"`
 }
 
-// DevCommand is hilo dev.
+// DevCommand returns the command hilo dev.
 func DevCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "dev",
@@ -31,10 +31,10 @@ func DevCommand(env base.Env) *cli.Command {
 		UsageText: "hilo dev [--addr HOST:PORT]",
 		Description: base.Describe(`
 Runs a Redis stand-in (miniredis) in this process, for trying hilo out without
-installing Redis. It keeps everything in memory, asks for no password, and is gone
-with Ctrl-C.`,
+installing Redis. It keeps all data in memory, requires no password, and ends with
+Ctrl-C.`,
 			[]string{"hilo dev", "hilo dev --addr 127.0.0.1:0"},
-			"1 the address cannot be had"),
+			"1 cannot listen at the address"),
 		Flags: []cli.Flag{
 			&cli.GenericFlag{Name: "addr", Usage: "listen at `HOST:PORT`; port 0 picks a free one", Value: base.Address("127.0.0.1:6379")},
 		},
@@ -47,7 +47,7 @@ with Ctrl-C.`,
 	}
 }
 
-// Run serves until ctx ends, which is how it is meant to end.
+// Run serves until ctx ends, and then returns nil.
 func (d dev) Run(ctx context.Context) error {
 	server := miniredis.NewMiniRedis()
 	err := server.StartAddr(d.Addr)
@@ -61,11 +61,11 @@ func (d dev) Run(ctx context.Context) error {
 
 	host := server.Host()
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // it listens there too
+		host = "127.0.0.1" // clients cannot connect to an unspecified address
 	}
 	url := fmt.Sprintf("redis://%s/0", net.JoinHostPort(host, server.Port()))
 	err = d.Show(started{url}, func() error {
-		return d.Printf("%s\ntry: hilo next orders --count 3 --redis %[1]s\nCtrl-C stops it, and what it holds is gone.\n", url)
+		return d.Printf("%s\ntry: hilo next orders --count 3 --redis %[1]s\nCtrl-C stops it and discards its data.\n", url)
 	})
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-func TestDevServesUntilItIsStopped(t *testing.T) {
+func TestDevServesUntilItsContextEnds(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestDevServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// announced is the URL that dev says it serves.
+// announced returns the URL that dev prints.
 func announced(t *testing.T, output io.Reader, format string) string {
 	t.Helper()
 	lines := bufio.NewReader(output)
@@ -68,7 +68,7 @@ func announced(t *testing.T, output io.Reader, format string) string {
 	return clitest.Decode[started](t, text).URL
 }
 
-func TestDevAtAnAddressInUse(t *testing.T) {
+func TestDevReportsAnAddressInUse(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,12 +79,12 @@ func TestDevAtAnAddressInUse(t *testing.T) {
 	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "dev", "--addr", addr), addr+" is in use already", "--addr 127.0.0.1:0")
 }
 
-func TestDevAtAnAddressOfSomebodyElse(t *testing.T) {
+func TestDevReportsAForeignAddress(t *testing.T) {
 	t.Parallel()
 	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "dev", "--addr", "192.0.2.1:0"), "cannot listen at 192.0.2.1:0", "--addr")
 }
 
-func TestEmbeddedServersAreSeparateAndGone(t *testing.T) {
+func TestEmbeddedServersAreIndependent(t *testing.T) {
 	t.Parallel()
 	for range 2 {
 		if got := clitest.Must(t, "next", "orders", "--redis", "embedded:"); got != "orders/1\n" {
@@ -93,7 +93,7 @@ func TestEmbeddedServersAreSeparateAndGone(t *testing.T) {
 	}
 }
 
-func TestTheEmbeddedServerIsGoneAfterwards(t *testing.T) {
+func TestEmbeddedServerIsStopped(t *testing.T) {
 	t.Parallel()
 	embedded := target.Target{Embedded: true}
 	var addr string

@@ -1,8 +1,9 @@
-// Package show has the commands that show hilo at work: top, which shows servers and counters live; demo, a fleet on two
-// masters, one of which is lost; and dev, a server to try things out with. The latter two need nothing installed. It exports
-// its commands and nothing else.
+// Package show implements the commands that show hilo at work: top displays servers and counters live, demo runs a fleet on two
+// masters and loses one of them, and dev runs a server for trying things out. demo and dev need nothing installed. The package
+// exports only the commands.
 //
-// A looker of top reads a server; state is the sum of the looks; screen is what is shown of it. The latter two do no I/O.
+// top polls each server with a poller and merges the results into a state, which a screen, lines or a web page display. state
+// and screen do no I/O.
 package show
 
 import (
@@ -24,22 +25,22 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/web"
 )
 
-// top watches servers and their counters, on a screen or in lines.
+// top watches servers and their counters.
 type top struct {
 	*base.Session
 	targets  []target.Target
 	Interval time.Duration
-	Count    int64 // snapshots to print; 0: on and on
+	Count    int64 // snapshots to print; 0 means no end
 	Sort     string
 	Filter   string
-	Limit    int64       // greatest number that is issued
-	web      *web.Server // nil unless the view is a web page
+	Limit    int64       // greatest number that the allocators issue
+	web      *web.Server // nil without --listen
 }
 
-// leastInterval keeps what is only watching from being work for a server.
-const leastInterval = 100 * time.Millisecond
+// minInterval limits the load of top on a server.
+const minInterval = 100 * time.Millisecond
 
-// TopCommand is hilo top.
+// TopCommand returns the command hilo top.
 func TopCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "top",
@@ -48,28 +49,28 @@ func TopCommand(env base.Env) *cli.Command {
 		Description: base.Describe(`
 Shows each server with its role and health, and each collection with its Max, the
 rate over the last minute, ranges, epoch, and the time left, at that rate, until
-Max is past 2^31-1 (32-bit integers), 2^53-1 (JavaScript) and --limit, 2^63-1. The name
+Max exceeds 2^31-1 (32-bit integers), 2^53-1 (JavaScript) and --limit, 2^63-1. The name
 of an identity ends in |. Counters that jumped after lost writes since top began, or
-have little headroom (90 % used, or less than a week left), are on top unless another
-order is chosen; jumps are listed below, too. A server that is away is shown as down, and comes back by itself.
-A – stands for none, or not known: a counter that stands still has no time left.
+have low headroom (90 % used, or less than a week left), come first unless another
+order is chosen. Jumps are also listed below. A server that does not answer is shown as
+down until it answers again. A – means none or unknown: an unchanged counter has no time left.
 
-Keys: s sorts by the next column, r the other way round, / filters by name, Esc
-shows all again, b shows headroom as time, numbers left or share used, p pauses,
-arrows and Page Up and Down scroll, ? helps, q quits.
+Keys: s sorts by the next column, r reverses the order, / filters by name, Esc clears
+the filter, b shows headroom as time, numbers left or share used, p pauses, arrows and
+Page Up and Down scroll, ? shows help, q quits.
 
-Several servers, as --redis NAME=URL each, are watched side by side, each by itself.
-It only reads, in short steps (SCAN, HMGET), and for at most a fifth of
-the time: with a great many keys looks are further apart than --interval. The rights
-+info +scan +hmget do; +config|get adds what CONFIG has of persistence.
+Several servers, each given as --redis NAME=URL, are watched side by side and
+independently. Polls only read, in short steps (SCAN, HMGET), and take at most a fifth of
+the time: with very many keys they are further apart than --interval. They need the
+rights +info +scan +hmget; with +config|get top also shows how the server persists data.
 
-With --listen it is a web page for any number of browsers, and the first line on stdout
-is its URL. /state is what --output json prints, /events the same as server-sent events,
-one for each look: first all, then what changed.
+With --listen top serves a web page for any number of browsers, and the first line on
+stdout is its URL. /state returns what --output json prints, and /events the same as
+server-sent events, one for each poll: first everything, then the changes.
 
-Where stdout or stdin is no terminal, or with --count, it prints a snapshot after
-each interval, and --output json one in all; with --count N and json, a value a line.`+web.AboutAccess+` A browser
-sends a token as the password of any user, or as ?token=TOKEN once for a cookie.`,
+If stdout or stdin is no terminal, or with --count, top prints a snapshot after each
+interval. --output json prints one snapshot, and with --count N one per line.`+web.AboutAccess+` A browser
+sends a token as the password of any user, or once as ?token=TOKEN to receive a cookie.`,
 			[]string{
 				"hilo top",
 				"hilo top --redis north=redis://10.0.0.1 --redis south=redis://10.0.0.2",
@@ -77,10 +78,10 @@ sends a token as the password of any user, or as ?token=TOKEN once for a cookie.
 				"hilo top --sort left --filter order --count 3",
 				"hilo top --listen 127.0.0.1:8081",
 			},
-			"1 failed or interrupted", "3 Redis unavailable: with --count, no server answered at the last look"),
+			"1 failed or interrupted", "3 Redis unavailable: with --count, no server answered the last poll"),
 		Flags: web.Flags(
-			&cli.GenericFlag{Usage: "show a web page at `ADDR`; port 0 picks one", Value: base.Address("")},
-			&cli.GenericFlag{Name: "interval", Usage: "look every `D`, 100ms or more", Value: base.Duration("1s", leastInterval)},
+			&cli.GenericFlag{Usage: "serve a web page at `ADDR`; port 0 picks a free one", Value: base.Address("")},
+			&cli.GenericFlag{Name: "interval", Usage: "poll every `D`, 100ms or more", Value: base.Duration("1s", minInterval)},
 			&cli.GenericFlag{Name: "sort", Usage: "sort by `KEY`", Value: base.Choice(sorts[0], sorts...)},
 			&cli.StringFlag{Name: "filter", Usage: "only collections with `TEXT` in their name"},
 			&cli.GenericFlag{Name: "limit", Usage: "`N` is the greatest number that your allocators issue", Value: base.Number("", 1, math.MaxInt64), DefaultText: "2^63-1"},
@@ -90,7 +91,6 @@ sends a token as the password of any user, or as ?token=TOKEN once for a cookie.
 	}
 }
 
-// readTop reads all flags.
 func readTop(r *base.Reader) base.Runner {
 	r.Arguments()
 	r.Own = "top"
@@ -107,41 +107,41 @@ func readTop(r *base.Reader) base.Runner {
 	return t
 }
 
-// Run watches until ctx ends or Count snapshots were printed.
+// Run watches the servers until ctx ends or Count snapshots are printed.
 func (t top) Run(ctx context.Context) error {
 	if t.web != nil {
 		return t.serve(ctx)
 	}
 	kind, _ := t.Lookup("TERM")
-	if t.Count == 0 && kind != "dumb" && term.IsTerminal(t.Stdout) && term.IsTerminal(t.Stdin) { // where q can be pressed
-		return t.live(ctx)
+	if t.Count == 0 && kind != "dumb" && term.IsTerminal(t.Stdout) && term.IsTerminal(t.Stdin) {
+		return t.runScreen(ctx)
 	}
-	err := t.lines(ctx)
+	err := t.printSnapshots(ctx)
 	if t.Count == 0 && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
 }
 
-// live draws on the terminal until q, Ctrl-C or the end of ctx, and leaves it as it was.
-func (t top) live(ctx context.Context) error {
-	if term.IsTerminal(t.Stderr) { // what is logged there would be drawn over
+// runScreen draws the screen until q, Ctrl-C or the end of ctx, and then restores the terminal.
+func (t top) runScreen(ctx context.Context) error {
+	if term.IsTerminal(t.Stderr) { // log lines would disturb the screen
 		t.LogTo(zap.NewNop())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return t.open(ctx, func(lookers []*looker) error {
+	return t.open(ctx, func(pollers []*poller) error {
 		program := tea.NewProgram(newScreen(t),
 			tea.WithInput(t.Stdin), tea.WithOutput(t.Stdout), tea.WithEnvironment(t.environment()), tea.WithoutSignalHandler())
 		defer context.AfterFunc(ctx, program.Quit)()
 
-		var watching sync.WaitGroup
-		for _, l := range lookers {
-			watching.Go(func() { l.watch(ctx, func(found look) { program.Send(found) }) })
+		var polling sync.WaitGroup
+		for _, p := range pollers {
+			polling.Go(func() { p.run(ctx, func(r pollResult) { program.Send(r) }) })
 		}
 		_, err := program.Run()
 		cancel()
-		watching.Wait()
+		polling.Wait()
 		return exit.Written(err)
 	})
 }

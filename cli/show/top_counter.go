@@ -8,69 +8,59 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/headroom"
 )
 
-// Rates are over rateWindow, seen at points that are at least ratePoint apart: ranges are rare, and the rarer the larger
-// they are.
+// Rates are averages over rateWindow, since large ranges are issued rarely. They are computed from points that are at least
+// ratePoint apart.
 const (
 	rateWindow = time.Minute
 	ratePoint  = rateWindow / 12
 )
 
 const (
-	maxHistory = 60 // readings that are kept of each counter
+	maxHistory = 60 // readings kept of each counter
 	maxJumps   = 20
 
-	// Headroom is little where so much of the numbers up to the next bound is used, or the rest lasts no longer.
-	littleUsed = 90.0
-	littleLeft = 7 * 24 * time.Hour
+	// Headroom is low if this percentage of the numbers up to the next bound is used, or if the rest lasts less than lowLeft.
+	lowUsed = 90.0
+	lowLeft = 7 * 24 * time.Hour
 )
 
-// counter is a counter of one server and its past.
+// counter is a counter of one server with its history.
 type counter struct {
-	admin.Counter
-	identity bool
-	server   *server
-	turn     int64         // of the look that changed it last
-	points   []seenCounter // the oldest first; the last is the newest reading
-	rate     float64       // numbers a second that were issued, net of what was returned
-	rated    bool          // the rate is known
-	headroom []headroom.Headroom
-	jumps    []jump    // since the first look
-	history  []reading // since the first look, thinned
+	polledCounter // the newest reading
+	server        *server
+	seq           int64           // state.seq of the result that changed it last
+	points        []polledCounter // points of the rate, the oldest first; the last is the newest reading
+	rate          float64         // numbers issued a second, less those returned
+	rated         bool            // whether the rate is known
+	headroom      []headroom.Headroom
+	jumps         []jump    // since the first poll
+	history       []reading // since the first poll, thinned out
 }
 
 // jump is an increase of the epoch.
 type jump struct {
 	at       time.Time
-	by       int64 // difference of Max to the look before
+	by       int64 // increase of Max since the previous poll
 	epoch    int64
 	evidence string
 }
 
-// reading is what a counter was at a time.
+// reading is an entry of the history of a counter.
 type reading struct {
 	at          time.Time
 	max, ranges int64
 	rate        float64
 }
 
-// label returns the name as commands take it: that of an identity ends in |.
-func (c *counter) label() string {
-	if c.identity {
-		return c.Name + "|"
-	}
-	return c.Name
-}
-
-// matches reports whether the name contains a text, whatever their letter case.
+// matches reports whether the name contains filter, ignoring case.
 func (c *counter) matches(filter string) bool {
 	return strings.Contains(strings.ToLower(c.label()), strings.ToLower(filter))
 }
 
-// evidenceOf returns what showed that writes were lost, as far as it follows from the replication ids before and after.
+// evidenceOf returns the evidence of lost writes that follows from the replication ids before and after.
 func evidenceOf(before, after string) string {
 	if before != "" && before != after {
 		return "the server was restarted or promoted"
@@ -78,10 +68,10 @@ func evidenceOf(before, after string) string {
 	return "a client had seen greater numbers, or the counter was missing"
 }
 
-// read adds a reading, forgets those that are no longer needed, and reports whether what is shown of the counter changed.
-func (c *counter) read(seen seenCounter, limit int64) (changed bool) {
+// read adds a reading, drops old ones, and reports whether the displayed values changed.
+func (c *counter) read(seen polledCounter, limit int64) (changed bool) {
 	before, rate, rated := c.Counter, c.rate, c.rated
-	c.Counter, c.identity = seen.Counter, seen.identity
+	c.polledCounter = seen
 	if n := len(c.points); n > 1 && c.points[n-1].at.Sub(c.points[n-2].at) < ratePoint {
 		c.points = c.points[:n-1]
 	}
@@ -110,7 +100,7 @@ func (c *counter) read(seen seenCounter, limit int64) (changed bool) {
 	return changed
 }
 
-// remember adds a reading to the history, which has at most maxHistory of them, evenly spread over the time since the first.
+// remember adds a reading to the history. It thins out the history to at most maxHistory readings that are evenly spaced.
 func (c *counter) remember(at time.Time) {
 	now, n := reading{at, c.Max, c.Ranges, c.rate}, len(c.history)
 	if n > 0 {
@@ -129,16 +119,13 @@ func (c *counter) remember(at time.Time) {
 	c.history = append(c.history, now)
 }
 
-// rounded returns a number in three digits, since no more of it is significant.
+// rounded rounds a number to three significant digits.
 func rounded(number float64) float64 {
-	if number == 0 {
-		return 0
-	}
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(number, 'g', 3, 64), 64)
 	return short
 }
 
-// next returns the headroom to the nearest bound, which may be a limit, or nil where nothing is left to the limit.
+// next returns the headroom to the nearest bound that is not reached, or nil if the counter is exhausted.
 func (c *counter) next() *headroom.Headroom {
 	nearest := &c.headroom[len(c.headroom)-1]
 	if nearest.Left == 0 {
@@ -152,7 +139,7 @@ func (c *counter) next() *headroom.Headroom {
 	return nearest
 }
 
-// left returns the seconds until the counter is past its next bound.
+// left returns the seconds until the counter exceeds its next bound.
 func (c *counter) left() float64 {
 	switch h := c.next(); {
 	case h == nil:
@@ -163,24 +150,25 @@ func (c *counter) left() float64 {
 	return math.Inf(1)
 }
 
-// low reports whether little headroom is left.
 func (c *counter) low() bool {
 	h := c.next()
-	return h == nil || h.Used >= littleUsed || c.left() < littleLeft.Seconds()
+	return h == nil || h.Used >= lowUsed || c.left() < lowLeft.Seconds()
 }
 
 // jumpedSince reports whether the counter jumped after a time.
 func (c *counter) jumpedSince(t time.Time) bool {
-	return len(c.jumps) > 0 && c.jumps[len(c.jumps)-1].at.After(t)
+	return len(c.jumps) > 0 && c.lastJump().at.After(t)
 }
 
-// alarmed reports whether the counter jumped since the first look, or has little headroom.
+func (c *counter) lastJump() jump { return c.jumps[len(c.jumps)-1] }
+
+// alarmed reports whether the counter jumped since the first poll or has low headroom.
 func (c *counter) alarmed() bool { return len(c.jumps) > 0 || c.low() }
 
-// sorts are the keys to sort by. The first is the default: what is alarming, then by rate.
+// sorts lists the sort keys. The first is the default.
 var sorts = []string{"alarm", "rate", "name", "max", "ranges", "epoch", "left"}
 
-// sorted returns the counters of all servers whose names contain filter, in order.
+// sorted returns the counters of all servers that match filter, in order.
 func (s *state) sorted(by, filter string, reverse bool) []*counter {
 	var all []*counter
 	for _, server := range s.servers {
@@ -203,10 +191,16 @@ func (s *state) sorted(by, filter string, reverse bool) []*counter {
 
 var orders = map[string]func(a, b *counter) int{
 	"alarm": func(a, b *counter) int {
-		if a.alarmed() && b.alarmed() {
+		switch alarmed := a.alarmed(); {
+		case alarmed != b.alarmed():
+			if alarmed {
+				return -1
+			}
+			return 1
+		case alarmed:
 			return cmp.Or(cmp.Compare(a.left(), b.left()), byRate(a, b))
 		}
-		return cmp.Or(compareBool(b.alarmed(), a.alarmed()), byRate(a, b))
+		return byRate(a, b)
 	},
 	"rate":   byRate,
 	"name":   byName,
@@ -220,15 +214,4 @@ func byRate(a, b *counter) int { return cmp.Compare(b.rate, a.rate) }
 
 func byName(a, b *counter) int {
 	return strings.Compare(strings.ToLower(a.label()), strings.ToLower(b.label()))
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// lines prints a snapshot after each interval.
-func (t top) lines(ctx context.Context) error {
-	return t.open(ctx, func(lookers []*looker) error {
+// printSnapshots prints a snapshot after each interval.
+func (t top) printSnapshots(ctx context.Context) error {
+	return t.open(ctx, func(pollers []*poller) error {
 		state := newState(t.targets, t.Limit)
-		state.takeAll(ctx, lookers)
+		state.pollAll(ctx, pollers)
 		ticker := time.NewTicker(t.Interval)
 		defer ticker.Stop()
 		for printed := int64(0); t.Count == 0 || printed < t.Count; printed++ {
 			select {
 			case <-ctx.Done():
 			case <-ticker.C:
-				state.takeAll(ctx, lookers)
+				state.pollAll(ctx, pollers)
 			}
-			if ctx.Err() != nil { // what was cut short is no finding
+			if ctx.Err() != nil { // the poll was interrupted
 				return ctx.Err()
 			}
 			if err := t.print(state, time.Now()); err != nil {
@@ -39,16 +39,16 @@ func (t top) lines(ctx context.Context) error {
 	})
 }
 
-// takeAll takes one look at each server, all at once.
-func (s *state) takeAll(ctx context.Context, lookers []*looker) {
-	found := make([]look, len(lookers))
-	var looking sync.WaitGroup
-	for i, l := range lookers {
-		looking.Go(func() { found[i] = l.look(ctx) })
+// pollAll polls all servers concurrently.
+func (s *state) pollAll(ctx context.Context, pollers []*poller) {
+	results := make([]pollResult, len(pollers))
+	var polling sync.WaitGroup
+	for i, p := range pollers {
+		polling.Go(func() { results[i] = p.poll(ctx) })
 	}
-	looking.Wait()
-	for i := range found {
-		s.take(found[i])
+	polling.Wait()
+	for _, r := range results {
+		s.merge(r)
 	}
 }
 
@@ -68,15 +68,15 @@ func (t top) print(state *state, now time.Time) error {
 func (t top) printText(state *state, now time.Time) error {
 	counters := state.sorted(t.Sort, t.Filter, false)
 	fmt.Fprintf(t.Stdout, "%s  namespace %s\n\n", now.Format(time.RFC3339), t.Namespace)
-	if err := t.WriteTable(state.table(now)); err != nil {
+	if err := t.WriteTable(state.serversTable(now)); err != nil {
 		return err
 	}
 	fmt.Fprintln(t.Stdout)
-	if err := t.WriteTable(tableOf(counters, state.limit, len(state.servers) > 1, timeLeft, 0, t.Style(t.Stdout))); err != nil {
+	if err := t.WriteTable(countersTable(counters, state.limit, len(state.servers) > 1, timeLeft, 0, t.Style(t.Stdout))); err != nil {
 		return err
 	}
 	for _, e := range state.events {
-		_ = t.Printf("%s  %s\n", e.at.Format(time.TimeOnly), term.Printable(e.text)) // the last write tells
+		_ = t.Printf("%s  %s\n", e.at.Format(time.TimeOnly), term.Printable(e.text)) // the last write reports the error
 	}
 	return t.Printf("\n")
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// maxRows is how many counters the page has before its script runs.
+// maxRows is the maximum number of counters in the HTML.
 const maxRows = 500
 
-// servePage serves the page with the state as it is, for browsers without JavaScript. Its script draws the same rows.
+// servePage serves the page with the current state, for browsers without JavaScript. The script of the page draws the same rows.
 func (s *site) servePage(w http.ResponseWriter, _ *http.Request) {
-	frame, err := page.ReadFile("page/index.html")
+	template, err := page.ReadFile("page/index.html")
 	if err != nil {
 		panic("bug: " + err.Error())
 	}
@@ -53,7 +53,7 @@ func (s *site) servePage(w http.ResponseWriter, _ *http.Request) {
 		replace = append(replace, "<!--figure-"+name+"-->", escape(f.Figure), "<!--detail-"+name+"-->", escape(f.Detail))
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = strings.NewReplacer(replace...).WriteString(w, string(frame))
+	_, _ = strings.NewReplacer(replace...).WriteString(w, string(template))
 }
 
 func more(n int) string {
@@ -82,7 +82,7 @@ func writeServer(w *strings.Builder, s *shownServer) {
 	w.WriteString("</tr>\n")
 }
 
-// writeCounter writes a row. ranges is "" for an identity, which has none.
+// writeCounter writes a row. ranges is ignored for an identity, which has none.
 func writeCounter(w *strings.Builder, several bool, server, kind, name string, c *shownCounter, ranges string) {
 	of := ""
 	if several {
@@ -104,7 +104,8 @@ func writeCounter(w *strings.Builder, several bool, server, kind, name string, c
 	w.WriteString("</tr>\n")
 }
 
-// escape returns text for HTML, with control characters and those that change the direction of text as \u202e.
+// escape escapes text for HTML. It replaces control characters and those that change the direction of text by their codes, such
+// as \u202e.
 func escape(text string) string {
 	var b strings.Builder
 	for _, r := range text {

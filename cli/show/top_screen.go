@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// screen is what a person sees of a state, and how keys change it: a model of bubbletea, which does no I/O.
+// screen is the bubbletea model of the live view. It does no I/O.
 type screen struct {
 	top           // Sort and Filter change
 	state         *state
@@ -20,30 +20,30 @@ type screen struct {
 	now           time.Time
 
 	reverse bool
-	typing  bool // the filter
-	unit    int  // of units
+	typing  bool // whether keys edit the filter
+	unit    int  // index in units
 	paused  bool
-	waiting map[int]look // the newest of each server, while paused
+	pending map[int]pollResult // the newest of each server while paused
 	help    bool
 	scroll  int
 	rows    []*counter // sorted and filtered
-	table   term.Table // of all of them, so that columns stand still
-	all     int        // without the filter
+	table   term.Table // of all rows, so that columns keep their widths while scrolling
+	total   int        // number of counters without the filter
 }
 
 func newScreen(t top) *screen {
-	return &screen{top: t, state: newState(t.targets, t.Limit), waiting: make(map[int]look)}
+	return &screen{top: t, state: newState(t.targets, t.Limit), pending: make(map[int]pollResult)}
 }
 
-// tick moves the clock, for the time that a server has been down.
+// tick advances the clock.
 type tick time.Time
 
-// Init is of tea.Model, as Update and View are.
+// Init implements tea.Model.
 func (*screen) Init() tea.Cmd {
 	return func() tea.Msg { return tick(time.Now()) }
 }
 
-// Update takes in what happened: a look, or what a person does.
+// Update implements tea.Model. It handles poll results and input.
 func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := message.(type) {
 	case tea.WindowSizeMsg:
@@ -53,12 +53,12 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 			s.now = time.Time(m)
 		}
 		return s, tea.Tick(time.Second, func(now time.Time) tea.Msg { return tick(now) })
-	case look:
+	case pollResult:
 		if s.paused {
-			s.waiting[m.server] = m
+			s.pending[m.server] = m
 			break
 		}
-		s.state.take(m)
+		s.state.merge(m)
 		s.arrange()
 	case tea.PasteMsg:
 		if s.typing {
@@ -75,25 +75,25 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	return s, nil
 }
 
-// View draws all of the screen.
+// View implements tea.Model.
 func (s *screen) View() tea.View {
 	view := tea.NewView(s.view())
 	view.AltScreen = true
 	return view
 }
 
-// arrange sorts and filters anew.
+// arrange updates the rows and their table.
 func (s *screen) arrange() {
-	const least = 8 // columns, of each headroom
+	const minWidth = 8
 	s.rows = s.state.sorted(s.Sort, s.Filter, s.reverse)
-	s.table = tableOf(s.rows, s.state.limit, len(s.state.servers) > 1, units[s.unit].show, least, term.Style{Group: true})
-	s.all = 0
+	s.table = countersTable(s.rows, s.state.limit, len(s.state.servers) > 1, units[s.unit].format, minWidth, grouped)
+	s.total = 0
 	for _, server := range s.state.servers {
-		s.all += len(server.counters)
+		s.total += len(server.counters)
 	}
 }
 
-// key handles a key, which types text, and reports whether to quit.
+// key handles a key press and reports whether to quit. text is the typed text, if any.
 func (s *screen) key(name, text string) (quit bool) {
 	switch {
 	case name == "ctrl+c":
@@ -105,7 +105,7 @@ func (s *screen) key(name, text string) (quit bool) {
 		s.help = false
 		return name == "q"
 	}
-	page := max(1, s.room()-1)
+	page := max(1, s.rowCount()-1)
 	switch name {
 	case "q":
 		return true
@@ -137,7 +137,7 @@ func (s *screen) key(name, text string) (quit bool) {
 		s.scroll = len(s.rows)
 	}
 	s.arrange()
-	s.scroll = max(0, min(s.scroll, len(s.rows)-s.room()))
+	s.scroll = max(0, min(s.scroll, len(s.rows)-s.rowCount()))
 	return false
 }
 
@@ -165,20 +165,20 @@ func (s *screen) pause() {
 		return
 	}
 	for i := range s.state.servers {
-		if l, ok := s.waiting[i]; ok {
+		if l, ok := s.pending[i]; ok {
 			s.now = l.at
-			s.state.take(l)
+			s.state.merge(l)
 		}
 	}
-	clear(s.waiting)
+	clear(s.pending)
 }
 
-// room is how many counters fit, below their titles.
-func (s *screen) room() int {
-	return max(0, s.height-len(s.above())-len(s.below())-1)
+// rowCount returns the number of counters that fit on the screen.
+func (s *screen) rowCount() int {
+	return max(0, s.height-len(s.header())-len(s.footer())-1)
 }
 
-// view is the screen: at most height lines, none wider than width.
+// view returns at most height lines of at most width columns.
 func (s *screen) view() string {
 	if s.width <= 0 || s.height <= 0 {
 		return ""
@@ -187,10 +187,10 @@ func (s *screen) view() string {
 	if s.help {
 		lines = append([]string{s.title(), ""}, helpLines...)
 	} else {
-		below := s.below()
-		lines = append(s.above(), s.counters(s.room())...)
-		empty := max(0, s.height-len(below)-len(lines))
-		lines = slices.Concat(lines, make([]string, empty), below)
+		footer := s.footer()
+		lines = append(s.header(), s.counters(s.rowCount())...)
+		empty := max(0, s.height-len(footer)-len(lines))
+		lines = slices.Concat(lines, make([]string, empty), footer)
 	}
 	lines = lines[:min(len(lines), s.height)]
 	for i, line := range lines {
@@ -211,7 +211,7 @@ func (s *screen) title() string {
 	if down := s.state.down(); down > 0 {
 		servers += fmt.Sprintf(", %d down", down)
 	}
-	counters := term.Plural(s.all, "collection")
+	counters := term.Plural(s.total, "collection")
 	if s.Filter != "" {
 		counters = fmt.Sprintf("%d of %s with %q", len(s.rows), counters, s.Filter)
 	}
@@ -222,10 +222,10 @@ func (s *screen) title() string {
 	return bold.Styled(term.Printable(text))
 }
 
-// above is what stands above the counters.
-func (s *screen) above() []string {
-	servers, most := s.state.servers, max(1, s.height/3-2)
-	table := s.state.table(s.now)
+// header returns the lines above the counters.
+func (s *screen) header() []string {
+	servers, limit := s.state.servers, max(1, s.height/3-2)
+	table := s.state.serversTable(s.now)
 	lines := table.Lines(s.width, 0, len(servers))
 	lines[0] = faint.Styled(lines[0])
 	for i, server := range servers {
@@ -233,19 +233,19 @@ func (s *screen) above() []string {
 			lines[i+1] = red.Styled(lines[i+1])
 		}
 	}
-	if hidden := len(servers) - most; hidden > 0 {
-		lines = append(lines[:most], faint.Styled(fmt.Sprintf("and %d more", hidden+1)))
+	if hidden := len(servers) - limit; hidden > 0 {
+		lines = append(lines[:limit], faint.Styled(fmt.Sprintf("and %d more", hidden+1)))
 	}
 	return slices.Concat([]string{s.title(), ""}, lines, []string{""})
 }
 
-// counters are the lines of the counters: their titles, and at most room of them.
-func (s *screen) counters(room int) []string {
+// counters returns the titles and at most limit counters.
+func (s *screen) counters(limit int) []string {
 	if len(s.rows) == 0 {
-		return []string{faint.Styled(s.none())}
+		return []string{faint.Styled(s.emptyText())}
 	}
-	from := max(0, min(s.scroll, len(s.rows)-room))
-	shown := s.rows[from:min(len(s.rows), from+room)]
+	from := max(0, min(s.scroll, len(s.rows)-limit))
+	shown := s.rows[from:min(len(s.rows), from+limit)]
 	lines := s.table.Lines(s.width, from, from+len(shown))
 	lines[0] = faint.Styled(lines[0])
 	for i, counter := range shown {
@@ -259,23 +259,24 @@ func (s *screen) counters(room int) []string {
 	return lines
 }
 
-func (s *screen) none() string {
-	if s.all > 0 {
-		return fmt.Sprintf("No collection has %q in its name. Esc shows all.", s.Filter)
+// emptyText explains why there is no counter.
+func (s *screen) emptyText() string {
+	if s.total > 0 {
+		return fmt.Sprintf("No name contains %q. Esc shows all.", s.Filter)
 	}
 	for _, server := range s.state.servers {
-		if server.counters != nil { // it answered, also if it is down now
-			return "No counter in this namespace yet: hilo next orders makes one."
+		if server.counters != nil { // it has answered, even if it is down now
+			return "No counter in this namespace yet. To create one: hilo next orders."
 		}
 	}
 	return "No server has answered yet."
 }
 
-// below is what stands below the counters: what happened, and the keys.
-func (s *screen) below() []string {
+// footer returns the lines below the counters: the newest events and the keys.
+func (s *screen) footer() []string {
 	var lines []string
-	most := min(3, s.height/8, len(s.state.events))
-	for _, event := range s.state.events[len(s.state.events)-most:] {
+	count := min(3, s.height/8, len(s.state.events))
+	for _, event := range s.state.events[len(s.state.events)-count:] {
 		text := event.at.Format(time.TimeOnly) + "  " + term.Printable(event.text)
 		if event.trouble {
 			text = red.Styled(text)
@@ -301,21 +302,21 @@ func (s *screen) below() []string {
 
 var helpLines = []string{
 	"s            sort by the next column: " + strings.Join(sorts, ", "),
-	"r            the other way round",
+	"r            reverse the order",
 	"/            filter by name: Enter keeps the filter, Esc shows all",
-	"b            headroom as time left at this rate, numbers left, share used",
+	"b            headroom as time left, numbers left or share used",
 	"p, space     pause",
 	"up, down, Page Up, Page Down, Home, End, j, k, g, G",
 	"             scroll",
 	"q, Ctrl-C    quit",
 	"",
 	"MAX          the greatest number issued",
-	"RATE/s       numbers a second over the last minute, as ranges are taken",
+	"RATE/s       numbers issued a second, averaged over the last minute",
 	"RANGES       ranges issued so far",
-	"EPOCH        jumps after lost writes; a new one stands out for a minute",
-	"2^31-1 …     until Max is past what 32-bit integers hold, what JavaScript's",
-	"             numbers hold exactly, and what hilo issues",
-	"–            none, or not known: a counter that stands still has no time left",
+	"EPOCH        jumps after lost writes; a new jump is highlighted for a minute",
+	"2^31-1 …     until Max exceeds 32-bit integers, the integers that JavaScript",
+	"             represents exactly, and --limit",
+	"–            none or unknown; an unchanged counter has no time left",
 	"",
 	"Any key goes back.",
 }

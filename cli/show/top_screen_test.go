@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// screenOf is a screen of two servers, the second of them down, and n collections.
+// screenOf returns the screen of two servers, of which the second is down, with n collections.
 func screenOf(n int) *screen {
 	s := newScreen(top{
 		Session: &base.Session{Namespace: "Raven"},
@@ -24,21 +24,21 @@ func screenOf(n int) *screen {
 	})
 	first := at(0)
 	for i := range n {
-		first.counters = append(first.counters, seenCounter{counterOf(fmt.Sprintf("c%04d", i), int64(i), 1, 0), first.at, false})
+		first.counters = append(first.counters, polledCounter{counterOf(fmt.Sprintf("c%04d", i), int64(i), 1, 0), first.at, false})
 	}
 	s.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	s.Update(tick(topClock))
 	s.Update(first)
-	s.Update(look{server: 1, at: topClock, down: "no Redis answers", brief: "connection refused"})
+	s.Update(pollResult{server: 1, at: topClock, down: "no Redis answers", brief: "connection refused"})
 	return s
 }
 
-// lines is the view without styles.
+// lines returns the view without styles.
 func (s *screen) lines() []string { return strings.Split(ansi.Strip(s.view()), "\n") }
 
 func (s *screen) shows(text string) bool { return strings.Contains(ansi.Strip(s.view()), text) }
 
-func TestTopFitsEveryScreen(t *testing.T) {
+func TestTopFitsAllScreens(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 5000} {
 		s := screenOf(n)
@@ -77,18 +77,18 @@ func TestTopShowsServersAndCollections(t *testing.T) {
 		}
 	}
 	if got := len(s.lines()); got != 24 {
-		t.Errorf("%d lines of 24: what was there before would show", got)
+		t.Errorf("got %d lines, want 24: lines of the previous frame would remain", got)
 	}
-	s.Update(look{server: 1, at: topClock.Add(7 * time.Second)})
+	s.Update(pollResult{server: 1, at: topClock.Add(7 * time.Second)})
 	if !s.shows("south is back after 7s") || s.shows("1 down") {
-		t.Errorf("it is back:\n%s", ansi.Strip(s.view()))
+		t.Errorf("south is not shown as back:\n%s", ansi.Strip(s.view()))
 	}
 }
 
 func TestTopKeys(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, keys string // with commas in between
+		name, keys string // separated by commas
 		shows, not string
 	}{
 		{"nothing", "", "s sort: name ", "c0900"},
@@ -96,13 +96,13 @@ func TestTopKeys(t *testing.T) {
 		{"sort, all the way round", "s,s,s,s,s,s,s", "s sort: name ", "c0900"},
 		{"reverse", "r", "c0999", "c0000"},
 		{"filter", "/,c,0,9,9,9", "1 of 1000 collections with \"c0999\"", "c0000"},
-		{"a filter of which something matches", "/,0,9,9,9", "c0999", "c0000"},
-		{"what the filter is typed as", "/,x,q", "filter: xq_", "q quit"},
+		{"a filter with a match", "/,0,9,9,9", "c0999", "c0000"},
+		{"keys while the filter is typed", "/,x,q", "filter: xq_", "q quit"},
 		{"a filter that is kept", "/,9,9,9,enter", "q quit", "c0000"},
-		{"a filter that is taken back", "/,9,9,9,esc", "c0000", "filter:"},
-		{"a kept filter that is taken back", "/,9,9,9,enter,esc", "c0000", "filter:"},
-		{"a letter taken back", "/,9,8,backspace", "filter: 9_", "c0000"},
-		{"a filter begun anew", "/,9,8,ctrl+u", "filter: _", "No collection"},
+		{"a filter that is canceled", "/,9,9,9,esc", "c0000", "filter:"},
+		{"a kept filter that is cleared", "/,9,9,9,enter,esc", "c0000", "filter:"},
+		{"a letter that is deleted", "/,9,8,backspace", "filter: 9_", "c0000"},
+		{"a filter that is deleted", "/,9,8,ctrl+u", "filter: _", "No name"},
 		{"help", "?", "Any key goes back.", "c0000"},
 		{"help and back", "?,x", "c0000", "Any key"},
 		{"headroom in numbers", "b", "headroom: numbers", "headroom: time"},
@@ -151,7 +151,7 @@ func TestTopQuits(t *testing.T) {
 	}
 }
 
-func TestTopStandsStillWhilePaused(t *testing.T) {
+func TestTopPauses(t *testing.T) {
 	t.Parallel()
 	s := screenOf(3)
 	s.key("p", "p")
@@ -160,34 +160,34 @@ func TestTopStandsStillWhilePaused(t *testing.T) {
 	s.Update(at(1, counterOf("other", 5, 1, 0)))
 	s.Update(at(60, counterOf("another", 5, 1, 0)))
 	if s.view() != before {
-		t.Errorf("it moved:\n%s", ansi.Strip(s.view()))
+		t.Errorf("the view changed while paused:\n%s", ansi.Strip(s.view()))
 	}
 	s.key("p", "p")
 	if !s.shows("another") || s.shows("other on") || !s.shows("03:05:05") {
-		t.Errorf("it did not go on:\n%s", ansi.Strip(s.view()))
+		t.Errorf("the view did not resume:\n%s", ansi.Strip(s.view()))
 	}
 }
 
-// TestTopSaysWhyItShowsNoCounter: a server that answered did so also when it is down later.
-func TestTopSaysWhyItShowsNoCounter(t *testing.T) {
+// TestTopExplainsMissingCounters includes a server that answered and is down later.
+func TestTopExplainsMissingCounters(t *testing.T) {
 	t.Parallel()
 	s := newScreen(top{Session: &base.Session{Namespace: "Raven"}, targets: []target.Target{{Name: "north"}}, Sort: "name"})
 	s.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	for _, step := range []struct {
-		look look
-		want string
+		result pollResult
+		want   string
 	}{
-		{look{at: topClock, down: "no Redis answers", brief: "connection refused"}, "No server has answered yet."},
+		{pollResult{at: topClock, down: "no Redis answers", brief: "connection refused"}, "No server has answered yet."},
 		{at(1), "No counter in this namespace yet"},
-		{look{at: topClock.Add(2 * time.Second), down: "no Redis answers", brief: "connection refused"}, "No counter in this namespace yet"},
+		{pollResult{at: topClock.Add(2 * time.Second), down: "no Redis answers", brief: "connection refused"}, "No counter in this namespace yet"},
 	} {
-		if s.Update(step.look); !s.shows(step.want) {
+		if s.Update(step.result); !s.shows(step.want) {
 			t.Errorf("%q is not in\n%s", step.want, ansi.Strip(s.view()))
 		}
 	}
 }
 
-// TestTopHighlightsAJump for a minute, and the same row without one is not.
+// TestTopHighlightsAJump for a minute.
 func TestTopHighlightsAJump(t *testing.T) {
 	t.Parallel()
 	row := func(s *screen) string {
@@ -214,8 +214,8 @@ func TestTopHighlightsAJump(t *testing.T) {
 	}
 }
 
-// TestTopShowsNoCommandsOfATerminal: names are what anybody wrote to Redis.
-func TestTopShowsNoCommandsOfATerminal(t *testing.T) {
+// TestTopReplacesControlCharacters in names, which any client of Redis may have written.
+func TestTopReplacesControlCharacters(t *testing.T) {
 	t.Parallel()
 	const evil = "a\x1b[2Jb\nc\u202ed"
 	s := screenOf(0)
@@ -229,11 +229,11 @@ func TestTopShowsNoCommandsOfATerminal(t *testing.T) {
 		t.Errorf("%q", view)
 	}
 	if !s.shows("a?[2Jb?c?d") {
-		t.Errorf("it is not shown at all:\n%s", ansi.Strip(s.view()))
+		t.Errorf("the name is missing:\n%s", ansi.Strip(s.view()))
 	}
 }
 
-func TestTopNarrowScreensKeepWhatMatters(t *testing.T) {
+func TestTopDropsColumnsOnNarrowScreens(t *testing.T) {
 	t.Parallel()
 	s := screenOf(1)
 	for width, want := range map[int]string{
@@ -247,7 +247,7 @@ func TestTopNarrowScreensKeepWhatMatters(t *testing.T) {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
 		}
 		if !s.shows("q quit") {
-			t.Errorf("%d columns: it does not say how to quit", width)
+			t.Errorf("%d columns: the key to quit is missing", width)
 		}
 	}
 }

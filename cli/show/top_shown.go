@@ -1,22 +1,23 @@
 package show
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator/headroom"
 )
 
-// snapshot is what --output json, GET /state and GET /events show.
+// snapshot is the output of --output json, GET /state and GET /events.
 type snapshot struct {
 	Time        string            `json:"time"`  // RFC 3339
-	Began       string            `json:"began"` // when this hilo top had its first look
+	Began       string            `json:"began"` // time of the first poll
 	Namespace   string            `json:"namespace"`
-	Interval    float64           `json:"intervalSeconds"` // from one look to the next, of the slowest server
+	Interval    float64           `json:"intervalSeconds"` // time between two polls of the slowest server
 	Summary     summary           `json:"summary"`
 	Servers     []shownServer     `json:"servers"`
 	Collections []shownCollection `json:"collections"` // of all servers, sorted
 	Identities  []shownIdentity   `json:"identities"`  // sorted
-	Events      []shownEvent      `json:"events"`      // since the snapshot before
+	Events      []shownEvent      `json:"events"`      // since the previous snapshot
 	Removed     []removed         `json:"removed,omitempty"`
 }
 
@@ -24,16 +25,16 @@ type shownServer struct {
 	Name  string `json:"name"`
 	Up    bool   `json:"up"`
 	State string `json:"state"`           // up, down, or waiting for the first reply
-	Since string `json:"since,omitempty"` // when it was first seen so
-	Fault string `json:"fault,omitempty"` // why it is down
-	Brief string `json:"brief,omitempty"` // the same in few words
+	Since string `json:"since,omitempty"` // time of the first poll in this state
+	Fault string `json:"fault,omitempty"` // reason why it is down
+	Brief string `json:"brief,omitempty"` // the reason in a few words
 	about
 }
 
 type shownCollection struct {
 	Server     string `json:"server"`
 	Collection string `json:"collection"`
-	Ranges     int64  `json:"ranges"` // issued so far
+	Ranges     int64  `json:"ranges"` // number of issued ranges
 	shownCounter
 }
 
@@ -43,23 +44,23 @@ type shownIdentity struct {
 	shownCounter
 }
 
-// shownCounter is what is shown of a counter of either kind.
+// shownCounter holds the values of a collection or an identity.
 type shownCounter struct {
 	Max      int64               `json:"max"` // may exceed 2^53
 	Epoch    int64               `json:"epoch"`
-	Rate     *float64            `json:"perSecond,omitempty"` // over the last minute; missing until it is known
+	Rate     *float64            `json:"perSecond,omitempty"` // average over the last minute; missing until it is known
 	Headroom []headroom.Headroom `json:"headroom"`
 	Left     string              `json:"left"`             // time to the next bound, in words
-	Low      bool                `json:"low,omitempty"`    // little headroom is left
-	Jumped   *shownJump          `json:"jumped,omitempty"` // the last jump since this hilo top began
-	Rates    [][2]float64        `json:"rates,omitempty"`  // seconds since then, and the rate from there on; not in later values of /events
+	Low      bool                `json:"low,omitempty"`    // whether the headroom is low
+	Jumped   *shownJump          `json:"jumped,omitempty"` // last jump since the first poll
+	Rates    [][2]float64        `json:"rates,omitempty"`  // pairs of the seconds since the first poll and the rate; in /events only in the first value
 }
 
 type shownJump struct {
 	Time     string `json:"time"`
-	By       int64  `json:"by"` // difference of Max to the look before
+	By       int64  `json:"by"` // increase of Max since the previous poll
 	Epoch    int64  `json:"epoch"`
-	Evidence string `json:"evidence"` // what showed that writes were lost
+	Evidence string `json:"evidence"` // evidence of the lost writes
 }
 
 type shownEvent struct {
@@ -68,9 +69,9 @@ type shownEvent struct {
 	Trouble bool   `json:"trouble"`
 }
 
-// snapshot returns what is shown of the whole state.
+// snapshot returns the whole state.
 func (t top) snapshot(s *state, now time.Time) snapshot {
-	shown := t.empty(s, now)
+	shown := t.newSnapshot(s, now)
 	for _, server := range s.servers {
 		shown.Servers = append(shown.Servers, server.shown())
 	}
@@ -81,16 +82,16 @@ func (t top) snapshot(s *state, now time.Time) snapshot {
 	return shown
 }
 
-// changes returns what the last look changed.
+// changes returns the rows that the last poll result changed.
 func (t top) changes(s *state, now time.Time) snapshot {
-	shown := t.empty(s, now)
+	shown := t.newSnapshot(s, now)
 	for _, server := range s.servers {
-		if server.turn != s.turn {
+		if server.seq != s.seq {
 			continue
 		}
 		shown.Servers = append(shown.Servers, server.shown())
 		for _, c := range server.counters {
-			if c.turn == s.turn && c.matches(t.Filter) {
+			if c.seq == s.seq && c.matches(t.Filter) {
 				shown.add(c, nil)
 			}
 		}
@@ -100,8 +101,8 @@ func (t top) changes(s *state, now time.Time) snapshot {
 	return shown
 }
 
-// empty returns a snapshot without rows. Its lists are not nil, so that JSON has them.
-func (t top) empty(s *state, now time.Time) snapshot {
+// newSnapshot returns a snapshot without rows. Its lists are not nil, so that JSON contains them.
+func (t top) newSnapshot(s *state, now time.Time) snapshot {
 	shown := snapshot{
 		Time: now.Format(time.RFC3339), Namespace: t.Namespace, Summary: t.summarize(s),
 		Servers: []shownServer{}, Collections: []shownCollection{}, Identities: []shownIdentity{}, Events: []shownEvent{},
@@ -126,8 +127,8 @@ func (shown *snapshot) add(c *counter, rates [][2]float64) {
 }
 
 func (s *server) shown() shownServer {
-	row := shownServer{Name: s.name, Up: s.turn > 0 && s.last.down == "", State: "waiting", Fault: s.last.down, Brief: s.last.brief, about: s.last.about}
-	if s.turn > 0 {
+	row := shownServer{Name: s.name, Up: s.seq > 0 && s.last.down == "", State: "waiting", Fault: s.last.down, Brief: s.last.brief, about: s.last.about}
+	if s.seq > 0 {
 		row.State, row.Since = map[bool]string{true: "up", false: "down"}[row.Up], s.since.Format(time.RFC3339)
 	}
 	return row
@@ -144,8 +145,8 @@ func (c *counter) shown() shownCounter {
 	if c.rated {
 		row.Rate = new(c.rate)
 	}
-	if n := len(c.jumps); n > 0 {
-		row.Jumped = new(c.jumps[n-1].shown())
+	if len(c.jumps) > 0 {
+		row.Jumped = new(c.lastJump().shown())
 	}
 	return row
 }
@@ -154,15 +155,13 @@ func (j jump) shown() shownJump {
 	return shownJump{j.at.Format(time.RFC3339), j.by, j.epoch, j.evidence}
 }
 
-// rates returns the rate over time, or nil where there was none.
+// rates returns the history of the rate, or nil if it was always 0.
 func (c *counter) rates(began time.Time) (rates [][2]float64) {
-	some := false
+	if !slices.ContainsFunc(c.history, func(r reading) bool { return r.rate > 0 }) {
+		return nil
+	}
 	for _, r := range c.history {
 		rates = append(rates, [2]float64{r.at.Sub(began).Round(100 * time.Millisecond).Seconds(), r.rate})
-		some = some || r.rate > 0
-	}
-	if !some {
-		return nil
 	}
 	return rates
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -15,23 +16,23 @@ import (
 var page embed.FS
 
 const (
-	// firstLooks is how long the first looks may take before the page is served without.
-	firstLooks = 2 * time.Second
-	// A viewer is dropped if it is so many frames behind, or one cannot be written in that time.
-	maxBehind = 16
-	maxWrite  = 10 * time.Second
-	// keepAlive is the longest silence, for what stands between a viewer and this program.
+	// firstPollTimeout limits how long the start waits for the first polls.
+	firstPollTimeout = 2 * time.Second
+	// A viewer that is maxBehind frames behind is dropped, as is one that does not accept a frame within writeTimeout.
+	maxBehind    = 16
+	writeTimeout = 10 * time.Second
+	// keepAlive is the interval of empty messages, without which proxies close an idle connection.
 	keepAlive = 15 * time.Second
 )
 
-// site shows one state to any number of viewers.
+// site serves one state to any number of viewers.
 type site struct {
 	top
-	done <-chan struct{} // closed at the end
+	done <-chan struct{} // closed on shutdown
 
 	mu      sync.Mutex // guards what follows
 	state   *state
-	whole   []byte // the state as JSON; nil after a look
+	encoded []byte // the state as JSON; nil if it is outdated
 	viewers map[chan []byte]struct{}
 }
 
@@ -39,80 +40,80 @@ type site struct {
 func (t top) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return t.open(ctx, func(lookers []*looker) error {
+	return t.open(ctx, func(pollers []*poller) error {
 		s := &site{top: t, done: ctx.Done(), state: newState(t.targets, t.Limit), viewers: make(map[chan []byte]struct{})}
-		var watching, first sync.WaitGroup
-		first.Add(len(lookers))
-		for _, l := range lookers {
-			looked := sync.OnceFunc(first.Done)
-			watching.Go(func() {
-				defer looked()
-				l.watch(ctx, func(found look) { s.take(found); looked() })
+		var polling, first sync.WaitGroup
+		first.Add(len(pollers))
+		for _, p := range pollers {
+			polled := sync.OnceFunc(first.Done)
+			polling.Go(func() {
+				defer polled()
+				p.run(ctx, func(r pollResult) { s.merge(r); polled() })
 			})
 		}
-		waiting, ready := context.WithTimeout(ctx, firstLooks)
-		watching.Go(func() { first.Wait(); ready() })
+		waiting, ready := context.WithTimeout(ctx, firstPollTimeout)
+		polling.Go(func() { first.Wait(); ready() })
 		<-waiting.Done()
 		err := t.web.Serve(ctx, s.handler())
 		cancel()
-		watching.Wait()
+		polling.Wait()
 		return err
 	})
 }
 
-// take merges a look into the state and sends every viewer what it changed.
-func (s *site) take(l look) {
+// merge adds a poll result to the state and sends the changes to all viewers.
+func (s *site) merge(r pollResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.take(l)
-	s.whole = nil
+	s.state.merge(r)
+	s.encoded = nil
 	if len(s.viewers) == 0 {
 		return
 	}
-	frame := encode(s.changes(s.state, time.Now()))
+	frame := mustMarshal(s.changes(s.state, time.Now()))
 	for viewer := range s.viewers {
 		select {
 		case viewer <- frame:
 		default:
-			s.drop(viewer)
+			s.unsubscribe(viewer)
 		}
 	}
 }
 
-// drop ends a viewer. The caller holds mu.
-func (s *site) drop(viewer chan []byte) {
+// unsubscribe closes the channel of a viewer. The caller holds mu.
+func (s *site) unsubscribe(viewer chan []byte) {
 	if _, ok := s.viewers[viewer]; ok {
 		delete(s.viewers, viewer)
 		close(viewer)
 	}
 }
 
-// join returns the whole state and a channel of what each look changes from then on. It is closed when the viewer is too slow.
-func (s *site) join() (whole []byte, viewer chan []byte) {
+// subscribe returns the whole state and a channel of later changes. The channel is closed if the viewer is too slow.
+func (s *site) subscribe() (whole []byte, viewer chan []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	viewer = make(chan []byte, maxBehind)
 	s.viewers[viewer] = struct{}{}
-	return s.encoded(), viewer
+	return s.encode(), viewer
 }
 
-// encoded returns the whole state as JSON. The caller holds mu.
-func (s *site) encoded() []byte {
-	if s.whole == nil {
-		s.whole = encode(s.snapshot(s.state, time.Now()))
+// encode returns the whole state as JSON. The caller holds mu.
+func (s *site) encode() []byte {
+	if s.encoded == nil {
+		s.encoded = mustMarshal(s.snapshot(s.state, time.Now()))
 	}
-	return s.whole
+	return s.encoded
 }
 
-func encode(value any) []byte {
+func mustMarshal(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic("bug: what is shown is no JSON: " + err.Error())
+		panic("bug: " + err.Error())
 	}
 	return text
 }
 
-// handler returns all of the site. Its headers permit what the page needs from here, and nothing from elsewhere.
+// handler returns the handler of the site. Its headers restrict the page to content of the site itself.
 func (s *site) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", s.servePage)
@@ -143,7 +144,7 @@ func (s *site) handler() http.Handler {
 		} {
 			w.Header().Set(name, value)
 		}
-		if r.URL.Path == "/healthz" && r.Method == http.MethodGet { // health checks have no token
+		if r.URL.Path == "/healthz" && r.Method == http.MethodGet { // health checks send no token
 			return
 		}
 		inner.ServeHTTP(w, r)
@@ -164,7 +165,7 @@ func readOnly(next http.Handler) http.Handler {
 
 func (s *site) serveState(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
-	whole := s.encoded()
+	whole := s.encode()
 	s.mu.Unlock()
 	writeJSON(w, whole)
 }
@@ -174,30 +175,30 @@ func writeJSON(w http.ResponseWriter, text []byte) {
 	_, _ = w.Write(text)
 }
 
-// serveEvents streams one frame for each look, until the viewer leaves or is too slow.
+// serveEvents streams one frame for each poll result until the viewer disconnects or is too slow.
 func (s *site) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for nginx
 	if r.Method == http.MethodHead {
 		return
 	}
-	frame, viewer := s.join()
+	frame, viewer := s.subscribe()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.drop(viewer)
+		s.unsubscribe(viewer)
 	}()
 	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Time{}) // that of a request does not hold for a stream
-	text, open := append(append([]byte("data: "), frame...), "\n\n"...), true
+	_ = connection.SetReadDeadline(time.Time{}) // the server's read timeout would end the stream
+	text, open := fmt.Appendf(nil, "data: %s\n\n", frame), true
 	for open {
-		_ = connection.SetWriteDeadline(time.Now().Add(maxWrite))
+		_ = connection.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(text); err != nil || connection.Flush() != nil {
 			return
 		}
 		select {
 		case frame, open = <-viewer:
-			text = append(append([]byte("data: "), frame...), "\n\n"...)
+			text = fmt.Appendf(nil, "data: %s\n\n", frame)
 		case <-time.After(keepAlive):
 			text = []byte(": \n\n")
 		case <-r.Context().Done():
@@ -208,7 +209,7 @@ func (s *site) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// shownHistory is what GET /history shows of one counter, since the first look.
+// shownHistory is the output of GET /history: the history of one counter since the first poll.
 type shownHistory struct {
 	Readings []shownReading `json:"readings"` // the oldest first
 	Jumps    []shownJump    `json:"jumps"`
@@ -221,9 +222,9 @@ type shownReading struct {
 	Rate   float64 `json:"perSecond"`
 }
 
-// serveHistory shows the past of the collection or identity of a server, all of which are parameters.
+// serveHistory serves the history of a counter. The parameters are server, and collection or identity.
 func (s *site) serveHistory(w http.ResponseWriter, r *http.Request) {
-	query, found := r.URL.Query(), shownHistory{Readings: []shownReading{}, Jumps: []shownJump{}}
+	query, shown := r.URL.Query(), shownHistory{Readings: []shownReading{}, Jumps: []shownJump{}}
 	label := query.Get("collection")
 	if query.Has("identity") {
 		label = query.Get("identity") + "|"
@@ -237,16 +238,16 @@ func (s *site) serveHistory(w http.ResponseWriter, r *http.Request) {
 	}
 	if c != nil {
 		for _, h := range c.history {
-			found.Readings = append(found.Readings, shownReading{h.at.Format(time.RFC3339), h.max, h.ranges, h.rate})
+			shown.Readings = append(shown.Readings, shownReading{h.at.Format(time.RFC3339), h.max, h.ranges, h.rate})
 		}
 		for _, j := range c.jumps {
-			found.Jumps = append(found.Jumps, j.shown())
+			shown.Jumps = append(shown.Jumps, j.shown())
 		}
 	}
 	s.mu.Unlock()
 	if c == nil {
-		http.Error(w, "no such counter: name server, and collection or identity", http.StatusNotFound)
+		http.Error(w, "unknown counter; the parameters are server, and collection or identity", http.StatusNotFound)
 		return
 	}
-	writeJSON(w, encode(found))
+	writeJSON(w, mustMarshal(shown))
 }

@@ -26,14 +26,14 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// served is a page that a test began.
+// served is a running hilo top --listen and a client of it.
 type served struct {
 	t      *testing.T
 	url    string
 	client *http.Client
 }
 
-// serve begins hilo top --listen in this process. It ends with the test.
+// serve starts hilo top --listen in this process until the end of the test.
 func serve(t *testing.T, args ...string) served {
 	t.Helper()
 	var stdout, stderr clitest.Watched
@@ -54,8 +54,8 @@ func serve(t *testing.T, args ...string) served {
 	return served{t, url, &http.Client{Transport: transport}}
 }
 
-// ask sends a request, changed by change, and returns the response and its body.
-func (s served) ask(method, path string, change ...func(*http.Request)) (*http.Response, string) {
+// request sends a request, modified by change, and returns the response and its body.
+func (s served) request(method, path string, change ...func(*http.Request)) (*http.Response, string) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, nil)
 	if err != nil {
@@ -107,13 +107,13 @@ func (s served) events() func() snapshot {
 	}
 }
 
-func TestSiteShowsWhatTopPrints(t *testing.T) {
+func TestSiteServesTheSameStateAsTopPrints(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "seed", "orders", "--max", "9007199254740993", "--redis", s.URL())
 		clitest.Must(t, "identity", "next", "companies", "--redis", s.URL())
 		site := serve(t, "--redis", s.URL())
-		response, body := site.ask(http.MethodGet, "/state")
+		response, body := site.request(http.MethodGet, "/state")
 		printed := clitest.Must(t, "top", "--output", "json", "--interval", "100ms", "--redis", s.URL())
 		shape := func(text string) (names []string) {
 			var all map[string]json.RawMessage
@@ -132,7 +132,7 @@ func TestSiteShowsWhatTopPrints(t *testing.T) {
 		if !got.Servers[0].Up || len(got.Collections) != 1 || got.Collections[0].Max != 9007199254740993 || len(got.Identities) != 1 {
 			t.Errorf("%+v", got)
 		}
-		_, page := site.ask(http.MethodGet, "/")
+		_, page := site.request(http.MethodGet, "/")
 		for _, want := range []string{`<tr role="row" data-collection="orders">`, `<td role="cell" data-field="max">9007199254740993</td>`, `<tr role="row" data-identity="companies">`, `<td role="cell" data-field="state">up</td>`, "1 of 1 up"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s is not in the page\n%s", want, page)
@@ -144,8 +144,8 @@ func TestSiteShowsWhatTopPrints(t *testing.T) {
 	})
 }
 
-// TestSiteSendsWhatChanges, first all and then only rows that changed, to each of two viewers, whatever the other reads.
-func TestSiteSendsWhatChanges(t *testing.T) {
+// TestSiteSendsChanges to two viewers: first the whole state, and then changed rows only.
+func TestSiteSendsChanges(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
@@ -156,7 +156,7 @@ func TestSiteSendsWhatChanges(t *testing.T) {
 			t.Fatalf("first: %+v", first)
 		}
 		two()
-		for e := one(); len(e.Collections) > 0; e = one() { // until rates are known
+		for e := one(); len(e.Collections) > 0; e = one() { // until the rates are known
 		}
 		client := s.Client(t)
 		client.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Max", 70000)
@@ -170,7 +170,7 @@ func TestSiteSendsWhatChanges(t *testing.T) {
 				t.Errorf("a jump: %+v", e)
 			}
 		}
-		_, history := site.ask(http.MethodGet, "/history?server="+strings.TrimSuffix(strings.TrimPrefix(s.URL(), "redis://"), "/0")+"&collection=orders")
+		_, history := site.request(http.MethodGet, "/history?server="+strings.TrimSuffix(strings.TrimPrefix(s.URL(), "redis://"), "/0")+"&collection=orders")
 		if got := clitest.Decode[shownHistory](t, history); len(got.Jumps) != 1 || len(got.Readings) < 1 {
 			t.Errorf("history: %s", history)
 		}
@@ -215,7 +215,7 @@ func TestSiteRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			response, _ := site.ask(test.method, test.path, test.change, func(r *http.Request) { r.Header.Set("Origin", "https://other.example") })
+			response, _ := site.request(test.method, test.path, test.change, func(r *http.Request) { r.Header.Set("Origin", "https://other.example") })
 			header := response.Header
 			if response.StatusCode != test.want {
 				t.Errorf("status %d, want %d", response.StatusCode, test.want)
@@ -229,7 +229,7 @@ func TestSiteRefuses(t *testing.T) {
 	}
 }
 
-func TestSiteIsSignedInTo(t *testing.T) {
+func TestSiteRequiresSignIn(t *testing.T) {
 	t.Parallel()
 	const token = "a token of enough bytes"
 	file := filepath.Join(t.TempDir(), "tokens")
@@ -237,32 +237,32 @@ func TestSiteIsSignedInTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	site := serve(t, "--redis", "embedded:", "--token-file", file)
-	if response, _ := site.ask(http.MethodGet, "/healthz"); response.StatusCode != http.StatusOK {
+	if response, _ := site.request(http.MethodGet, "/healthz"); response.StatusCode != http.StatusOK {
 		t.Errorf("a health check: %d", response.StatusCode)
 	}
 	basic := func(password string) func(*http.Request) {
 		return func(r *http.Request) { r.SetBasicAuth("anyone", password) }
 	}
-	response, _ := site.ask(http.MethodGet, "/state")
+	response, _ := site.request(http.MethodGet, "/state")
 	if response.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(response.Header.Get("WWW-Authenticate"), "Basic ") {
 		t.Errorf("without a token: %d %v", response.StatusCode, response.Header)
 	}
-	if response, _ := site.ask(http.MethodGet, "/state", basic("a token of others")); response.StatusCode != http.StatusUnauthorized {
+	if response, _ := site.request(http.MethodGet, "/state", basic("a token of others")); response.StatusCode != http.StatusUnauthorized {
 		t.Errorf("with a wrong password: %d", response.StatusCode)
 	}
 	for name, change := range map[string]func(*http.Request){
 		"a bearer token": func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) },
 		"a password":     basic(token),
 	} {
-		if response, _ := site.ask(http.MethodGet, "/state", change); response.StatusCode != http.StatusOK {
+		if response, _ := site.request(http.MethodGet, "/state", change); response.StatusCode != http.StatusOK {
 			t.Errorf("with %s: %d", name, response.StatusCode)
 		}
 	}
-	response, _ = site.ask(http.MethodGet, "/?token="+strings.ReplaceAll(token, " ", "+"))
+	response, _ = site.request(http.MethodGet, "/?token="+strings.ReplaceAll(token, " ", "+"))
 	if cookies := response.Cookies(); len(cookies) != 1 || !cookies[0].HttpOnly || !cookies[0].Secure || cookies[0].SameSite != http.SameSiteStrictMode {
 		t.Fatalf("cookies: %v", response.Header)
 	}
-	if response, _ := site.ask(http.MethodGet, "/state", func(r *http.Request) { r.AddCookie(response.Cookies()[0]) }); response.StatusCode != http.StatusOK {
+	if response, _ := site.request(http.MethodGet, "/state", func(r *http.Request) { r.AddCookie(response.Cookies()[0]) }); response.StatusCode != http.StatusOK {
 		t.Errorf("with the cookie: %d", response.StatusCode)
 	}
 }
@@ -289,23 +289,23 @@ func TestSiteIsSmall(t *testing.T) {
 	}
 }
 
-// newSite returns the site of one server, without a listener.
+// newSite returns a site of one server, without a listener.
 func newSite() *site {
 	targets := []target.Target{{Name: "north"}}
 	t := top{Session: &base.Session{Namespace: "Raven", Log: zap.NewNop()}, targets: targets, Sort: sorts[0], Limit: math.MaxInt64, web: new(web.Server)}
 	return &site{top: t, done: make(chan struct{}), state: newState(targets, t.Limit), viewers: make(map[chan []byte]struct{})}
 }
 
-func TestSiteShowsNamesAsText(t *testing.T) {
+func TestSiteEscapesNames(t *testing.T) {
 	t.Parallel()
 	s := newSite()
 	hostile := []string{`<img src=x onerror="alert(1)">`, "\u202egnp.exe\x07", strings.Repeat("x", 128), "<!--events-->", "𝒳\U000e0001"}
 	l := at(0)
 	for _, name := range hostile {
-		l.counters = append(l.counters, seenCounter{Counter: counterOf(name, 1, 1, 0), at: l.at})
+		l.counters = append(l.counters, polledCounter{Counter: counterOf(name, 1, 1, 0), at: l.at})
 	}
 	l.Prefix = "\u202e<b>"
-	s.take(l)
+	s.merge(l)
 	recorder := httptest.NewRecorder()
 	s.servePage(recorder, nil)
 	got := recorder.Body.String()
@@ -318,56 +318,56 @@ func TestSiteShowsNamesAsText(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "<img src=x") || strings.Contains(got, "<b>") {
-		t.Errorf("a name is no text: %s", got)
+		t.Errorf("a name was not escaped: %s", got)
 	}
 }
 
-// TestSiteDropsAViewerThatStalls, and sends the others all of it.
+// TestSiteDropsAViewerThatStalls without an effect on other viewers.
 func TestSiteDropsAViewerThatStalls(t *testing.T) {
 	t.Parallel()
 	s := newSite()
-	s.take(at(0, counterOf("orders", 1, 1, 0)))
-	_, stalled := s.join()
-	_, reads := s.join()
+	s.merge(at(0, counterOf("orders", 1, 1, 0)))
+	_, stalled := s.subscribe()
+	_, reads := s.subscribe()
 	for i := range maxBehind + 1 {
-		s.take(at(float64(i+1), counterOf("orders", int64(i+2), 1, 0)))
+		s.merge(at(float64(i+1), counterOf("orders", int64(i+2), 1, 0)))
 		if _, ok := <-reads; !ok {
-			t.Fatalf("a viewer that reads was dropped after %d looks", i+1)
+			t.Fatalf("a viewer that reads was dropped after %d polls", i+1)
 		}
 	}
 	for range maxBehind {
 		<-stalled
 	}
 	if _, ok := <-stalled; ok || len(s.viewers) != 1 {
-		t.Errorf("a viewer that stalls is one of %d", len(s.viewers))
+		t.Errorf("got %d viewers, want the stalled one dropped", len(s.viewers))
 	}
 }
 
-// TestSiteSendsLittle has 100 of 10,000 counters change in each look.
+// TestSiteSendsLittle changes 100 of 10,000 counters in each poll.
 func TestSiteSendsLittle(t *testing.T) {
 	t.Parallel()
-	const limit = 50_000 // bytes a second, at a look a second
+	const limit = 50_000 // bytes per poll
 	s := newSite()
-	counters := func(look int64) look {
-		l := at(float64(look))
+	counters := func(poll int64) pollResult {
+		l := at(float64(poll))
 		for i := range int64(10_000) {
 			value, ranges := i*1_000_000_000, int64(100)
 			if i%100 == 0 {
-				value, ranges = value+look*(1234+i), ranges+look
+				value, ranges = value+poll*(1234+i), ranges+poll
 			}
-			l.counters = append(l.counters, seenCounter{Counter: counterOf(fmt.Sprintf("collection-%05d", i), value, ranges, 0), at: l.at})
+			l.counters = append(l.counters, polledCounter{Counter: counterOf(fmt.Sprintf("collection-%05d", i), value, ranges, 0), at: l.at})
 		}
 		return l
 	}
-	s.take(counters(0))
-	s.take(counters(1))
-	_, viewer := s.join()
+	s.merge(counters(0))
+	s.merge(counters(1))
+	_, viewer := s.subscribe()
 	for i := range int64(8) {
-		s.take(counters(i + 2))
+		s.merge(counters(i + 2))
 		if frame := <-viewer; len(frame) > limit {
-			t.Errorf("look %d: %d bytes, want at most %d: %s", i, len(frame), limit, frame[:1000])
+			t.Errorf("poll %d: %d bytes, want at most %d: %s", i, len(frame), limit, frame[:1000])
 		} else if i == 7 {
-			t.Logf("%d bytes a look", len(frame))
+			t.Logf("%d bytes per poll", len(frame))
 		}
 	}
 	recorder, start := httptest.NewRecorder(), time.Now()

@@ -7,36 +7,36 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// state is the sum of the looks at all servers. It does no I/O and reads no clock.
+// state merges the poll results of all servers. It does no I/O and reads no clock.
 type state struct {
-	began   time.Time // of the first look
-	limit   int64     // greatest number that is issued
-	turn    int64     // looks that were taken
+	began   time.Time // time of the first result
+	limit   int64     // greatest number that the allocators issue
+	seq     int64     // number of merged results
 	servers []*server
 	events  []event   // the newest last
-	fresh   []event   // of the last look
-	removed []removed // by the last look
+	fresh   []event   // events of the last result
+	removed []removed // counters that were missing in the last result
 }
 
 type server struct {
 	name     string
-	last     look      // the latest; if it found the server down, about is from before
-	since    time.Time // it has been up, or down; zero before the first look
-	turn     int64     // of the latest look
+	last     pollResult // the newest; while the server is down, about is that of the last success
+	since    time.Time  // time of the last change between up and down
+	seq      int64      // state.seq of the newest result; 0 before the first
 	counters map[string]*counter
 }
 
-// event is something that happened to a server or a counter.
+// event is a change of a server or a counter that is worth reporting.
 type event struct {
 	at      time.Time
 	text    string
 	trouble bool
 }
 
-// removed names a counter that is gone, in JSON.
+// removed identifies a removed counter in JSON. Either Collection or Identity is set.
 type removed struct {
 	Server     string `json:"server"`
-	Collection string `json:"collection,omitempty"` // or
+	Collection string `json:"collection,omitempty"`
 	Identity   string `json:"identity,omitempty"`
 }
 
@@ -58,56 +58,56 @@ func (s *state) down() (n int) {
 	return n
 }
 
-// take merges a look into the state.
-func (s *state) take(l look) {
-	server := s.servers[l.server]
-	before, first := server.last, server.turn == 0
+// merge adds a poll result to the state.
+func (s *state) merge(r pollResult) {
+	server := s.servers[r.server]
+	before, first := server.last, server.seq == 0
 	if s.began.IsZero() {
-		s.began = l.at
+		s.began = r.at
 	}
-	s.turn++
-	s.fresh, s.removed, server.turn = nil, nil, s.turn
+	s.seq++
+	s.fresh, s.removed, server.seq = nil, nil, s.seq
 	since := server.since
-	if first || (before.down == "") != (l.down == "") {
-		server.since = l.at
+	if first || (before.down == "") != (r.down == "") {
+		server.since = r.at
 	}
-	if l.down != "" {
+	if r.down != "" {
 		if before.down == "" {
-			s.eventf(l.at, true, "%s is down: %s", server.name, l.brief)
+			s.eventf(r.at, true, "%s is down: %s", server.name, r.brief)
 		}
-		l.about = before.about
+		r.about = before.about
 	} else {
 		if before.down != "" {
-			s.eventf(l.at, false, "%s is back after %s", server.name, shortly(l.at.Sub(since)))
+			s.eventf(r.at, false, "%s is back after %s", server.name, wholeSeconds(r.at.Sub(since)))
 		}
-		if before.Role != "" && l.Role != "" && before.Role != l.Role {
-			s.eventf(l.at, l.Role == "replica", "%s was a %s and is a %s", server.name, before.Role, l.Role)
+		if before.Role != "" && r.Role != "" && before.Role != r.Role {
+			s.eventf(r.at, r.Role == "replica", "%s was a %s and is a %s", server.name, before.Role, r.Role)
 		}
-		s.takeCounters(server, l)
+		s.mergeCounters(server, r)
 	}
-	l.counters = nil
-	server.last = l
+	r.counters = nil
+	server.last = r
 }
 
-func (s *state) takeCounters(server *server, l look) {
+func (s *state) mergeCounters(server *server, r pollResult) {
 	before := server.counters
-	server.counters = make(map[string]*counter, len(l.counters))
-	for _, seen := range l.counters {
+	server.counters = make(map[string]*counter, len(r.counters))
+	for _, seen := range r.counters {
 		label := seen.label()
 		c := before[label]
 		if c == nil {
-			c = &counter{server: server, turn: s.turn}
+			c = &counter{server: server, seq: s.seq}
 		} else {
 			s.compare(c, seen)
 			delete(before, label)
 		}
 		if c.read(seen, s.limit) {
-			c.turn = s.turn
+			c.seq = s.seq
 		}
 		server.counters[label] = c
 	}
 	for label, c := range before {
-		s.eventf(l.at, true, "%s on %s is gone: its counter was removed", label, server.name)
+		s.eventf(r.at, true, "%s on %s is gone: its counter was removed", label, server.name)
 		gone := removed{Server: server.name, Collection: c.Name}
 		if c.identity {
 			gone.Collection, gone.Identity = "", c.Name
@@ -116,8 +116,8 @@ func (s *state) takeCounters(server *server, l look) {
 	}
 }
 
-// compare records what happened to a counter, apart from numbers that were issued.
-func (s *state) compare(c *counter, now seenCounter) {
+// compare records the changes of a counter other than issued numbers.
+func (s *state) compare(c *counter, now polledCounter) {
 	switch {
 	case now.Epoch != c.Epoch:
 		s.eventf(now.at, true, "%s on %s: epoch %d → %d after lost writes, Max %d → %d",
@@ -132,7 +132,7 @@ func (s *state) compare(c *counter, now seenCounter) {
 	default:
 		return
 	}
-	c.points, c.turn = nil, s.turn // what lies between was not issued
+	c.points, c.seq = nil, s.seq // the rate would include numbers that were not issued
 }
 
 func (s *state) eventf(at time.Time, trouble bool, format string, values ...any) {

@@ -12,14 +12,14 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// topClock is when the pure tests of top begin.
+// topClock is the start time of the tests without a server.
 var topClock = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// at is a look at the first server, some seconds after the beginning.
-func at(seconds float64, counters ...admin.Counter) look {
-	l := look{at: topClock.Add(time.Duration(seconds * float64(time.Second))), pause: time.Second, about: about{Role: "primary"}}
+// at returns a poll result of the first server, some seconds after topClock.
+func at(seconds float64, counters ...admin.Counter) pollResult {
+	l := pollResult{at: topClock.Add(time.Duration(seconds * float64(time.Second))), pause: time.Second, about: about{Role: "primary"}}
 	for _, c := range counters {
-		l.counters = append(l.counters, seenCounter{c, l.at, false})
+		l.counters = append(l.counters, polledCounter{c, l.at, false})
 	}
 	return l
 }
@@ -36,7 +36,7 @@ func (s *state) texts() string {
 	return strings.Join(all, "\n")
 }
 
-func TestTopSeesWhatHappens(t *testing.T) {
+func TestTopReportsEvents(t *testing.T) {
 	t.Parallel()
 	down := at(1)
 	down.down, down.brief = "no Redis answers at h:1: refused; start one", "refused"
@@ -44,28 +44,28 @@ func TestTopSeesWhatHappens(t *testing.T) {
 	replica.Role = "replica"
 	before := at(0, counterOf("orders", 32, 1, 0))
 	tests := []struct {
-		name  string
-		looks []look
-		want  string
-		rate  string
+		name    string
+		results []pollResult
+		want    string
+		rate    string
 	}{
-		{"a first look", []look{before}, "", "–"},
-		{"ranges", []look{before, at(2, counterOf("orders", 232, 2, 0))}, "", "100"},
-		{"a range that came back", []look{before, at(2, counterOf("orders", 12, 1, 0))}, "", "0"},
-		{"a jump", []look{before, at(2, counterOf("orders", 1096, 2, 1))}, "orders on north: epoch 0 → 1 after lost writes, Max 32 → 1096", "–"},
-		{"a seed", []look{before, at(2, counterOf("orders", 4000, 1, 0))}, "orders on north was seeded: Max 32 → 4000", "–"},
-		{"lost writes without a jump", []look{before, at(2, counterOf("orders", 5, 0, 0))}, "orders on north went back: 1 ranges → 0, Max 32 → 5", "–"},
-		{"a counter that is gone", []look{before, at(2)}, "orders on north is gone: its counter was removed", ""},
-		{"a server that is away", []look{before, down, down}, "north is down: refused", "–"},
-		{"a server that is back", []look{down, at(4, counterOf("orders", 32, 1, 0))}, "north is down: refused\nnorth is back after 3s", "–"},
-		{"a server that is another now", []look{before, replica}, "north was a primary and is a replica", "0"},
+		{"a first poll", []pollResult{before}, "", "–"},
+		{"ranges", []pollResult{before, at(2, counterOf("orders", 232, 2, 0))}, "", "100"},
+		{"a returned range", []pollResult{before, at(2, counterOf("orders", 12, 1, 0))}, "", "0"},
+		{"a jump", []pollResult{before, at(2, counterOf("orders", 1096, 2, 1))}, "orders on north: epoch 0 → 1 after lost writes, Max 32 → 1096", "–"},
+		{"a seed", []pollResult{before, at(2, counterOf("orders", 4000, 1, 0))}, "orders on north was seeded: Max 32 → 4000", "–"},
+		{"lost writes without a jump", []pollResult{before, at(2, counterOf("orders", 5, 0, 0))}, "orders on north went back: 1 ranges → 0, Max 32 → 5", "–"},
+		{"a counter that is gone", []pollResult{before, at(2)}, "orders on north is gone: its counter was removed", ""},
+		{"a server that goes down", []pollResult{before, down, down}, "north is down: refused", "–"},
+		{"a server that is back", []pollResult{down, at(4, counterOf("orders", 32, 1, 0))}, "north is down: refused\nnorth is back after 3s", "–"},
+		{"a server with another role", []pollResult{before, replica}, "north was a primary and is a replica", "0"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newState([]target.Target{{Name: "north"}}, math.MaxInt64)
-			for _, l := range test.looks {
-				s.take(l)
+			for _, l := range test.results {
+				s.merge(l)
 			}
 			if got := s.texts(); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
@@ -81,21 +81,21 @@ func TestTopSeesWhatHappens(t *testing.T) {
 	}
 }
 
-// TestTopShowsTheRateOfTheLastMinute has a counter go at 10 a second, in ranges of 100, and then stand still.
+// TestTopShowsTheRateOfTheLastMinute uses a counter that grows by 10 a second, in ranges of 100, and then stops.
 func TestTopShowsTheRateOfTheLastMinute(t *testing.T) {
 	t.Parallel()
 	s := newState([]target.Target{{Name: "north"}}, math.MaxInt64)
 	most := 0
 	for second := range 400 {
 		top := int64(min(second, 200)) / 10 * 100
-		s.take(at(float64(second), counterOf("orders", top, top/100, 0)))
+		s.merge(at(float64(second), counterOf("orders", top, top/100, 0)))
 		c := s.servers[0].counters["orders"]
 		most = max(most, len(c.points))
 		rate, known := c.rate, c.rated
 		switch {
 		case second == 0:
 			if known {
-				t.Error("a rate of one look")
+				t.Error("the rate is known after one poll")
 			}
 		case second > 60 && second <= 200:
 			if rate < 8 || rate > 12 {
@@ -113,8 +113,8 @@ func TestTopShowsTheRateOfTheLastMinute(t *testing.T) {
 func TestTopSorts(t *testing.T) {
 	t.Parallel()
 	s := newState([]target.Target{{Name: "north"}}, math.MaxInt64)
-	s.take(at(0, counterOf("a", 10, 9, 0), counterOf("B", 1<<31-100, 1, 0), counterOf("c", 20, 2, 5)))
-	s.take(at(1, counterOf("a", 510, 10, 0), counterOf("B", 1<<31-90, 2, 0), counterOf("c", 30, 3, 5)))
+	s.merge(at(0, counterOf("a", 10, 9, 0), counterOf("B", 1<<31-100, 1, 0), counterOf("c", 20, 2, 5)))
+	s.merge(at(1, counterOf("a", 510, 10, 0), counterOf("B", 1<<31-90, 2, 0), counterOf("c", 30, 3, 5)))
 	for by, want := range map[string]string{"alarm": "Bac", "rate": "aBc", "name": "aBc", "max": "Bac", "ranges": "acB", "epoch": "caB", "left": "Bac"} {
 		for _, reverse := range []bool{false, true} {
 			var got string
@@ -140,21 +140,21 @@ func TestTopSorts(t *testing.T) {
 	}
 }
 
-func TestTopTellsHowAServerIs(t *testing.T) {
+func TestTopShowsTheHealthOfServers(t *testing.T) {
 	t.Parallel()
 	replica, corrupt, down := at(0), at(0), at(0)
 	replica.Role, corrupt.Corrupt = "replica", 2
 	down.down, down.brief = "a sentence", "refused"
 	tests := []struct {
-		name  string
-		look  *look
-		after time.Duration
-		want  string
+		name   string
+		result *pollResult
+		after  time.Duration
+		want   string
 	}{
 		{"no reply yet", nil, 0, "no reply yet"},
-		{"up", &look{at: topClock, took: 1234567}, 0, "up, read in 1.23ms"},
-		{"silent", &look{at: topClock, pause: time.Second}, 9 * time.Second, "silent for 9s"},
-		{"resting", &look{at: topClock, pause: time.Minute}, 9 * time.Second, "up, read in 0s"},
+		{"up", &pollResult{at: topClock, took: 1234567}, 0, "up, read in 1.23ms"},
+		{"silent", &pollResult{at: topClock, pause: time.Second}, 9 * time.Second, "silent for 9s"},
+		{"between polls", &pollResult{at: topClock, pause: time.Minute}, 9 * time.Second, "up, read in 0s"},
 		{"down", &down, 12 * time.Second, "down for 12s: refused"},
 		{"a replica", &replica, 0, "up, but takes no writes"},
 		{"with corrupt keys", &corrupt, 0, "up; 2 corrupt, see hilo list"},
@@ -163,8 +163,8 @@ func TestTopTellsHowAServerIs(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newState([]target.Target{{Name: "north"}}, math.MaxInt64)
-			if test.look != nil {
-				s.take(*test.look)
+			if test.result != nil {
+				s.merge(*test.result)
 			}
 			if got := s.servers[0].health(topClock.Add(test.after)); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
@@ -173,13 +173,13 @@ func TestTopTellsHowAServerIs(t *testing.T) {
 	}
 }
 
-// TestTopMarksWhatIsAlarming in the order of looks: a counter near a bound, one that is about to reach it, and one that jumped.
-func TestTopMarksWhatIsAlarming(t *testing.T) {
+// TestTopMarksAlarmingCounters: one near a bound, one that is about to reach it, and one that jumped.
+func TestTopMarksAlarmingCounters(t *testing.T) {
 	t.Parallel()
 	s := newState([]target.Target{{Name: "north"}}, 1<<40)
-	s.take(at(0, counterOf("calm", 5, 1, 0), counterOf("fast", 5, 1, 0), counterOf("jumps", 5, 1, 0), counterOf("near", 1<<31-9, 1, 0), counterOf("past", 1<<40, 1, 0)))
+	s.merge(at(0, counterOf("calm", 5, 1, 0), counterOf("fast", 5, 1, 0), counterOf("jumps", 5, 1, 0), counterOf("near", 1<<31-9, 1, 0), counterOf("past", 1<<40, 1, 0)))
 	jumped := counterOf("jumps", 70_000, 2, 1)
-	s.take(at(10, counterOf("calm", 15, 2, 0), counterOf("fast", 1_000_005, 9, 0), jumped, counterOf("near", 1<<31-9, 1, 0), counterOf("past", 1<<40, 1, 0)))
+	s.merge(at(10, counterOf("calm", 15, 2, 0), counterOf("fast", 1_000_005, 9, 0), jumped, counterOf("near", 1<<31-9, 1, 0), counterOf("past", 1<<40, 1, 0)))
 	var names []string
 	for _, c := range s.sorted(sorts[0], "", false) {
 		names = append(names, fmt.Sprintf("%s %t", c.Name, c.alarmed()))
@@ -192,49 +192,49 @@ func TestTopMarksWhatIsAlarming(t *testing.T) {
 		t.Errorf("jumps: %+v", got)
 	}
 	if evidenceOf("a", "a") == evidenceOf("a", "b") {
-		t.Error("another replication id is no evidence of its own")
+		t.Error("a changed replication id makes no difference")
 	}
 }
 
-// TestTopRemembersTheSession of a counter that grows for a day, in few readings that cover all of it.
-func TestTopRemembersTheSession(t *testing.T) {
+// TestTopThinsOutTheHistory of a counter that grows for a day.
+func TestTopThinsOutTheHistory(t *testing.T) {
 	t.Parallel()
 	s := newState([]target.Target{{Name: "north"}}, math.MaxInt64)
-	const looks = 24 * 60
-	for minute := range looks {
-		s.take(at(float64(60*minute), counterOf("grows", int64(minute), 1, 0), counterOf("stands", 5, 1, 0)))
+	const polls = 24 * 60
+	for minute := range polls {
+		s.merge(at(float64(60*minute), counterOf("grows", int64(minute), 1, 0), counterOf("stands", 5, 1, 0)))
 	}
 	grows, stands := s.servers[0].counters["grows"].history, s.servers[0].counters["stands"].history
-	if n := len(grows); n < maxHistory/3 || n > maxHistory || grows[0].max != 0 || looks-grows[n-1].max > looks/maxHistory*4 {
+	if n := len(grows); n < maxHistory/3 || n > maxHistory || grows[0].max != 0 || polls-grows[n-1].max > polls/maxHistory*4 {
 		t.Errorf("%d readings, from %d to %d", n, grows[0].max, grows[n-1].max)
 	}
 	if len(stands) != 1 {
-		t.Errorf("%d readings of a counter that stands still", len(stands))
+		t.Errorf("%d readings of a counter that does not change", len(stands))
 	}
 }
 
-func TestTopShowsOnlyWhatALookChanged(t *testing.T) {
+func TestTopSendsOnlyChanges(t *testing.T) {
 	t.Parallel()
 	all := top{Session: &base.Session{Namespace: "Raven"}, Sort: sorts[0]}
 	s := newState([]target.Target{{Name: "north"}, {Name: "south"}}, math.MaxInt64)
-	identity := seenCounter{Counter: counterOf("companies", 7, 0, 0), identity: true}
-	look := func(seconds float64, server int, counters ...admin.Counter) {
+	identity := polledCounter{Counter: counterOf("companies", 7, 0, 0), identity: true}
+	merge := func(seconds float64, server int, counters ...admin.Counter) {
 		l := at(seconds, counters...)
 		identity.at = l.at
 		l.server, l.counters = server, append(l.counters, identity)
-		s.take(l)
+		s.merge(l)
 	}
-	look(0, 0, counterOf("a", 1, 1, 0), counterOf("b", 1, 1, 0))
-	look(0, 1, counterOf("a", 1, 1, 0))
-	look(1, 0, counterOf("a", 1, 1, 0), counterOf("b", 1, 1, 0)) // from now on rates are known
-	look(2, 0, counterOf("a", 9, 2, 0))
+	merge(0, 0, counterOf("a", 1, 1, 0), counterOf("b", 1, 1, 0))
+	merge(0, 1, counterOf("a", 1, 1, 0))
+	merge(1, 0, counterOf("a", 1, 1, 0), counterOf("b", 1, 1, 0)) // rates are known from the second poll on
+	merge(2, 0, counterOf("a", 9, 2, 0))
 	got := all.changes(s, topClock)
 	if len(got.Servers) != 1 || len(got.Collections) != 1 || got.Collections[0].Max != 9 || len(got.Identities) != 0 || len(got.Events) != 1 ||
 		len(got.Removed) != 1 || got.Removed[0] != (removed{Server: "north", Collection: "b"}) {
 		t.Errorf("changes: %+v", got)
 	}
 	identity.Max = 8
-	look(3, 0)
+	merge(3, 0)
 	if got := all.changes(s, topClock); len(got.Identities) != 1 || got.Identities[0].Max != 8 || len(got.Removed) != 1 {
 		t.Errorf("changes: %+v", got)
 	}

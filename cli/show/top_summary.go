@@ -9,25 +9,27 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// summary is what is looked for first.
+var grouped = term.Style{Group: true}
+
+// summary holds the key figures.
 type summary struct {
-	Servers  figure `json:"servers"`  // how many are up
-	Headroom figure `json:"headroom"` // what runs out first
+	Servers  figure `json:"servers"`  // servers that are up
+	Headroom figure `json:"headroom"` // the counter that is exhausted first
 	Jumps    figure `json:"jumps"`    // counters that jumped since this hilo top began
 	Rate     figure `json:"rate"`     // numbers a second, of all counters
 }
 
-// figure is one of them, in words.
+// figure is a key figure as text.
 type figure struct {
 	Figure string `json:"figure"`
 	Detail string `json:"detail"`
 	Alarm  bool   `json:"alarm"`
 }
 
-// summarize returns the summary of the counters that the filter selects.
+// summarize returns the summary of all servers and of the counters that match the filter.
 func (t top) summarize(s *state) summary {
 	var scarce, jumped *counter
-	var jumps, collections, identities int
+	var jumps, collections, identities int64
 	rate := 0.0
 	for _, server := range s.servers {
 		for _, c := range server.counters {
@@ -54,9 +56,8 @@ func (t top) summarize(s *state) summary {
 	found := summary{
 		Servers:  s.serversFigure(),
 		Headroom: figure{Figure: unknown, Detail: "no counter grows"},
-		Jumps:    figure{Figure: "none", Detail: "since the first look"},
-		Rate: figure{Figure: term.Brief(rate) + "/s", Detail: term.Style{Group: true}.Plural(int64(collections), "collection") + ", " +
-			term.Style{Group: true}.Plural(int64(identities), "identity")},
+		Jumps:    figure{Figure: "none", Detail: "since the first poll"},
+		Rate:     figure{Figure: term.Brief(rate) + "/s", Detail: grouped.Plural(collections, "collection") + ", " + grouped.Plural(identities, "identity")},
 	}
 	if !s.began.IsZero() {
 		found.Jumps.Detail = "since " + s.began.Format(time.TimeOnly)
@@ -66,12 +67,10 @@ func (t top) summarize(s *state) summary {
 	}
 	if jumped != nil {
 		last := jumped.lastJump()
-		found.Jumps = figure{term.Plural(jumps, "counter"), term.Style{Group: true}.Sprintf("%s by %d at %s", jumped.label(), last.by, last.at.Format(time.TimeOnly)), true}
+		found.Jumps = figure{term.Plural(jumps, "counter"), grouped.Sprintf("%s by %d at %s", jumped.label(), last.by, last.at.Format(time.TimeOnly)), true}
 	}
 	return found
 }
-
-func (c *counter) lastJump() jump { return c.jumps[len(c.jumps)-1] }
 
 // moreUrgent reports whether a has less headroom than b.
 func moreUrgent(a, b *counter) bool {
@@ -104,24 +103,24 @@ func (c *counter) headroomFigure() figure {
 	return figure{timeLeft(*h), c.label() + " to " + h.Bound, c.low()}
 }
 
-// serversFigure counts the servers that are up, and names what is wrong with the others.
+// serversFigure counts the servers that are up and describes the problems of the others.
 func (s *state) serversFigure() figure {
 	up, alarm := 0, false
 	var wrong, names []string
 	for _, server := range s.servers {
-		name, l := server.name, server.last
+		name, r := server.name, server.last
 		names = append(names, name)
 		switch {
-		case server.turn == 0:
+		case server.seq == 0:
 			wrong = append(wrong, name+" has not replied yet")
 			continue
-		case l.down != "":
+		case r.down != "":
 			wrong, alarm = append(wrong, name+" is down since "+server.since.Format(time.TimeOnly)), true
 			continue
-		case l.Role == "replica":
+		case r.Role == "replica":
 			wrong, alarm = append(wrong, name+" is a replica, and takes no writes"), true
-		case l.Corrupt > 0:
-			wrong, alarm = append(wrong, fmt.Sprintf("%s has %s", name, term.Plural(l.Corrupt, "corrupt key"))), true
+		case r.Corrupt > 0:
+			wrong, alarm = append(wrong, fmt.Sprintf("%s has %s", name, term.Plural(r.Corrupt, "corrupt key"))), true
 		}
 		up++
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestTopPrintsLines(t *testing.T) {
+func TestTopPrintsSnapshots(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "North/", "--tag", "A", "--redis", s.URL())
@@ -46,18 +46,18 @@ func TestTopShowsTheHomeOfIdentities(t *testing.T) {
 			if home {
 				s.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "always")
 			}
-			look := []string{"top", "--count", "1", "--interval", "100ms", "--redis", s.URL()}
-			if got := clitest.Must(t, look...); strings.Contains(got, "North/ (identities) (durable)") != home {
+			args := []string{"top", "--count", "1", "--interval", "100ms", "--redis", s.URL()}
+			if got := clitest.Must(t, args...); strings.Contains(got, "North/ (identities) (durable)") != home {
 				t.Errorf("home %t: %s", home, got)
 			}
-			if got := clitest.Decode[snapshot](t, clitest.Must(t, append(look, "--output", "json")...)); got.Servers[0].Identities != home {
+			if got := clitest.Decode[snapshot](t, clitest.Must(t, append(args, "--output", "json")...)); got.Servers[0].Identities != home {
 				t.Errorf("home %t: %+v", home, got.Servers)
 			}
 		}
 	})
 }
 
-func TestTopGivesTheRate(t *testing.T) {
+func TestTopReportsTheRate(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "seed", "orders", "--max", "2147483600", "--redis", s.URL())
@@ -76,7 +76,7 @@ func TestTopGivesTheRate(t *testing.T) {
 			if snapshots == 2 && (c.Rate == nil || *c.Rate <= 0 || c.Headroom[0].SecondsLeft == nil) {
 				t.Errorf("after: %s", p)
 			}
-			client.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Max", 10) // as a range is given
+			client.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Max", 10) // as if a range was issued
 			client.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Ranges", 1)
 			return len(p), nil
 		})), new(clitest.Writer), "top", "--output", "json", "--count", "2", "--interval", "100ms", "--redis", s.URL())
@@ -86,7 +86,7 @@ func TestTopGivesTheRate(t *testing.T) {
 	})
 }
 
-func TestTopWatchesWhatIsThereBesideWhatIsAway(t *testing.T) {
+func TestTopContinuesWhenAServerIsDown(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		dead := redistest.StartMini(t)
@@ -108,32 +108,31 @@ func TestTopWatchesWhatIsThereBesideWhatIsAway(t *testing.T) {
 	})
 }
 
-// TestTopFollowsAServerThatComesBack, as the live view does.
-func TestTopFollowsAServerThatComesBack(t *testing.T) {
+func TestTopReconnectsToARestartedServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		one, err := target.Parse(s.URL())
 		if err != nil {
 			t.Fatal(err)
 		}
-		watched := top{Session: &base.Session{Namespace: "Raven", Separator: "/", Timeout: time.Second}, targets: []target.Target{one}, Interval: leastInterval}
+		watched := top{Session: &base.Session{Namespace: "Raven", Separator: "/", Timeout: time.Second}, targets: []target.Target{one}, Interval: minInterval}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		looks := make(chan look)
+		results := make(chan pollResult)
 		until := func(up bool) {
-			for l := range looks {
-				if (l.down == "") == up {
+			for r := range results {
+				if (r.down == "") == up {
 					return
 				}
 			}
 		}
-		if err := watched.open(ctx, func(all []*looker) error {
+		if err := watched.open(ctx, func(all []*poller) error {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				all[0].watch(ctx, func(l look) {
+				all[0].run(ctx, func(r pollResult) {
 					select {
-					case looks <- l:
+					case results <- r:
 					case <-ctx.Done():
 					}
 				})
@@ -152,7 +151,7 @@ func TestTopFollowsAServerThatComesBack(t *testing.T) {
 	})
 }
 
-// TestTopReadsThousandsOfCounters, each once, and rests after that.
+// TestTopReadsThousandsOfCounters and pauses after that, to limit the load.
 func TestTopReadsThousandsOfCounters(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -169,10 +168,10 @@ func TestTopReadsThousandsOfCounters(t *testing.T) {
 			t.Fatal(err)
 		}
 		watched := top{Session: &base.Session{Namespace: "Raven", Separator: "/", Timeout: 10 * time.Second}, targets: []target.Target{one}, Interval: time.Millisecond}
-		if err := watched.open(t.Context(), func(all []*looker) error {
-			got := all[0].look(t.Context())
+		if err := watched.open(t.Context(), func(all []*poller) error {
+			got := all[0].poll(t.Context())
 			if got.down != "" || len(got.counters) != n || got.pause < 4*got.took {
-				t.Errorf("%d counters in %s, then %s of rest; %s", len(got.counters), got.took, got.pause, got.down)
+				t.Errorf("%d counters in %s, then a pause of %s; %s", len(got.counters), got.took, got.pause, got.down)
 			}
 			return nil
 		}); err != nil {
@@ -185,24 +184,24 @@ func TestTopRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, line string
-		says       []string
+		want       []string
 	}{
 		{"an argument", "top orders", []string{`"orders" is one too many`}},
-		{"an interval that is none", "top --interval x", []string{`--interval is "x"`, "a duration such as"}},
+		{"an invalid interval", "top --interval x", []string{`--interval is "x"`, "a duration such as"}},
 		{"an interval that is too short", "top --interval 1ms", []string{"--interval is 1ms", "must be 100ms or more"}},
-		{"a key that is none", "top --sort size", []string{`--sort is "size"`, "rate, name, max, ranges, epoch or left"}},
-		{"a count of none", "top --count 0", []string{"--count is 0", "1 or more"}},
+		{"an unknown sort key", "top --sort size", []string{`--sort is "size"`, "rate, name, max, ranges, epoch or left"}},
+		{"a count of 0", "top --count 0", []string{"--count is 0", "1 or more"}},
 		{"several servers without names", "top --redis redis://h --redis redis://i", []string{"north=redis://"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, strings.Fields(test.line)...), test.says...)
+			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, strings.Fields(test.line)...), test.want...)
 		})
 	}
 }
 
-func TestTopEndsWhenItIsToldTo(t *testing.T) {
+func TestTopEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]int{"top": exit.Done, "top --count 9": exit.Failed} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -237,8 +236,8 @@ func TestTopReportsServersAndIdentities(t *testing.T) {
 	})
 }
 
-// TestTopNeedsNoRightToTheConfiguration asks once for it, and not at every look: a refusal is logged by the server.
-func TestTopNeedsNoRightToTheConfiguration(t *testing.T) {
+// TestTopNeedsNoRightToCONFIG and requests it only once, since the server logs each refusal.
+func TestTopNeedsNoRightToCONFIG(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		if err := s.Client(t).Do(t.Context(), "ACL", "SETUSER", "watcher", "on", ">secret", "~*", "-@all", "+info", "+scan", "+hmget").Err(); err != nil {

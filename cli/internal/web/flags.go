@@ -33,21 +33,21 @@ const maxConnections = 1_000_000
 // AboutAccess is part of the description of each command that has Flags.
 const AboutAccess = `
 
-On anything but loopback TLS is required, --cert and --key, and callers have to sign in:
-with a token of --token-file, one a line, or with a certificate that --client-ca signed.
---insecure disables both. The files are read again when they change.`
+On all addresses but loopback, TLS (--cert and --key) and sign-in are required. Callers
+sign in with a token from --token-file or a certificate that --client-ca signed.
+--insecure disables both requirements. Changed files are reloaded.`
 
 // Flags returns the flags that Read reads, and the command's own. listen is the flag --listen without its name.
 func Flags(listen *cli.GenericFlag, own ...cli.Flag) []cli.Flag {
 	listen.Name = FlagListen
 	return append([]cli.Flag{
 		listen,
-		&cli.GenericFlag{Name: flagMaxConnections, Usage: "have `N` connections open at once; others wait", Value: base.Number("4096", 1, maxConnections)},
-		&cli.GenericFlag{Name: flagCert, Usage: "PEM `FILE` of the certificate to serve with", Value: base.Text(""), TakesFile: true},
+		&cli.GenericFlag{Name: flagMaxConnections, Usage: "accept at most `N` connections at once; others wait", Value: base.Number("4096", 1, maxConnections)},
+		&cli.GenericFlag{Name: flagCert, Usage: "PEM `FILE` of the server certificate", Value: base.Text(""), TakesFile: true},
 		&cli.GenericFlag{Name: flagKey, Usage: "PEM `FILE` of its key", Value: base.Text(""), TakesFile: true},
-		&cli.GenericFlag{Name: flagClientCA, Usage: "PEM `FILE` of the authorities whose certificates sign callers in", Value: base.Text(""), TakesFile: true},
-		&cli.GenericFlag{Name: flagTokenFile, Usage: "`FILE` of the tokens that sign callers in, one a line", Value: base.Text(""), TakesFile: true},
-		&cli.BoolFlag{Name: flagInsecure, Usage: "serve others than loopback without TLS and sign-in"},
+		&cli.GenericFlag{Name: flagClientCA, Usage: "PEM `FILE` of the authorities that sign client certificates", Value: base.Text(""), TakesFile: true},
+		&cli.GenericFlag{Name: flagTokenFile, Usage: "`FILE` of the tokens for sign-in, one per line", Value: base.Text(""), TakesFile: true},
+		&cli.BoolFlag{Name: flagInsecure, Usage: "allow all addresses without TLS and sign-in"},
 	}, own...)
 }
 

@@ -1,0 +1,167 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/prefix"
+)
+
+// pollResult is the result of polling a server once.
+type pollResult struct {
+	server   int // index of the server
+	at       time.Time
+	took     time.Duration
+	pause    time.Duration // time until the next poll
+	down     string        // reason for the failure, as a sentence; empty if the server is up
+	brief    string        // the reason in a few words
+	counters []polledCounter
+	about
+}
+
+// about describes a server. Fields that it does not report, or that this user may not read, are empty.
+type about struct {
+	Role         string `json:"role,omitempty"`         // primary or replica
+	Version      string `json:"version,omitempty"`      // such as redis 8.0.2
+	Prefix       string `json:"prefix"`                 // added to each id
+	Tag          string `json:"tag"`                    // node tag, added to each id
+	Identities   bool   `json:"identities"`             // whether it is the home of identities
+	Durable      string `json:"durable"`                // always, if the server is declared to keep every write
+	Corrupt      int    `json:"corrupt"`                // keys that cannot be read
+	MemoryPolicy string `json:"memoryPolicy,omitempty"` // maxmemory-policy
+	Persistence  string `json:"persistence,omitempty"`  // such as AOF always
+	Replicas     int    `json:"replicas"`               // connected replicas
+	Latency      int64  `json:"latencyNanoseconds"`     // of one HMGET
+}
+
+// polledCounter is a reading of a counter. It has a time of its own, since polling many counters takes a while.
+type polledCounter struct {
+	admin.Counter
+	at       time.Time
+	identity bool
+}
+
+// label returns the name as commands accept it. That of an identity ends in |.
+func (c *polledCounter) label() string {
+	if c.identity {
+		return c.Name + "|"
+	}
+	return c.Name
+}
+
+// poller polls one server.
+type poller struct {
+	top
+	index    int // index of the server
+	client   *target.Client
+	admin    *admin.Admin
+	settings settings
+}
+
+// settings caches the reply of CONFIG for a minute. An empty reply means that CONFIG is not permitted, and is never requested
+// again.
+type settings struct {
+	config map[string]string
+	due    time.Time
+}
+
+// open calls do with a poller for each server. It sends no command. opened holds the pollers of the first servers.
+func (t top) open(ctx context.Context, do func([]*poller) error, opened ...*poller) error {
+	index := len(opened)
+	if index == len(t.targets) {
+		return do(opened)
+	}
+	return base.AdministerWith(ctx, t.Session, t.targets[index], func(client *target.Client, operator *admin.Admin) error {
+		return t.open(ctx, do, append(opened, &poller{top: t, index: index, client: client, admin: operator})...)
+	})
+}
+
+// run polls the server until ctx ends.
+func (p *poller) run(ctx context.Context, report func(pollResult)) {
+	for {
+		found := p.poll(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		report(found)
+		base.Sleep(ctx, found.pause)
+	}
+}
+
+func (p *poller) poll(ctx context.Context) pollResult {
+	began := time.Now()
+	found := pollResult{server: p.index}
+	if err := p.read(ctx, &found); err != nil {
+		found.down, found.brief = p.targets[p.index].Sentence(err, p.Timeout), target.Brief(err, p.Timeout)
+	}
+	found.at = time.Now()
+	found.took = found.at.Sub(began)
+	minPause := minInterval
+	if found.down == "" {
+		minPause = 4 * found.took // polls take at most a fifth of the time, however many keys there are
+	}
+	found.pause = max(p.Interval-found.took, minPause)
+	return found
+}
+
+func (p *poller) read(ctx context.Context, found *pollResult) error {
+	client, err := p.client.Holder(ctx, prefix.NewKeys(p.Namespace).Server())
+	if err != nil {
+		return err
+	}
+	facts, err := p.facts(ctx, client)
+	if err != nil {
+		return err
+	}
+	kind, version := facts.Version()
+	if version != "" {
+		found.Version = strings.ToLower(kind) + " " + version
+	}
+	found.Role, found.MemoryPolicy, found.Persistence = facts.Role(), facts.MemoryPolicy(), facts.Persistence()
+	found.Replicas, _ = strconv.Atoi(facts.Info["connected_slaves"])
+	began := time.Now()
+	adds, err := p.admin.ServerPrefix(ctx)
+	found.Latency = time.Since(began).Nanoseconds()
+	switch {
+	case errors.Is(err, allocator.ErrCorrupt):
+		found.Corrupt++
+	case err != nil:
+		return err
+	default:
+		found.Prefix, found.Tag, found.Identities, found.Durable = adds.ServerPrefix, adds.NodeTag, adds.Identities, adds.Durable
+	}
+	for state, err := range p.admin.States(ctx) {
+		switch {
+		case errors.Is(err, allocator.ErrCorrupt):
+			found.Corrupt++
+		case err != nil:
+			return err
+		case state.Kind != admin.KindServerSide:
+			found.counters = append(found.counters, polledCounter{state.Counter, time.Now(), state.Kind == admin.KindIdentity})
+		}
+	}
+	return nil
+}
+
+// facts reads INFO and CONFIG. A user without the right to them gets empty replies.
+func (p *poller) facts(ctx context.Context, client *target.Client) (target.Facts, error) {
+	info, err := client.Info(ctx)
+	if err != nil && !target.Answered(err) {
+		return target.Facts{}, err
+	}
+	if now := time.Now(); p.settings.config == nil || len(p.settings.config) > 0 && now.After(p.settings.due) {
+		config, err := client.Settings(ctx)
+		if err != nil {
+			return target.Facts{}, err
+		}
+		p.settings = settings{config, now.Add(time.Minute)}
+	}
+	return target.Facts{Info: info, Config: p.settings.config}, nil
+}
