@@ -15,8 +15,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// program is one that takes n identifiers of collections, on a server, with what it reported.
-func program(t *testing.T, s *redistest.Server, n int64, collections ...string) (*fleet.Program, *outcome) {
+// newProgram returns a program that takes n identifiers of collections, and what it reports.
+func newProgram(t *testing.T, s *redistest.Server, n int64, collections ...string) (*fleet.Program, *outcome) {
 	t.Helper()
 	to := mustParse(t, s.URL())
 	client, closeClient, err := to.Open(time.Minute)
@@ -48,10 +48,10 @@ func program(t *testing.T, s *redistest.Server, n int64, collections ...string) 
 type outcome struct {
 	mu             sync.Mutex
 	ledger         proof.Ledger
-	most           int64 // in one call of the sink
+	maxBatch       int64 // identifiers in one call of the sink
 	runs           int
 	failed, served map[string]int
-	refuse         error // of the sink
+	sinkErr        error // returned by the sink
 }
 
 func (h *outcome) add(to map[string]int, name string) {
@@ -68,19 +68,19 @@ func (h *outcome) sink(runs []fleet.Run) error {
 		h.ledger.Add(h.ledger.SeriesOf(r.ID), proof.Run{Low: r.Number, High: r.Number + r.Count - 1, Worker: 1})
 		sum += r.Count
 	}
-	h.most, h.runs = max(h.most, sum), h.runs+len(runs)
-	return h.refuse
+	h.maxBatch, h.runs = max(h.maxBatch, sum), h.runs+len(runs)
+	return h.sinkErr
 }
 
-func TestAProgramTakesEachNumberOnce(t *testing.T) {
+func TestProgramTakesEachNumberOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		p, seen := program(t, s, 10_007, "orders", "users")
+		p, seen := newProgram(t, s, 10_007, "orders", "users")
 		if err := p.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if seen.ledger.IDs != 10_007 || seen.ledger.Duplicates != 0 || len(seen.ledger.Series) != 2 || seen.most != p.Batch {
-			t.Errorf("%d ids, %d twice, up to %d at once", seen.ledger.IDs, seen.ledger.Duplicates, seen.most)
+		if seen.ledger.IDs != 10_007 || seen.ledger.Duplicates != 0 || len(seen.ledger.Series) != 2 || seen.maxBatch != p.Batch {
+			t.Errorf("%d ids, %d duplicates, up to %d at once", seen.ledger.IDs, seen.ledger.Duplicates, seen.maxBatch)
 		}
 		for _, series := range seen.ledger.Series {
 			if series.Numbers.Missing() != 0 {
@@ -90,25 +90,24 @@ func TestAProgramTakesEachNumberOnce(t *testing.T) {
 	})
 }
 
-func TestConsecutiveIdentifiersAreOneRun(t *testing.T) {
+func TestProgramMergesConsecutiveIdentifiers(t *testing.T) {
 	t.Parallel()
-	p, seen := program(t, redistest.StartMini(t), 1000, "orders", "users")
+	p, seen := newProgram(t, redistest.StartMini(t), 1000, "orders", "users")
 	p.Goroutines = 1
 	if err := p.Run(t.Context()); err != nil || seen.runs != 20 {
 		t.Errorf("%d runs of 10 batches, error %v", seen.runs, err)
 	}
 }
 
-// TestAPromptProgramHandsOverBeforeItWaits: nothing is in its hands while a call may wait.
-func TestAPromptProgramHandsOverBeforeItWaits(t *testing.T) {
+func TestPromptProgramReportsBeforeItWaits(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		p, seen := program(t, s, 5000, "orders", "users")
+		p, seen := newProgram(t, s, 5000, "orders", "users")
 		p.Goroutines, p.Prompt = 1, true
 		var taken int64
 		p.Call = func(ctx context.Context, from *allocator.Collection, most int64, note func(prefix.ID)) error {
 			if ctx.Err() == nil && taken != seen.ledger.IDs {
-				t.Errorf("it may wait with %d taken and %d handed over", taken, seen.ledger.IDs)
+				t.Errorf("it may wait with %d ids taken and %d reported", taken, seen.ledger.IDs)
 			}
 			return fleet.NextID(ctx, from, most, func(id prefix.ID) { taken++; note(id) })
 		}
@@ -118,8 +117,7 @@ func TestAPromptProgramHandsOverBeforeItWaits(t *testing.T) {
 	})
 }
 
-// TestAFailingCollectionIsPassedBy until the fault is corrected, here from within Failed.
-func TestAFailingCollectionIsPassedBy(t *testing.T) {
+func TestProgramSkipsAFailingCollectionUntilItIsRepaired(t *testing.T) {
 	t.Parallel()
 	for _, prompt := range []bool{false, true} {
 		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -132,9 +130,9 @@ func TestAFailingCollectionIsPassedBy(t *testing.T) {
 			set("x")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			p, seen := program(t, s, math.MaxInt64, "orders", "users")
+			p, seen := newProgram(t, s, math.MaxInt64, "orders", "users")
 			p.Prompt = prompt
-			right := sync.OnceFunc(func() { set("7") })
+			repair := sync.OnceFunc(func() { set("7") })
 			sink := p.Sink
 			p.Sink = func(runs []fleet.Run) error {
 				if err := sink(runs); err != nil {
@@ -142,8 +140,8 @@ func TestAFailingCollectionIsPassedBy(t *testing.T) {
 				}
 				seen.mu.Lock()
 				defer seen.mu.Unlock()
-				if seen.ledger.IDs > 5000 && seen.failed["users"] > 0 { // with a wait for each failure that would take minutes
-					right()
+				if seen.ledger.IDs > 5000 && seen.failed["users"] > 0 { // takes minutes if each failure delays orders
+					repair()
 				}
 				return nil
 			}
@@ -158,19 +156,19 @@ func TestAFailingCollectionIsPassedBy(t *testing.T) {
 	}
 }
 
-func TestAProgramEndsWhereItMakesNoSenseToGoOn(t *testing.T) {
+func TestProgramEndsOnAPermanentError(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	if err := s.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", "9223372036854775800").Err(); err != nil {
 		t.Fatal(err)
 	}
-	p, seen := program(t, s, math.MaxInt64, "orders")
+	p, seen := newProgram(t, s, math.MaxInt64, "orders")
 	if err := p.Run(t.Context()); !errors.Is(err, allocator.ErrExhausted) || seen.ledger.IDs != 7 {
 		t.Errorf("%v after %d ids", err, seen.ledger.IDs)
 	}
-	p, seen = program(t, s, math.MaxInt64, "users")
-	seen.refuse = errors.New("nobody hears it")
-	if err := p.Run(t.Context()); !errors.Is(err, seen.refuse) {
+	p, seen = newProgram(t, s, math.MaxInt64, "users")
+	seen.sinkErr = errors.New("the sink is closed")
+	if err := p.Run(t.Context()); !errors.Is(err, seen.sinkErr) {
 		t.Error(err)
 	}
 }

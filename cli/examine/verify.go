@@ -20,23 +20,23 @@ import (
 type verify struct {
 	*base.Session
 	servers     target.Servers
-	settings    map[string]string // of worker processes, as environment variables
-	Base        string            // the user's namespace; Namespace is the trial's own
+	settings    map[string]string // of worker processes, by environment variable
+	Base        string            // the user's namespace, while Namespace is that of the trial
 	IDs         int64
 	Workers     int
 	Goroutines  bool // instead of processes
 	Collections []string
-	Rate        int64         // identifiers a second in all; 0 means full speed
+	Rate        int64         // identifiers per second in total; 0 means full speed
 	Duration    time.Duration // 0 means no limit
-	GiveUp      time.Duration
+	GiveUp      time.Duration // time without an identifier that ends the trial
 	KillWorkers bool
 	live        *term.Live
 }
 
 const (
-	mostIDs         = 1_000_000_000
-	mostWorkers     = 1000
-	mostCollections = 10_000
+	maxIDs         = 1_000_000_000
+	maxWorkers     = 1000
+	maxCollections = 10_000
 )
 
 // VerifyCommand returns hilo verify.
@@ -67,10 +67,10 @@ its keys at the end, also after an error or Ctrl-C; kill -9 leaves them.`+base.A
 			},
 			"1 failed, interrupted, or keys are left", "3 Redis unavailable, or no id for --give-up", "4 refused by a rule", "5 an identifier was issued twice"),
 		Flags: base.ServerFlags(
-			&cli.GenericFlag{Name: "ids", Usage: "take `N` identifiers, up to 1000000000", Value: base.Number("", 1, mostIDs), DefaultText: "1000000"},
-			&cli.GenericFlag{Name: "workers", Usage: "`N` workers", Value: base.Number("8", 1, mostWorkers)},
+			&cli.GenericFlag{Name: "ids", Usage: "take `N` identifiers, up to 1000000000", Value: base.Number("", 1, maxIDs), DefaultText: "1000000"},
+			&cli.GenericFlag{Name: "workers", Usage: "`N` workers", Value: base.Number("8", 1, maxWorkers)},
 			&cli.BoolFlag{Name: "goroutines", Usage: "run the workers as goroutines of one process"},
-			&cli.GenericFlag{Name: "collections", Usage: "take from `N` collections in turn", Value: base.Number("1", 1, mostCollections)},
+			&cli.GenericFlag{Name: "collections", Usage: "take from `N` collections in turn", Value: base.Number("1", 1, maxCollections)},
 			&cli.GenericFlag{Name: "rate", Usage: "take `R` identifiers a second in all", Value: base.Number("", 1, base.MostRate), DefaultText: "full speed"},
 			&cli.GenericFlag{Name: "duration", Usage: "end after `D`; without --ids, there is no other limit", Value: base.Duration("", 0)},
 			&cli.BoolFlag{Name: "kill-workers", Usage: "kill -9 one of its workers 4 times a second"},
@@ -81,7 +81,7 @@ its keys at the end, also after an error or Ctrl-C; kill -9 leaves them.`+base.A
 	}
 }
 
-// readVerify reads the flags of a trial, or of a worker of one.
+// readVerify reads the flags of a trial or of one of its workers.
 func readVerify(r *base.Reader) base.Runner {
 	r.Arguments()
 	if r.Bool(flagAsWorker) {
@@ -90,7 +90,7 @@ func readVerify(r *base.Reader) base.Runner {
 	v := verify{Session: r.Session(), servers: r.Servers(), settings: r.Settings()}
 	standard := int64(1_000_000)
 	if v.Duration = r.Period("duration"); v.Duration > 0 {
-		standard = mostIDs
+		standard = maxIDs
 	}
 	v.IDs = cmp.Or(r.Number("ids"), standard)
 	v.Rate, v.GiveUp = r.Number("rate"), r.Period("give-up")
@@ -102,26 +102,26 @@ func readVerify(r *base.Reader) base.Runner {
 	return v
 }
 
-// scratch returns the trial's namespace: the user's, its purpose, and something random.
+// scratch returns a unique namespace for a trial that begins with the user's namespace.
 func scratch(namespace string) string {
-	const most = 128 // bytes of a namespace
+	const maxBytes = 128
 	suffix := "-verify-" + strings.ToLower(crand.Text()[:12])
-	return strings.ToValidUTF8(namespace[:min(len(namespace), most-len(suffix))], "") + suffix
+	return strings.ToValidUTF8(namespace[:min(len(namespace), maxBytes-len(suffix))], "") + suffix
 }
 
-// Run shows what was found, also if the trial ended early.
+// Run prints the result, even if the trial ended early.
 func (v verify) Run(ctx context.Context) error {
 	v.Base, v.Namespace = v.Namespace, scratch(v.Namespace)
 	v.live = v.GoLive()
 	return v.servers.Use(ctx, v.Timeout, func(o target.Opened) error {
-		v.servers = o.Servers // as workers of other processes reach them
+		v.servers = o.Servers // with the addresses that other processes use
 		v.settings[base.Variable(base.FlagRedis)] = listedURLs(o.Targets)
 		v.settings[base.Variable(base.FlagNamespace)] = v.Namespace
-		return v.try(ctx, o)
+		return v.runTrial(ctx, o)
 	})
 }
 
-// listedURLs returns the URLs of the targets, as $HILO_REDIS_URL has them.
+// listedURLs returns the URLs of the targets in the format of $HILO_REDIS_URL.
 func listedURLs(targets []target.Target) string {
 	var urls []string
 	for _, t := range targets {
@@ -134,7 +134,7 @@ func listedURLs(targets []target.Target) string {
 	return strings.Join(urls, " ")
 }
 
-func (v verify) try(ctx context.Context, o target.Opened) error {
+func (v verify) runTrial(ctx context.Context, o target.Opened) error {
 	t := newTrial(v, o)
 	if err := t.prepare(ctx); err != nil {
 		return err
@@ -146,15 +146,15 @@ func (v verify) try(ctx context.Context, o target.Opened) error {
 	fmt.Fprintf(v.live, "namespace %s, removed at the end\n", v.Namespace)
 	for _, m := range t.masters {
 		if m.temporary {
-			fmt.Fprintf(v.live, "%s has no prefix; in this namespace its prefix is %s\n", m.name, m.adds.ServerPrefix)
+			fmt.Fprintf(v.live, "%s has no prefix; in this namespace its prefix is %s\n", m.name, m.prefix.ServerPrefix)
 		}
 	}
 	t.run(ctx)
-	found := t.found(context.WithoutCancel(ctx))
+	found := t.report(context.WithoutCancel(ctx))
 	stop()
 	left := t.clean(ctx)
 	for _, m := range t.masters {
-		found.Servers = append(found.Servers, server{m.name, m.adds.ServerPrefix, m.adds.NodeTag, m.adds.Identities, m.temporary, m.left})
+		found.Servers = append(found.Servers, server{m.name, m.prefix.ServerPrefix, m.prefix.NodeTag, m.prefix.Identities, m.temporary, m.left})
 		found.Outages = append(found.Outages, m.outages...)
 	}
 	v.live.End()

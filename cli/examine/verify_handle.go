@@ -17,17 +17,17 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// workerHandle is a worker as the trial controls it.
+// workerHandle is the trial's side of a worker.
 type workerHandle struct {
 	number   int
 	in       io.WriteCloser
-	kill     func() // nil where the worker is no process
+	kill     func() // nil if the worker is a goroutine
 	assigned int64  // identifiers that it has not reported yet
 	ready    bool
-	done     bool // its last message arrived, or it was killed
+	done     bool // the last message arrived, or the trial killed the worker
 }
 
-// startWorker starts one more worker, for its part of what is unassigned, unless the trial is ending.
+// startWorker starts a worker for its share of the unassigned identifiers, unless the trial is ending.
 func (t *trial) startWorker(ctx context.Context) {
 	if t.ending {
 		return
@@ -65,7 +65,7 @@ func (t *trial) startProcess(ctx context.Context, h *workerHandle, log io.Writer
 	}
 	command := exec.CommandContext(ctx, self, "verify", base.Dashed(flagAsWorker), fmt.Sprintf("--collections=%d", len(t.Collections)))
 	command.Stderr = log
-	command.Cancel = func() error { return h.in.Close() } // the worker ends in good order, and is killed if it does not
+	command.Cancel = func() error { return h.in.Close() } // ends the worker gracefully; it is killed after WaitDelay
 	command.WaitDelay = t.servers.Patience(t.Timeout) + t.Timeout
 	if h.in, err = command.StdinPipe(); err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func (t *trial) startProcess(ctx context.Context, h *workerHandle, log io.Writer
 		return nil, nil, fmt.Errorf("cannot start a worker process (%w); try --goroutines", err)
 	}
 	h.kill = func() { _ = command.Process.Kill() }
-	// At once: without its settings a worker that has to end could not send a last message. If it is gone, its end is reported.
+	// Without its settings a worker could not send a last message. An error means that it ended, and is reported then.
 	_ = json.NewEncoder(h.in).Encode(t.settings)
 	return out, command.Wait, nil
 }
@@ -92,14 +92,14 @@ func (t *trial) startGoroutine(ctx context.Context, h *workerHandle, log io.Writ
 	own.Log = base.NewLogger(log, t.Log.Level())
 	w := &worker{Session: &own, servers: t.servers, collections: t.Collections, in: json.NewDecoder(in), out: json.NewEncoder(to)}
 	go func() {
-		err := w.Run(context.WithoutCancel(ctx)) // the end of its stream ends it, as it does a process
+		err := w.Run(context.WithoutCancel(ctx)) // it ends with its input, like a process
 		_ = in.Close()
 		_ = to.CloseWithError(err)
 	}()
 	return out, func() error { return nil }, nil
 }
 
-// assign sends a worker that is ready its assignment. The first ones wait for each other, so that all take part.
+// assign sends the assignment to a worker that is ready. The first workers wait for each other, so that all take part.
 func (t *trial) assign(h *workerHandle) {
 	h.ready = true
 	starting := []*workerHandle{h}
@@ -110,12 +110,12 @@ func (t *trial) assign(h *workerHandle) {
 		t.began, t.bar = time.Now(), t.live.NewBar(t.progress())
 		t.lastReport, starting = t.began, t.workers
 	}
-	for _, h := range starting { // if one is gone, its end is reported
+	for _, h := range starting { // an error means that the worker ended, and is reported then
 		_ = json.NewEncoder(h.in).Encode(assignment{IDs: h.assigned, Rate: float64(t.Rate) / float64(t.Workers)})
 	}
 }
 
-// workerEnded replaces a worker. What it took and did not report does not count, and its replacement takes as many.
+// workerEnded replaces a worker. Its replacement takes the identifiers that it did not report.
 func (t *trial) workerEnded(ctx context.Context, h *workerHandle, err error) {
 	t.workers = slices.DeleteFunc(t.workers, func(other *workerHandle) bool { return other == h })
 	t.unassigned += h.assigned
@@ -135,7 +135,7 @@ func (t *trial) workerEnded(ctx context.Context, h *workerHandle, err error) {
 	t.startWorker(ctx)
 }
 
-// killWorker kills a worker, and sets the time of the next kill, 50 to 450 ms from now.
+// killWorker kills a random worker and schedules the next kill.
 func (t *trial) killWorker() {
 	t.nextKill = time.Now().Add(50*time.Millisecond + rand.N(400*time.Millisecond))
 	h := t.workers[rand.IntN(len(t.workers))]

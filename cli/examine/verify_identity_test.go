@@ -9,15 +9,14 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestVerifyFindsDuplicatesOfIdentities lowers the identity at its home by hand, until workers
-// that never saw it take the place of others.
+// It lowers the identity until a worker starts that has not seen a greater value.
 func TestVerifyFindsDuplicatesOfIdentities(t *testing.T) {
 	t.Parallel()
-	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
-		north, _, flags := clitest.Masters(t, func() *redistest.Server { return start() })
-		v := begin(t, append(flags, "--prefer", "south", "--kill-workers", "--duration", "1h", "--rate", "2000", "--workers", "3")...)
+	clitest.EachStart(t, func(t *testing.T, startServer func(...string) *redistest.Server) {
+		north, _, flags := clitest.Masters(t, func() *redistest.Server { return startServer() })
+		v := start(t, append(flags, "--prefer", "south", "--kill-workers", "--duration", "1h", "--rate", "2000", "--workers", "3")...)
 		client := north.Client(t)
-		for !v.said("DUPLICATES: ") && !v.over() {
+		for !v.printed("DUPLICATES: ") && !v.over() {
 			for _, key := range client.Keys(t.Context(), "*/Identities/*").Val() {
 				client.HSet(t.Context(), key, "Value", 0)
 			}

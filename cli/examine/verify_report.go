@@ -10,64 +10,64 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// report is what was found.
+// report is the result of a trial.
 type report struct {
 	Namespace   string         `json:"namespace"` // of the trial
-	Proven      bool           `json:"proven"`    // all that was asked for was issued, without duplicates
+	Proven      bool           `json:"proven"`    // the trial was completed without duplicates
 	Interrupted bool           `json:"interrupted"`
 	Processes   bool           `json:"processes"` // the workers are processes, not goroutines
-	Workers     int            `json:"workers"`   // at a time
-	Killed      int            `json:"killed"`    // workers, by --kill-workers
-	Lost        int            `json:"lost"`      // workers, killed by others
-	IDs         int64          `json:"ids"`       // that workers reported, duplicates included
+	Workers     int            `json:"workers"`   // at the same time
+	Killed      int            `json:"killed"`    // workers that --kill-workers killed
+	Lost        int            `json:"lost"`      // workers that ended unexpectedly
+	IDs         int64          `json:"ids"`       // reported by workers, including duplicates
 	Duplicates  int64          `json:"duplicates"`
 	Seconds     float64        `json:"seconds"`
 	PerSecond   float64        `json:"perSecond"`
 	Ranges      int64          `json:"ranges"`
 	Jumps       int64          `json:"jumps"`    // of counters, on evidence of lost writes
-	Returned    int64          `json:"returned"` // numbers, by workers at their end
-	Burnt       int64          `json:"burnt"`    // numbers that workers had at their end and could not return
+	Returned    int64          `json:"returned"` // numbers that workers returned at their end
+	Burnt       int64          `json:"burnt"`    // numbers that workers held at their end and could not return
 	Unused      int64          `json:"unused"`   // numbers up to max that were never reported
-	Failures    int64          `json:"failures"` // refills that failed, of workers that were not killed
+	Failures    int64          `json:"failures"` // refills that failed, except those of killed workers
 	Servers     []server       `json:"servers"`
 	Outages     []outage       `json:"outages"`
 	Collections []seriesReport `json:"collections"`
 	Repeated    []repeated     `json:"repeated"` // the duplicates
 }
 
-// server is a server as the result shows it.
+// server describes a server of the trial.
 type server struct {
 	Name       string `json:"name"`
 	Prefix     string `json:"prefix"`
 	Tag        string `json:"tag"`
-	Identities bool   `json:"identities"` // it is their home, in the trial's namespace
-	Temporary  bool   `json:"temporary"`  // the prefix is the trial's: the server has none of its own
+	Identities bool   `json:"identities"` // home of identities in the trial's namespace
+	Temporary  bool   `json:"temporary"`  // the server had no prefix, and got one for the trial
 	Left       int    `json:"left"`       // keys that could not be removed
 }
 
-// outage is a time when a server did not answer.
+// outage is a time in which a server did not respond.
 type outage struct {
 	Server  string  `json:"server"`
 	From    string  `json:"from"` // RFC 3339
-	To      string  `json:"to"`   // empty where it was still down at the end
+	To      string  `json:"to"`   // empty if the server was still down at the end
 	Seconds float64 `json:"seconds"`
-	Changed bool    `json:"changed"` // another process answered then: restarted, or promoted
+	Changed bool    `json:"changed"` // another process responded afterwards: restarted or promoted
 	Reason  string  `json:"reason"`
 }
 
 const outageTime = "2006-01-02T15:04:05.000Z07:00"
 
-// seriesReport is what was found about one collection with one prefix.
+// seriesReport is the result for one collection with one prefix.
 type seriesReport struct {
 	Collection string `json:"collection"`
 	Prefix     string `json:"prefix"`
 	Tag        string `json:"tag"`
 	IDs        int64  `json:"ids"`
 	Duplicates int64  `json:"duplicates"`
-	Greatest   int64  `json:"greatest"` // number reported
-	Gaps       int64  `json:"gaps"`     // runs of numbers below it that were not
-	Missing    int64  `json:"missing"`  // numbers in them
-	Max        int64  `json:"max"`      // of the server at the end; 0 where it is down
+	Greatest   int64  `json:"greatest"` // greatest number reported
+	Gaps       int64  `json:"gaps"`     // runs of numbers below greatest that were not reported
+	Missing    int64  `json:"missing"`  // numbers in the gaps
+	Max        int64  `json:"max"`      // of the counter at the end; 0 if the server is down
 	Ranges     int64  `json:"ranges"`
 	Epoch      int64  `json:"epoch"`
 }
@@ -77,13 +77,12 @@ type repeated struct {
 	First   string `json:"first"`
 	Last    string `json:"last"`
 	IDs     int64  `json:"ids"`
-	Times   int    `json:"times"`   // that each of them was issued
-	Workers []int  `json:"workers"` // by number, one for each time
+	Times   int    `json:"times"`   // how often each was issued
+	Workers []int  `json:"workers"` // number of the worker, for each time
 }
 
-// found returns the result, from the ledger, the workers and the servers' counters. Servers and Outages are added when the keys
-// are removed.
-func (t *trial) found(ctx context.Context) report {
+// report returns the result, except Servers and the content of Outages, which are known when the keys are removed.
+func (t *trial) report(ctx context.Context) report {
 	p := t.result
 	p.Namespace = t.Namespace
 	p.Proven = t.err == nil && t.ledger.Duplicates == 0
@@ -116,7 +115,7 @@ func (t *trial) found(ctx context.Context) report {
 			})
 		}
 	}
-	p.Jumps = max(p.Jumps, t.stats.Jumps) // a counter that was lost has no record of its jumps
+	p.Jumps = max(p.Jumps, t.stats.Jumps) // a lost counter also lost its epoch
 	return p
 }
 
@@ -153,7 +152,7 @@ func (v verify) print(p report) error {
 	return cmp.Or(v.WriteTable(t), v.printSeries(p.Collections), v.printRepeated(p.Repeated), v.Prosef("\n%s\n", p.summary(style)))
 }
 
-// cause returns why numbers are unused that no worker had at its end.
+// cause returns why numbers are unused that no worker held at its end.
 func (p report) cause() string {
 	switch {
 	case p.Killed+p.Lost == 0:
@@ -191,7 +190,7 @@ func (p report) where() string {
 	return p.Namespace + ", removed"
 }
 
-// maxRows is how many rows a table has at most; all are in JSON.
+// maxRows limits the rows of a table. The JSON has all.
 const maxRows = 20
 
 func (v verify) printSeries(all []seriesReport) error {

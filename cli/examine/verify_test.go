@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestVerifyProvesThatNothingWasGivenTwice(t *testing.T) {
+func TestVerifyProvesThatNoIDIsIssuedTwice(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"processes", "goroutines"} {
 		t.Run(kind, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestVerifyProvesThatNothingWasGivenTwice(t *testing.T) {
 					t.Errorf("%+v", got)
 				}
 				if got.Unused != got.Burnt || got.Jumps != 0 || got.Failures != 0 {
-					t.Errorf("numbers are missing that no worker held: %+v", got)
+					t.Errorf("got %+v, want no missing numbers except those that a worker held", got)
 				}
 				if !strings.HasPrefix(got.Namespace, "Raven-verify-") || !strings.Contains(r.Stderr, got.Namespace) {
 					t.Errorf("namespace %q, stderr %q", got.Namespace, r.Stderr)
@@ -45,7 +45,7 @@ func TestVerifyProvesThatNothingWasGivenTwice(t *testing.T) {
 	}
 }
 
-// checkProof compares the figures with each other.
+// checkProof checks that the figures are consistent.
 func checkProof(t *testing.T, p report) {
 	t.Helper()
 	var issued, again int64
@@ -64,7 +64,7 @@ func checkProof(t *testing.T, p report) {
 		}
 	}
 	if issued != p.IDs || again != p.Duplicates || surplus != p.Duplicates || p.Seconds <= 0 {
-		t.Errorf("%d ids and %d duplicates by collection, %d by what was repeated: %+v", issued, again, surplus, p)
+		t.Errorf("%d ids and %d duplicates by collection, %d duplicates in repeated: %+v", issued, again, surplus, p)
 	}
 }
 
@@ -80,19 +80,19 @@ func TestVerifyKillsItsWorkers(t *testing.T) {
 	})
 }
 
-// TestVerifyFindsDuplicates has a server forget what it gave, again and again, until workers that never saw it take the
-// place of others: that is what neither floor nor guard can know.
+// The server loses its counters again and again, until a worker starts that has seen none of their numbers. Neither floor nor guard
+// can detect that.
 func TestVerifyFindsDuplicates(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"Max lowered by hand", "FLUSHALL"} {
-		t.Run(way, func(t *testing.T) {
+	for _, loss := range []string{"Max lowered by hand", "FLUSHALL"} {
+		t.Run(loss, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				v := begin(t, "--kill-workers", "--duration", "1h", "--rate", "20000", "--workers", "3", "--redis", s.URL())
+				v := start(t, "--kill-workers", "--duration", "1h", "--rate", "20000", "--workers", "3", "--redis", s.URL())
 				client := s.Client(t)
-				for !v.said("DUPLICATES: ") && !v.over() {
+				for !v.printed("DUPLICATES: ") && !v.over() {
 					for _, key := range client.Keys(t.Context(), "*/HiLo/orders").Val() {
-						if way == "FLUSHALL" {
+						if loss == "FLUSHALL" {
 							client.FlushAll(t.Context())
 						} else {
 							client.HSet(t.Context(), key, "Max", 0)
@@ -114,7 +114,7 @@ func TestVerifyFindsDuplicates(t *testing.T) {
 	}
 }
 
-func TestVerifyOverMastersThatGoAwayAndComeBack(t *testing.T) {
+func TestVerifyReportsMastersThatGoDownAndComeBack(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestVerifyOverMastersThatGoAwayAndComeBack(t *testing.T) {
 			durable := []string{"--appendonly", "yes", "--appendfsync", "always"}
 			north, south := redistest.Start(t, b, durable...), redistest.Start(t, b, durable...)
 			clitest.Must(t, "prefix", "set", "NorthServer/", "--tag", "A", "--redis", north.URL())
-			v := begin(t, "--kill-workers", "--duration", "1h", "--rate", "100000", "--collections", "20", "--timeout", "1s",
+			v := start(t, "--kill-workers", "--duration", "1h", "--rate", "100000", "--collections", "20", "--timeout", "1s",
 				"--redis", "north="+north.URL()+quietly, "--redis", "south="+south.URL()+quietly)
 			v.await("south has no prefix; in this namespace its prefix is verify-south/")
 			v.await(idsCame)
@@ -179,7 +179,7 @@ func TestVerifyOverMastersThatGoAwayAndComeBack(t *testing.T) {
 	}
 }
 
-func TestVerifyOverAFailoverOfSentinels(t *testing.T) {
+func TestVerifyFindsNoDuplicateAfterAFailover(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestVerifyOverAFailoverOfSentinels(t *testing.T) {
 			primary := redistest.Start(t, b)
 			replicas := []*redistest.Server{redistest.StartReplica(t, primary), redistest.StartReplica(t, primary)}
 			sentinels := redistest.StartSentinels(t, primary, 3, len(replicas))
-			v := begin(t, "--replicas", "1", "--duration", "1h", "--rate", "50000", "--timeout", "2s",
+			v := start(t, "--replicas", "1", "--duration", "1h", "--rate", "50000", "--timeout", "2s",
 				"--redis", "redis+sentinel://"+strings.Join(sentinels.Addrs(), ",")+"/"+redistest.MasterName+"/0"+quietly)
 			v.await(idsCame)
 			primary.Kill()
@@ -221,13 +221,12 @@ func TestVerifyOfACluster(t *testing.T) {
 	}
 }
 
-// TestVerifyOverAMasterThatForgetsAll has it restart without persistence, which costs it its prefix too. Its one worker
-// has a floor by then: another one that had taken nothing yet would begin at 1 again.
-func TestVerifyOverAMasterThatForgetsAll(t *testing.T) {
+// The restart without persistence loses the counters too. The only worker has a floor by then, and one without would begin at 1.
+func TestVerifyRestoresALostPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, north *redistest.Server) {
 		south := redistest.StartMini(t)
-		v := begin(t, "--workers", "1", "--duration", "1h", "--rate", "50000",
+		v := start(t, "--workers", "1", "--duration", "1h", "--rate", "50000",
 			"--redis", "north="+north.URL()+quietly, "--redis", "south="+south.URL())
 		v.await(idsCame)
 		north.Kill()
@@ -245,14 +244,14 @@ func TestVerifyOverAMasterThatForgetsAll(t *testing.T) {
 	})
 }
 
-// quietly is for the URL of a server that is killed: after as many failures to dial as it has room for connections,
-// go-redis goes on dialing for a second after the end.
+// quietly is for the URL of a server that is killed. After pool_size failed dials go-redis keeps dialing for a second, even after
+// the client is closed.
 const quietly = "?pool_size=10000"
 
-func TestVerifyThatCannotCleanUpNamesTheKeys(t *testing.T) {
+func TestVerifyNamesKeysThatItCannotRemove(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		v := begin(t, "--duration", "1h", "--rate", "10000", "--timeout", "1s", "--give-up", "3s", "--redis", s.URL()+quietly)
+		v := start(t, "--duration", "1h", "--rate", "10000", "--timeout", "1s", "--give-up", "3s", "--redis", s.URL()+quietly)
 		v.await(idsCame)
 		s.Kill()
 		v.await(" is down: ")
@@ -272,8 +271,7 @@ func TestVerifyThatCannotCleanUpNamesTheKeys(t *testing.T) {
 	})
 }
 
-// TestCleanNamesTheKeysThatAreLeftAlsoWhenInterrupted while it cleans up.
-func TestCleanNamesTheKeysThatAreLeftAlsoWhenInterrupted(t *testing.T) {
+func TestCleanNamesTheKeysThatAreLeftWhenInterrupted(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
 	at, err := target.Parse(server.URL() + "?max_retries=-1")
@@ -281,18 +279,18 @@ func TestCleanNamesTheKeysThatAreLeftAlsoWhenInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = at.Alone().Use(t.Context(), time.Second, func(o target.Opened) error {
-		proof := newTrial(verify{Session: &base.Session{Namespace: "Raven-verify-1", Timeout: time.Second}}, o)
+		tr := newTrial(verify{Session: &base.Session{Namespace: "Raven-verify-1", Timeout: time.Second}}, o)
 		server.Kill()
 		interrupted, cancel := context.WithCancel(t.Context())
 		cancel()
-		return o.Explain(interrupted, proof.clean(interrupted))
+		return o.Explain(interrupted, tr.clean(interrupted))
 	})
 	if err == nil || !strings.Contains(err.Error(), "remove them with redis-cli DEL '{Raven-verify-1}/") {
 		t.Error(err)
 	}
 }
 
-func TestVerifyWithoutAServerBeginsNothing(t *testing.T) {
+func TestVerifyWritesNothingUnlessAllServersAnswer(t *testing.T) {
 	t.Parallel()
 	up, down := redistest.StartMini(t), redistest.StartMini(t)
 	down.Kill()
@@ -301,7 +299,7 @@ func TestVerifyWithoutAServerBeginsNothing(t *testing.T) {
 	clitest.CheckEmpty(t, up)
 }
 
-func TestVerifyOfRangesThatNobodyConfirms(t *testing.T) {
+func TestVerifyGivesUpIfNoRangeIsConfirmed(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		r := clitest.Hilo(t, "verify", "--replicas", "1", "--durable-timeout", "10ms", "--give-up", "2s", "--redis", s.URL())
@@ -319,10 +317,10 @@ func TestVerifyOfSeededCounters(t *testing.T) {
 		if !got.Proven || got.IDs != 5000 {
 			t.Errorf("%+v", got)
 		}
-		v := begin(t, "--require-seeded", "--kill-workers", "--duration", "1h", "--rate", "20000", "--redis", s.URL())
+		v := start(t, "--require-seeded", "--kill-workers", "--duration", "1h", "--rate", "20000", "--redis", s.URL())
 		v.await(idsCame)
 		client := s.Client(t)
-		for !v.over() { // until a worker comes that never saw the counter
+		for !v.over() { // until a worker starts that has not seen the counter
 			client.FlushAll(t.Context())
 		}
 		if r := v.result(); r.Code != exit.Refused || !strings.Contains(r.Stderr, "seed it with hilo seed") {
@@ -339,7 +337,7 @@ func TestVerifyOfTheEmbeddedServer(t *testing.T) {
 	}
 }
 
-func TestVerifyShowsWhatItProved(t *testing.T) {
+func TestVerifyPrintsText(t *testing.T) {
 	t.Parallel()
 	r := clitest.Hilo(t, "verify", "--ids", "1000", "--redis", "embedded:")
 	for _, want := range []string{

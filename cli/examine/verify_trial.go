@@ -15,40 +15,38 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// trial is a verification while it runs: one goroutine that receives the messages of all workers, records what they took in a
-// ledger, and starts, kills and ends them.
+// trial is a running verification. One goroutine receives the messages of all workers, records the identifiers in a ledger, and
+// starts, kills and ends workers.
 type trial struct {
 	verify
 	masters []*master
-	keys    []string // all that is written, the prefix first
+	keys    []string // every key that is written, that of the prefix first
 	ledger  proof.Ledger
-	result  report // counted while it runs; found adds what only the masters and the ledger have
+	result  report // counts of workers; the method report completes it
 	bar     *term.Bar
 
-	workers    []*workerHandle // that have not ended
-	events     chan func()     // run on this goroutine: messages and ends of workers
+	workers    []*workerHandle // not ended yet
+	events     chan func()     // messages and ends of workers, handled by run
 	started    int             // workers so far
-	fruitless  int             // workers in a row that ended without a last message and had reported nothing
-	unassigned int64           // identifiers that no worker was asked to take
+	fruitless  int             // workers in a row that ended unexpectedly and reported nothing
+	unassigned int64           // identifiers that are not assigned to a worker
 	stats      allocator.CollectionStats
 
 	began       time.Time // all workers were ready
 	lastReport  time.Time
 	nextKill    time.Time
-	lastErr     *exit.Error // why a worker got none, if that came after the last report
+	lastErr     *exit.Error // the latest error of a worker since lastReport
 	ending      bool
 	stopWorkers context.CancelFunc
-	err         error // why it ends early
+	err         error // why the trial ended early
 }
 
 const (
-	// maxFruitless is how many workers in a row may end without having done anything.
 	maxFruitless = 20
-	// maxShown is how many duplicates are shown at once; all are in the result.
-	maxShown = 10
+	maxShown     = 10 // duplicates that are printed when they are found
 )
 
-// run returns when all workers have ended.
+// run runs the trial until all workers have ended.
 func (t *trial) run(ctx context.Context) {
 	t.events, t.unassigned = make(chan func()), t.IDs
 	interrupted := ctx.Done()
@@ -71,7 +69,6 @@ func (t *trial) run(ctx context.Context) {
 	}
 }
 
-// receive handles a message of a worker.
 func (t *trial) receive(h *workerHandle, m message) {
 	switch {
 	case m.LastStats != nil:
@@ -89,7 +86,7 @@ func (t *trial) receive(h *workerHandle, m message) {
 	}
 }
 
-// record enters what a worker took in the ledger.
+// record adds the identifiers that a worker took to the ledger.
 func (t *trial) record(h *workerHandle, runs []fleet.Run) {
 	if t.ledger.IDs == 0 && len(t.workers) > 0 {
 		t.live.Eventf(time.Now(), "%s take identifiers", term.Plural(len(t.workers), "worker"))
@@ -116,14 +113,14 @@ func (t *trial) record(h *workerHandle, runs []fleet.Run) {
 	}
 }
 
-// tick does what is due.
+// tick ends the trial when it is over, kills a worker when that is due, and shows the progress.
 func (t *trial) tick() {
 	if t.ending || t.began.IsZero() {
 		return
 	}
 	now := time.Now()
 	quiet := now.Sub(t.lastReport)
-	if t.Rate > 0 { // for so long a worker may have nothing to do
+	if t.Rate > 0 { // a worker may be idle for as long
 		quiet -= time.Duration(t.Workers) * time.Second / time.Duration(t.Rate)
 	}
 	switch {
@@ -131,7 +128,7 @@ func (t *trial) tick() {
 		t.end(nil)
 		return
 	case quiet >= t.GiveUp:
-		t.end(t.gaveUp())
+		t.end(t.giveUpError())
 		return
 	}
 	if t.KillWorkers && now.After(t.nextKill) {
@@ -141,8 +138,8 @@ func (t *trial) tick() {
 	t.bar.Set(p.Count, p.Share, p.Note)
 }
 
-// gaveUp returns the error of a trial that makes no progress, with the newest error of a worker.
-func (t *trial) gaveUp() error {
+// giveUpError returns the error of a trial that makes no progress. It includes the latest error of a worker.
+func (t *trial) giveUpError() error {
 	err := &exit.Error{Code: exit.Unavailable, Text: fmt.Sprintf("ended: no worker got an identifier for %s (--give-up)", t.GiveUp)}
 	if t.lastErr != nil {
 		err.Code = t.lastErr.Code
@@ -151,7 +148,7 @@ func (t *trial) gaveUp() error {
 	return err
 }
 
-// end makes all workers end, once; err is why, if that is early.
+// end stops all workers. err is the reason if the trial ends early, and the first reason is kept.
 func (t *trial) end(err error) {
 	if t.err == nil {
 		t.err = err
@@ -166,7 +163,7 @@ func (t *trial) end(err error) {
 	t.stopWorkers()
 }
 
-// progress returns how far the trial is: by its count, or by its time if that has more of it.
+// progress returns the progress by count or by time, whichever is further.
 func (t *trial) progress() term.Progress {
 	p := term.Progress{Unit: "ids", Count: t.ledger.IDs, Note: term.Plural(t.ledger.Duplicates, "duplicate")}
 	if t.Duration > 0 {
@@ -176,7 +173,7 @@ func (t *trial) progress() term.Progress {
 	}
 	var down []string
 	for _, m := range t.masters {
-		if m.away.Load() {
+		if m.down.Load() {
 			down = append(down, m.name)
 		}
 	}
@@ -186,7 +183,7 @@ func (t *trial) progress() term.Progress {
 	return p
 }
 
-// verdict returns why the verification failed, duplicates before anything else. left names the keys that are left.
+// verdict returns why the trial failed. Duplicates outrank other errors, and left, which names keys that were not removed, is added.
 func (t *trial) verdict(left error) error {
 	err := exit.After(t.err, t.ledger.IDs)
 	if t.ledger.Duplicates > 0 {

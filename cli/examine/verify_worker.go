@@ -18,24 +18,22 @@ import (
 
 const flagAsWorker = "as-worker"
 
-// A trial and its workers send each other values as JSON over two streams. The trial sends its settings, to a process, and an
-// assignment when all workers are ready; the end of its stream ends the worker. The worker sends messages, of which the first
-// is empty: it is ready. Part of a message, of a worker that was killed meanwhile, does not count.
+// A trial and a worker exchange JSON values over two streams. The trial sends its settings, if the worker is a process, and an
+// assignment when all workers are ready. The end of its stream ends the worker. The first message of a worker is empty and reports
+// that it is ready. A message that is cut off because the worker was killed does not count.
 type (
-	// assignment is what a worker has to take.
 	assignment struct {
 		IDs  int64
-		Rate float64 // a second; 0 means full speed
+		Rate float64 // per second; 0 means full speed
 	}
 	message struct {
-		Runs      []fleet.Run                // that it took; from now on they count
-		Err       *exit.Error                // why it got none just now, or ended by itself; without a cause
-		LastStats *allocator.CollectionStats // sums over all collections, in its last message
+		Runs      []fleet.Run                // identifiers that were taken
+		Err       *exit.Error                // a failed call or, with LastStats, why the worker ended; it has no cause
+		LastStats *allocator.CollectionStats // sums over all collections, in the last message
 	}
 )
 
-// worker takes identifiers for a trial, as a program does, by each of the library's calls. It reads them back from their texts,
-// and reports them.
+// worker takes identifiers for a trial by each of the library's calls. It parses and reports them.
 type worker struct {
 	*base.Session
 	servers     target.Servers
@@ -44,13 +42,13 @@ type worker struct {
 	out         *json.Encoder
 
 	newest     map[string]prefix.ID // by collection
-	text       []byte               // buffer for one
-	identities *allocator.Allocator // to take values of the identity from, too; nil means none
-	identified time.Time            // when it took some last
+	text       []byte               // buffer
+	identities *allocator.Allocator // issues values of the identity; nil means none
+	identified time.Time            // when values of the identity were taken last
 }
 
-// readWorker returns a worker process, whose stdin and stdout lead to the trial that started it. Its environment is the
-// settings, which may hold passwords and go through nothing but a pipe.
+// readWorker returns a worker whose stdin and stdout lead to the trial that started the process. Settings replace the environment.
+// They may hold passwords, so they are sent over the pipe only.
 func readWorker(r *base.Reader) *worker {
 	w := &worker{in: json.NewDecoder(r.Env.Stdin), out: json.NewEncoder(r.Env.Stdout)}
 	var settings map[string]string
@@ -63,7 +61,7 @@ func readWorker(r *base.Reader) *worker {
 	return w
 }
 
-// Run returns when ctx or the worker's input ends.
+// Run takes identifiers until ctx or the worker's input ends.
 func (w *worker) Run(ctx context.Context) error {
 	last := message{LastStats: new(allocator.CollectionStats)}
 	err := w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
@@ -75,7 +73,7 @@ func (w *worker) Run(ctx context.Context) error {
 		failures := sumStats(a).Failures // without the refills that Close cancels
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
 		defer cancel()
-		_ = a.Close(closing) // what it could not return is counted as burnt
+		_ = a.Close(closing) // numbers that it could not return are counted as burnt
 		*last.LastStats = sumStats(a)
 		last.LastStats.Failures = failures
 		return err
@@ -93,32 +91,32 @@ func sumStats(a *allocator.Allocator) (sums allocator.CollectionStats) {
 	return sums
 }
 
-// flatten returns err as it goes through a pipe.
+// flatten returns err in a form that can be encoded.
 func flatten(err error) *exit.Error {
 	return &exit.Error{Code: exit.Code(err), Text: exit.Sentence(err)}
 }
 
-// work takes what is assigned, and waits for the end of its input, which is no error.
+// work takes the assigned identifiers and waits for the end of its input, which is no error.
 func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocator) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := w.out.Encode(message{}); err != nil {
 		return err
 	}
-	var mine assignment
-	if err := w.in.Decode(&mine); err != nil {
+	var task assignment
+	if err := w.in.Decode(&task); err != nil {
 		return nil // the trial ended already
 	}
 	go func() {
 		defer cancel()
-		_ = w.in.Decode(new(assignment)) // returns at the end: there is no other
+		_ = w.in.Decode(new(assignment)) // blocks until the input ends
 	}()
 	w.newest = make(map[string]prefix.ID)
 	if len(o.Targets) > 1 {
 		w.identities = a
 	}
 	program := fleet.Program{
-		IDs: a, Collections: w.collections, Goroutines: 1, Count: mine.IDs, Rate: mine.Rate, Batch: 4096, Prompt: true,
+		IDs: a, Collections: w.collections, Goroutines: 1, Count: task.IDs, Rate: task.Rate, Batch: 4096, Prompt: true,
 		Call: w.call,
 		Sink: func(runs []fleet.Run) error { return w.out.Encode(message{Runs: runs}) },
 		Failed: func(_ string, err error, _ bool) error {
@@ -128,8 +126,8 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 			return w.out.Encode(message{Err: flatten(o.Explain(ctx, err))})
 		},
 	}
-	if mine.Rate > 0 { // not all workers at once
-		base.Sleep(ctx, rand.N(time.Duration(float64(time.Second)/mine.Rate)))
+	if task.Rate > 0 { // spread the workers over one interval
+		base.Sleep(ctx, rand.N(time.Duration(float64(time.Second)/task.Rate)))
 	}
 	if err := program.Run(ctx); err != nil {
 		return err
@@ -138,21 +136,21 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 	return nil
 }
 
-// temporary reports whether err may end by itself, or by what the trial restores.
+// temporary reports whether err may end by itself, or when the trial restores a lost prefix.
 func temporary(err error) bool {
 	return errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, allocator.ErrNotDurable) ||
 		errors.Is(err, allocator.ErrPrefixMissing) || errors.Is(err, allocator.ErrIdentitiesElsewhere)
 }
 
-// maxTake is the greatest size of one call of Take.
+// maxTake limits the size of one call of Take.
 const maxTake = 64
 
-// call takes identifiers for a fleet.Program.
+// call takes identifiers by a random call of the library.
 func (w *worker) call(ctx context.Context, from *allocator.Collection, limit int64, note func(prefix.ID)) error {
 	if took, err := w.takeIdentities(ctx, limit, note); took || err != nil {
 		return err
 	}
-	if ctx.Err() == nil && rand.IntN(2) == 0 { // Take does not serve a ctx that is over
+	if ctx.Err() == nil && rand.IntN(2) == 0 { // Take fails if ctx ended
 		batch, err := from.Take(ctx, rand.N(min(limit, maxTake))+1)
 		for text := range batch.All() {
 			if err == nil {
@@ -172,7 +170,7 @@ func (w *worker) call(ctx context.Context, from *allocator.Collection, limit int
 	case 2:
 		text, _ = from.TryNext()
 	}
-	if text == "" && err == nil { // TryNext had none in hand, or rand chose Next
+	if text == "" && err == nil { // TryNext had none in hand, or Next was chosen
 		text, err = from.Next(ctx)
 	}
 	if err != nil {
@@ -181,8 +179,8 @@ func (w *worker) call(ctx context.Context, from *allocator.Collection, limit int
 	return w.read(from.Name(), text, note)
 }
 
-// read parses the text of an identifier and notes it. The text is usually that of the newest identifier but one more: to
-// compare takes a tenth of the time that parsing takes.
+// read parses the text of an identifier and notes it. Most texts continue the newest identifier, and comparing takes a tenth of the
+// time of parsing.
 func (w *worker) read(collection, text string, note func(prefix.ID)) error {
 	id := w.newest[collection]
 	id.Number++
@@ -203,15 +201,13 @@ func (w *worker) read(collection, text string, note func(prefix.ID)) error {
 }
 
 const (
-	// identityTimeout is how long a worker waits for values of the identity: while their home is down, identifiers go on.
-	identityTimeout = 250 * time.Millisecond
-	// identityEvery is how often it takes some, and maxIdentities how many at most.
-	identityEvery = 50 * time.Millisecond
-	maxIdentities = 4
+	identityTimeout = 250 * time.Millisecond // short, because other identifiers wait while the home of identities is down
+	identityEvery   = 50 * time.Millisecond
+	maxIdentities   = 4 // of one call
 )
 
-// takeIdentities takes some values of the identity if the last time was identityEvery ago and ctx has not ended. It returns no
-// error where their home is down.
+// takeIdentities takes some values of the identity if the last ones are identityEvery ago. It returns no error while their home is
+// down.
 func (w *worker) takeIdentities(ctx context.Context, limit int64, note func(prefix.ID)) (took bool, err error) {
 	if w.identities == nil || ctx.Err() != nil || time.Since(w.identified) < identityEvery {
 		return false, nil

@@ -43,14 +43,14 @@ func TestMessagesSurviveThePipe(t *testing.T) {
 	}
 }
 
-// TestPartOfAMessageIsAnError cuts one off at every byte, as a kill does.
-func TestPartOfAMessageIsAnError(t *testing.T) {
+// A killed worker may cut off a message at any byte.
+func TestMessageThatIsCutOffIsAnError(t *testing.T) {
 	t.Parallel()
 	var pipe bytes.Buffer
 	if err := json.NewEncoder(&pipe).Encode(message{Runs: []fleet.Run{{ID: prefix.ID{Collection: "orders", Number: 1000}, Count: 4096}}}); err != nil {
 		t.Fatal(err)
 	}
-	for cut := range pipe.Len() - len("\n") { // whole with its last brace
+	for cut := range pipe.Len() - len("\n") { // without its newline a message is whole
 		var part message
 		if err := json.NewDecoder(bytes.NewReader(pipe.Bytes()[:cut])).Decode(&part); err == nil {
 			t.Errorf("%d bytes: got %+v, want an error", cut, part)

@@ -9,22 +9,22 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 )
 
-// idsCame is written when the first identifiers are recorded.
+// idsCame is printed when the first identifiers are recorded.
 const idsCame = "take identifiers"
 
-// begun is a hilo verify that runs.
-type begun struct {
+// running is a hilo verify that runs in the background.
+type running struct {
 	t              *testing.T
 	cancel         context.CancelFunc
-	ended          chan struct{} // closed when it has
+	ended          chan struct{}
 	stdout, stderr clitest.Watched
-	seen           int // of stderr, by said
+	seen           int // bytes of stderr that printed has searched
 	code           int
 }
 
-func begin(t *testing.T, args ...string) *begun {
+func start(t *testing.T, args ...string) *running {
 	t.Helper()
-	b := &begun{t: t, ended: make(chan struct{})}
+	b := &running{t: t, ended: make(chan struct{})}
 	var ctx context.Context
 	ctx, b.cancel = context.WithCancel(t.Context())
 	t.Cleanup(func() {
@@ -39,18 +39,18 @@ func begin(t *testing.T, args ...string) *begun {
 	return b
 }
 
-func (b *begun) interrupt() clitest.Result {
+func (b *running) interrupt() clitest.Result {
 	b.cancel()
 	return b.result()
 }
 
-// result waits for the end.
-func (b *begun) result() clitest.Result {
+// result waits for the end and returns the result.
+func (b *running) result() clitest.Result {
 	<-b.ended
 	return clitest.Result{Code: b.code, Stdout: b.stdout.String(), Stderr: b.stderr.String()}
 }
 
-func (b *begun) over() bool {
+func (b *running) over() bool {
 	select {
 	case <-b.ended:
 		return true
@@ -59,8 +59,8 @@ func (b *begun) over() bool {
 	}
 }
 
-// said reports whether stderr has text behind what was found before.
-func (b *begun) said(text string) bool {
+// printed reports whether stderr has text after the last text that was found.
+func (b *running) printed(text string) bool {
 	at := strings.Index(b.stderr.String()[b.seen:], text)
 	if at < 0 {
 		return false
@@ -69,13 +69,13 @@ func (b *begun) said(text string) bool {
 	return true
 }
 
-// await returns when stderr has text behind what was found before.
-func (b *begun) await(text string) {
+// await waits until printed(text) is true.
+func (b *running) await(text string) {
 	b.t.Helper()
 	for {
 		over := b.over()
 		_, more := b.stderr.Now()
-		if b.said(text) {
+		if b.printed(text) {
 			return
 		}
 		if over {
