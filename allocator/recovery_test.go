@@ -33,6 +33,24 @@ func useUp(t *testing.T, a *Allocator) {
 	t.Fatal("got 100,000 identifiers, want an error")
 }
 
+// awaitFailure waits until the refill that the last call of useUp requested has failed.
+func awaitFailure(t *testing.T, a *Allocator) {
+	t.Helper()
+	c, err := a.Collection("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		c.mu.Lock()
+		failed := c.failed != nil && c.refill == nil
+		c.mu.Unlock()
+		if failed {
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
 // An outage that outlasts the numbers in hand ends without a call: a probe finds the server up and starts the refill that the
 // last call requested.
 func TestReadyRecoversWithoutCalls(t *testing.T) {
@@ -311,7 +329,9 @@ func TestReadyRecoversAfterAnOutageOfRealServers(t *testing.T) {
 	for _, f := range all {
 		useUp(t, f.ids)
 	}
-	<-time.After(3 * defaultRefillTimeout) // the last refills, of two servers each, have failed
+	for _, f := range all {
+		awaitFailure(t, f.ids)
+	}
 	each(func(f *fixture, i int, _ *redistest.Server) { f.dials[i].Store(0) })
 	const outage = 15
 	<-time.After(outage * time.Second)

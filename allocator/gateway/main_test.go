@@ -36,7 +36,7 @@ type door struct {
 func open(t testing.TB, s *redistest.Server, change ...func(*allocator.Options, *gateway.Options)) *door {
 	t.Helper()
 	options := redistest.Options(s)
-	options.MaxRetries = -1
+	options.MaxRetries, options.DialerRetries = -1, 1
 	options.ContextTimeoutEnabled = true
 	d := &door{t: t, client: redis.NewClient(options)}
 	d.set(serverKey, "ServerPrefix", "NorthServer/", "NodeTag", "A", "Identities", "here")

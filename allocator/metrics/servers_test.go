@@ -81,10 +81,11 @@ func TestServerUpRecoversWithoutCalls(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			north, south := begin(t, b, "NorthServer/"), begin(t, b, "SouthServer/")
-			one := newAllocator(t, redistest.NewClient(t, north), allocator.Options{})
+			opts := allocator.Options{RefillTimeout: 500 * time.Millisecond}
+			one := newAllocator(t, redistest.NewClient(t, north), opts)
 			both, err := allocator.NewMulti([]allocator.Server{
 				{Name: "north", Client: redistest.NewClient(t, north)}, {Name: "south", Client: redistest.NewClient(t, south)},
-			}, allocator.Options{})
+			}, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
