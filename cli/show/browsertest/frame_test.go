@@ -17,10 +17,10 @@ import (
 
 const (
 	counters = 10_000
-	changing = 100 // in each look
+	changing = 100 // counters that change between polls
 )
 
-// many is a page of 10,000 counters, and the client that changes them.
+// many is a page of 10,000 counters with a client that changes them.
 type many struct {
 	*tab
 	client redistest.Client
@@ -36,9 +36,9 @@ func openMany(t testing.TB) many {
 	m.await("rows", `document.querySelectorAll("tr[data-collection]").length === 500`)
 	eval[bool](m.tab, `(() => {
 		window.frames_ = [];
-		const draw = drawAll, takeIn = take;
+		const draw = drawAll, mergeEvent = merge;
 		let spent = 0;
-		take = (...all) => { const at = performance.now(); takeIn(...all); spent += performance.now() - at; };
+		merge = (...all) => { const at = performance.now(); mergeEvent(...all); spent += performance.now() - at; };
 		drawAll = () => {
 			const at = performance.now();
 			draw();
@@ -63,7 +63,7 @@ func (m many) change() {
 	if _, err := pipe.Exec(m.t.Context()); err != nil {
 		m.t.Fatal(err)
 	}
-	m.await("another look", fmt.Sprintf("frames_.length > %d", frames))
+	m.await("another poll", fmt.Sprintf("frames_.length > %d", frames))
 }
 
 // heap returns the size of the JavaScript heap in bytes.
@@ -85,12 +85,12 @@ func (m many) heap() float64 {
 	return 0
 }
 
-// TestPageDrawsOnlyWhatChanged of 10,000 counters, whatever their order.
-func TestPageDrawsOnlyWhatChanged(t *testing.T) {
+// TestPageDrawsOnlyChangedRows of 10,000 counters.
+func TestPageDrawsOnlyChangedRows(t *testing.T) {
 	t.Parallel()
 	m := openMany(t)
 	for range 2 {
-		m.change() // the second look knows the rates of all
+		m.change() // rates are known from the second poll on
 	}
 	eval[bool](m.tab, `(() => {
 		window.written_ = new Set();
@@ -118,23 +118,23 @@ func TestPageDrawsOnlyWhatChanged(t *testing.T) {
 			t.Errorf("the page wrote to the row of %s, which did not change", name)
 		}
 	}
-	const moved = 2 * changing // a row comes up where its rate rises, and another goes down
+	const moved = 2 * changing // a row whose rate rises swaps its position with another
 	if made > 3*moved {
-		t.Errorf("the page added %d rows in 3 looks, want at most %d", made, 3*moved)
+		t.Errorf("the page added %d rows in 3 polls, want at most %d", made, 3*moved)
 	}
 	if heap := m.heap(); heap > 200<<20 {
 		t.Errorf("the heap has %.0f bytes, want at most %d", heap, 200<<20)
 	}
 }
 
-// BenchmarkFrame reports the time to draw 10,000 counters of which 100 changed, the time to draw them if every row were made anew,
-// and the memory of the page, at most and once its garbage is collected.
+// BenchmarkFrame reports the time to draw 10,000 counters of which 100 changed, the time to draw them with new rows, and the
+// memory of the page: its maximum, and its size after a garbage collection.
 func BenchmarkFrame(b *testing.B) {
 	m := openMany(b)
-	most := pageMemory(b)
+	maxMemory := pageMemory(b)
 	for b.Loop() {
 		m.change()
-		most = max(most, pageMemory(b))
+		maxMemory = max(maxMemory, pageMemory(b))
 	}
 	const median = "frames_.sort((a, b) => a - b)[frames_.length >> 1]"
 	b.ReportMetric(eval[float64](m.tab, median), "ms/frame")
@@ -143,7 +143,7 @@ func BenchmarkFrame(b *testing.B) {
 	}
 	b.ReportMetric(m.heap()/(1<<20), "MiB-heap")
 	b.ReportMetric(pageMemory(b)/(1<<20), "MiB-collected")
-	b.ReportMetric(most/(1<<20), "MiB-most")
+	b.ReportMetric(maxMemory/(1<<20), "MiB-max")
 	b.ReportMetric(eval[float64](m.tab, `(() => {
 		frames_.length = 0;
 		for (let i = 0; i < 10; i++) {
@@ -156,10 +156,10 @@ func BenchmarkFrame(b *testing.B) {
 		}
 		return `+median+`;
 	})()`), "ms/new")
-	b.ReportMetric(0, "ns/op") // no measure: each look waits for the interval
+	b.ReportMetric(0, "ns/op") // meaningless, since each poll waits for the interval
 }
 
-// pageMemory returns the bytes that the largest rendering process of the browser shares with no other process.
+// pageMemory returns the private memory of the largest renderer process, in bytes.
 func pageMemory(b *testing.B) float64 {
 	b.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -28,13 +28,13 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-var pictures = flag.String("pictures", "", "`folder` that the pictures are written to; without one they are drawn and dropped")
+var pictures = flag.String("pictures", "", "`folder` for the pictures; without one they are discarded")
 
 // browser is shared by all tests, each of which has tabs of its own.
 var browser context.Context
 
-// patience is how long anything may take: the browser shares the machine with other tests.
-const patience = 3 * time.Minute
+// timeout is generous, since the browser shares the machine with other tests.
+const timeout = 3 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(inBrowser{m}) }
 
@@ -43,7 +43,7 @@ type inBrowser struct{ *testing.M }
 
 func (m inBrowser) Run() int {
 	flag.Parse()
-	logging.Disable() // go-redis reports what tests bring about on purpose
+	logging.Disable() // go-redis would log intentional failures
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "these tests need the Debian package chromium:", err)
@@ -64,7 +64,7 @@ func (m inBrowser) Run() int {
 	return m.M.Run()
 }
 
-// hilo runs a command line that has to succeed.
+// hilo runs a command that has to succeed.
 func hilo(t *testing.T, args ...string) {
 	t.Helper()
 	var stderr clitest.Watched
@@ -73,7 +73,7 @@ func hilo(t *testing.T, args ...string) {
 	}
 }
 
-// serve starts hilo top --listen on servers and returns its URL. It ends with the test, or when stop is called.
+// serve starts hilo top --listen and returns its URL. It runs until stop or the end of the test.
 func serve(t testing.TB, args ...string) (address string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -93,25 +93,25 @@ func serve(t testing.TB, args ...string) (address string, stop func()) {
 	return address, stop
 }
 
-// tab is a page in the browser, and what it did that it should not.
+// tab is a browser tab with the faults that were detected in it.
 type tab struct {
 	t   testing.TB
 	ctx context.Context //nolint:containedctx // a tab is a context of chromedp
 
 	mu     sync.Mutex // guards what follows
 	faults []string
-	outage bool // errors of the network are expected
+	outage bool // whether network errors are expected
 }
 
-// open opens a page of so many pixels, after actions. At the end of the test nothing may have been logged to its console, and
-// nothing been requested from elsewhere.
+// open runs actions and opens a page of the given size in pixels. At the end of the test, messages in the console and requests
+// to other hosts are faults.
 func open(t testing.TB, address string, width, height int64, actions ...chromedp.Action[chromedp.Void]) *tab {
 	t.Helper()
 	tabContext, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	if err := chromedp.Do(tabContext); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(tabContext, patience)
+	ctx, cancel := context.WithTimeout(tabContext, timeout)
 	p := &tab{t: t, ctx: ctx}
 	t.Cleanup(func() {
 		cancel()
@@ -162,7 +162,7 @@ func (p *tab) faultf(format string, values ...any) {
 	}
 }
 
-// expectOutage has errors of the network be none of the page.
+// expectOutage makes tab ignore network errors.
 func (p *tab) expectOutage() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +176,7 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval returns the value of an expression of JavaScript.
+// eval returns the value of a JavaScript expression.
 func eval[T any](p *tab, expression string) T {
 	p.t.Helper()
 	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression))
@@ -189,39 +189,38 @@ func eval[T any](p *tab, expression string) T {
 // await waits until an expression is true.
 func (p *tab) await(what, expression string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(patience/3), chromedp.WithPollingInterval(20*time.Millisecond)))
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(timeout/3), chromedp.WithPollingInterval(20*time.Millisecond)))
 	if err != nil {
 		p.t.Fatalf("%s: %v; the page is\n%s", what, err, eval[string](p, "document.body.innerText"))
 	}
 }
 
-// openLive opens a page and waits until it has drawn the first event: before that, it replaces the rows of the state at load.
+// openLive opens a page and waits until it has drawn the first event, which replaces the rows of the HTML.
 func openLive(t testing.TB, address string, width, height int64, actions ...chromedp.Action[chromedp.Void]) *tab {
 	t.Helper()
 	p := open(t, address, width, height, actions...)
-	p.await("the first event", "frame !== null && !asked")
+	p.await("the first event", "frame !== null && !drawRequested")
 	return p
 }
 
-// click clicks an element, wherever it is.
 func (p *tab) click(selector string) {
 	p.t.Helper()
 	p.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// filter types a text into the filter, in place of what is there.
+// filter replaces the text of the filter.
 func (p *tab) filter(text string) {
 	p.t.Helper()
 	eval[string](p, `document.getElementById("filter").value = ""`)
 	p.do(chromedp.SendKeys(chromedp.CSS("#filter"), text))
 }
 
-// cell is the text of a cell, in JavaScript.
+// cell returns a JavaScript expression for the text of a cell.
 func cell(row, field string) string {
 	return fmt.Sprintf("(document.querySelector(`tr[%s] [data-field=%s]`)||{}).textContent", row, field)
 }
 
-// scheme has the page prefer light or dark.
+// scheme returns an action that sets the preferred color scheme.
 func scheme(name string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -19,10 +19,10 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// hostile are names of which none may become anything but text.
+// hostile are names that the page has to show as text.
 var hostile = []string{`<img/src=x/onerror=alert(1)>","max":1234567890123456789,"x":"`, "\u202egnp.exe", strings.Repeat("x", 128)}
 
-// add writes counters by hand, as many names cannot be made otherwise.
+// add writes n counters directly.
 func add(t testing.TB, client redistest.Client, n int) {
 	t.Helper()
 	pipe := client.Pipeline()
@@ -34,7 +34,7 @@ func add(t testing.TB, client redistest.Client, n int) {
 	}
 }
 
-// TestPageFollowsItsServers from the first row over a jump to the end of a server and its return.
+// TestPageFollowsItsServers from the first row, through a jump, to the end of a server and its return.
 func TestPageFollowsItsServers(t *testing.T) {
 	t.Parallel()
 	north, south := startServer(t, "NorthServer/", true), startServer(t, "SouthServer/", false)
@@ -68,8 +68,8 @@ func TestPageFollowsItsServers(t *testing.T) {
 	p.await("a server that is back", cell(`data-server="south"`, "state")+` === "up"`)
 }
 
-// TestPageOutlivesItsProgram shows since when nothing arrives, and continues when the program is back at its address.
-func TestPageOutlivesItsProgram(t *testing.T) {
+// TestPageReconnectsToItsProgram after it was down, and shows the outage meanwhile.
+func TestPageReconnectsToItsProgram(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, "NorthServer/", true)
 	hilo(t, "next", "orders", "--redis", north.URL())
@@ -87,14 +87,14 @@ func TestPageOutlivesItsProgram(t *testing.T) {
 	p.await("the return", `!document.body.classList.contains("lost") && `+cell(`data-collection="orders"`, "max")+` === "10"`)
 }
 
-// TestPageNoticesASilentConnection, which reports no error, and opens another.
-func TestPageNoticesASilentConnection(t *testing.T) {
+// TestPageReplacesASilentConnection, which reports no error.
+func TestPageReplacesASilentConnection(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, "NorthServer/", true)
 	hilo(t, "next", "orders", "--redis", north.URL())
 	address, _ := serve(t, "--redis", north.URL())
-	var silent atomic.Bool // the stream that is connected by then
-	var others sync.Map    // connections without a stream, which the browser would use again
+	var silent atomic.Bool // whether existing connections are silent
+	var others sync.Map    // connections without a stream, which the browser would reuse
 	through := redistest.Listen(t, func(client net.Conn) {
 		server, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 		if err != nil {
@@ -120,8 +120,8 @@ func TestPageNoticesASilentConnection(t *testing.T) {
 	p := openLive(t, "http://"+through, 1280, 800)
 	p.await("a row", cell(`data-collection="orders"`, "max")+` === "1"`)
 	eval[bool](p, `(() => {
-		const loseIt = lose;
-		lose = (reason) => { window.lost_ = reason; loseIt(reason); };
+		const markLostNow = markLost;
+		markLost = (reason) => { window.lost_ = reason; markLostNow(reason); };
 		return true;
 	})()`)
 	silent.Store(true)
@@ -130,7 +130,6 @@ func TestPageNoticesASilentConnection(t *testing.T) {
 	p.await("another connection after the silence", `window.lost_ === "the connection is silent" && !document.body.classList.contains("lost") && `+cell(`data-collection="orders"`, "max")+` === "2"`)
 }
 
-// TestPageShowsTheStateAtLoadWithoutScripts.
 func TestPageShowsTheStateAtLoadWithoutScripts(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, "NorthServer/", true)
@@ -174,7 +173,7 @@ func TestPageFiltersAndSorts(t *testing.T) {
 	p.await("more rows", `document.querySelectorAll("tr[data-collection]").length === 1000`)
 	for _, step := range []struct{ key, want string }{{"max", "c01199"}, {"max", hostile[2]}, {"name", hostile[0]}, {"name", hostile[1]}} {
 		p.click(fmt.Sprintf(`#collections [data-sort="%s"] button`, step.key))
-		if step.want != hostile[2] { // of several that are least any may be first
+		if step.want != hostile[2] { // several have the least Max
 			p.await("sorted by "+step.key, fmt.Sprintf("%s === %q", first, step.want))
 		}
 	}
@@ -197,8 +196,8 @@ func TestPageFiltersAndSorts(t *testing.T) {
 	}
 }
 
-// TestPageFitsEveryScreen is wide and narrow without a horizontal scroll bar, in both schemes with enough contrast.
-func TestPageFitsEveryScreen(t *testing.T) {
+// TestPageFitsAllScreens without a horizontal scroll bar, and with enough contrast in both colour schemes.
+func TestPageFitsAllScreens(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, strings.Repeat("N", 62)+"/", true)
 	for _, name := range hostile {
@@ -220,8 +219,8 @@ func TestPageFitsEveryScreen(t *testing.T) {
 	}
 }
 
-// TestPageIsUsedByKeyboard alone: every control has the focus once, which shows, and Enter opens a history.
-func TestPageIsUsedByKeyboard(t *testing.T) {
+// TestPageSupportsKeyboards: each control can receive a visible focus, and Enter opens a history.
+func TestPageSupportsKeyboards(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, "NorthServer/", true)
 	hilo(t, "next", "orders", "--redis", north.URL())

@@ -16,8 +16,8 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 )
 
-// TestPictures draws what is looked at: light and dark, from a telephone to a wall, with a counter that jumped, one that
-// runs out, and a server that is down.
+// TestPictures takes screenshots in both colour schemes and several sizes, with a counter that jumped, one with low headroom,
+// and a server that is down.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	north, south := startServer(t, "NorthServer/", true), startServer(t, "SouthServer/", false)
@@ -46,7 +46,7 @@ func TestPictures(t *testing.T) {
 	south.Kill()
 	for name, p := range pages {
 		p.await("a jump and a server that is down", `document.querySelector("tr.down") !== null && document.querySelector("tr[data-collection=payments].alarming") !== null`)
-		if name != "light-1280" { // which is that of the README
+		if name != "light-1280" { // the picture of the README
 			p.click(`tr[data-collection="payments"] button`)
 			p.await("history", `document.querySelector(".history h3") !== null`)
 		}
@@ -62,21 +62,21 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// write writes a picture to the folder of the flag, if there is one.
+// write writes a picture to the folder of the flag, if it is set.
 func write(t *testing.T, name string, picture []byte) {
 	t.Helper()
 	if *pictures == "" {
 		return
 	}
-	if err := os.MkdirAll(*pictures, 0o755); err != nil { //nolint:gosec // it is for everybody
+	if err := os.MkdirAll(*pictures, 0o755); err != nil { //nolint:gosec // pictures are public
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(*pictures, name), picture, 0o644); err != nil { //nolint:gosec // it is for everybody
+	if err := os.WriteFile(filepath.Join(*pictures, name), picture, 0o644); err != nil { //nolint:gosec // pictures are public
 		t.Fatal(err)
 	}
 }
 
-// TestDemoPicture draws what hilo demo prints, as text that stays sharp at any size, in the colours that a reader prefers.
+// TestDemoPicture renders the output of hilo demo as an SVG for both colour schemes.
 func TestDemoPicture(t *testing.T) {
 	t.Parallel()
 	const margin, advance, height = 18, 7.83, 19

@@ -1,10 +1,10 @@
-// The live view of hilo top: it draws what /events sends, first the whole state and then what each look changed.
+// The live view of hilo top. It draws the events of /events: first the whole state, and then the changes of each poll.
 "use strict";
 
-const step = 500; // rows of a table that are drawn at first, and added by each click
-const calm = 3000; // milliseconds between two changes of the order that only figures cause
-const restful = 10000; // milliseconds after which a row is drawn although it did not change
-const most = 60; // points of a trend
+const pageSize = 500; // rows of a table that are drawn initially, and added by each click
+const reorderInterval = 3000; // milliseconds between changes of the order that only changed figures cause
+const redrawInterval = 10000; // milliseconds after which an unchanged row is drawn again
+const maxPoints = 60; // points of a trend
 const unknown = "–";
 const svg = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
@@ -14,30 +14,30 @@ const tables = {
   collection: newTable("collection", "collections", ["max", "rate", "trend", "ranges", "epoch", "left", "headroom"]),
   identity: newTable("identity", "identities", ["max", "rate", "trend", "epoch", "left", "headroom"]),
 };
-const order = { key: "", reverse: false, filter: "" }; // what the user chose
-let frame = null; // the newest, without its rows
+const order = { key: "", reverse: false, filter: "" }; // chosen by the user
+let frame = null; // the newest event
 let events = []; // the newest last
 let opened = null; // the row whose history is shown
 
 function newTable(kind, id, fields) {
-  return { kind, id, fields, rows: new Map(), list: [], drawn: [], limit: step, changed: true, sortedAt: 0 };
+  return { kind, id, fields, rows: new Map(), list: [], drawn: [], limit: pageSize, changed: true, sortedAt: 0 };
 }
 
-// parse reads JSON, and keeps whole numbers of 16 digits or more as text: JSON.parse rounds those beyond 2^53. A quote before
-// a colon ends a key, since one within a text has a backslash before it.
+// parse parses JSON and returns integers of 16 or more digits as strings, since JSON.parse rounds numbers beyond 2^53. A quote
+// before a colon ends a key, since quotes within strings follow a backslash.
 function parse(text) {
   return JSON.parse(text.replace(/(?<=[^\\]":)-?\d{16,}(?=[,}])/g, '"$&"'));
 }
 
-// plain shows control characters, and those that change the direction of text, as \u202e.
-function plain(text) {
+// escapeControls replaces control characters and those that change the direction of text by their codes, such as \u202e.
+function escapeControls(text) {
   return text.replace(/(?! )[\p{C}\p{Z}]/gu, (c) => {
     const code = c.codePointAt(0).toString(16);
     return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, "0")}`;
   });
 }
 
-// brief returns a number of 0 or more in at most five letters.
+// brief formats a non-negative number in at most five characters.
 function brief(n) {
   let unit = 0;
   for (; n >= 999.5 && unit < 6; unit++) {
@@ -47,7 +47,7 @@ function brief(n) {
   return n.toFixed(decimals) + ["", "k", "M", "G", "T", "P", "E"][unit];
 }
 
-// short returns a time in three digits.
+// short formats a duration with three significant digits.
 function short(nanoseconds) {
   const unit = Math.min(3, Math.max(0, Math.floor(Math.log10(nanoseconds || 1) / 3)));
   return Number((nanoseconds / 1000 ** unit).toPrecision(3)) + ["ns", "µs", "ms", "s"][unit];
@@ -57,7 +57,7 @@ function clock(time) {
   return new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 }
 
-function lasting(milliseconds) {
+function formatDuration(milliseconds) {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));
   if (seconds < 120) {
     return `${seconds} s`;
@@ -74,7 +74,7 @@ function element(name, attributes, ...children) {
   return made;
 }
 
-function drawing(name, attributes) {
+function svgElement(name, attributes) {
   const made = document.createElementNS(svg, name);
   for (const [key, value] of Object.entries(attributes)) {
     made.setAttribute(key, value);
@@ -82,14 +82,14 @@ function drawing(name, attributes) {
   return made;
 }
 
-// digits shows a whole number in groups of three. Its text has no separators, so that it can be copied.
-function digits(cell, text) {
+// setDigits shows an integer in groups of three digits. It adds no separators, so that the number can be copied.
+function setDigits(cell, text) {
   const groups = String(text).match(/^-?\d{1,3}(?=(?:\d{3})*$)|\d{3}/g) || [text];
   cell.replaceChildren(...groups.map((group) => element("span", { class: "digits" }, group)));
 }
 
-// set changes a cell only where its text changed.
-function set(view, field, text, write) {
+// setText updates a cell if its text changed.
+function setText(view, field, text, write) {
   if (view.texts[field] === text) {
     return;
   }
@@ -101,9 +101,9 @@ function set(view, field, text, write) {
   }
 }
 
-// What arrives.
+// Events.
 
-function take(next, whole) {
+function merge(next, whole) {
   if (whole) {
     servers.clear();
     events = [];
@@ -115,11 +115,11 @@ function take(next, whole) {
   }
   frame = next;
   next.servers.forEach((server, i) => {
-    const known = servers.get(server.name) || { place: servers.size };
-    servers.set(server.name, Object.assign(known, { place: whole ? i : known.place, facts: server }));
+    const known = servers.get(server.name) || { position: servers.size };
+    servers.set(server.name, Object.assign(known, { position: whole ? i : known.position, facts: server }));
   });
-  next.collections.forEach((row) => takeRow(tables.collection, row));
-  next.identities.forEach((row) => takeRow(tables.identity, row));
+  next.collections.forEach((row) => mergeRow(tables.collection, row));
+  next.identities.forEach((row) => mergeRow(tables.identity, row));
   for (const gone of next.removed || []) {
     const table = tables["identity" in gone ? "identity" : "collection"];
     remove(table, keyOf(gone.server, gone[table.kind]));
@@ -130,7 +130,7 @@ function take(next, whole) {
     }
   }
   events = events.concat(next.events).slice(-100);
-  const troubles = next.events.filter((event) => event.trouble).map((event) => plain(event.text));
+  const troubles = next.events.filter((event) => event.trouble).map((event) => escapeControls(event.text));
   if (troubles.length > 0 && !whole) {
     $("alarm").textContent = troubles.join(". ");
   }
@@ -140,7 +140,7 @@ function keyOf(server, name) {
   return JSON.stringify([server, name]);
 }
 
-function takeRow(table, facts) {
+function mergeRow(table, facts) {
   const name = facts[table.kind];
   const key = keyOf(facts.server, name);
   let row = table.rows.get(key);
@@ -168,7 +168,7 @@ function remove(table, key) {
   table.changed = table.rows.delete(key) || table.changed;
 }
 
-// nearest returns the headroom to the next bound, or null where nothing is left to the last, which is the limit.
+// nearest returns the headroom to the next bound, or null if the last bound, the limit, is reached.
 function nearest(headroom) {
   const limit = headroom[headroom.length - 1];
   if (limit.left === 0) {
@@ -177,17 +177,17 @@ function nearest(headroom) {
   return headroom.reduce((best, h) => (h.left !== 0 && BigInt(h.left) < BigInt(best.left) ? h : best), limit);
 }
 
-// seconds returns the time since the first look.
+// seconds returns the time since the first poll.
 function seconds() {
   return (Date.parse(frame.time) - Date.parse(frame.began || frame.time)) / 1000;
 }
 
-// addRate adds a point to a trend, which stays evenly spread over its time.
+// addRate adds a point to a trend. It thins out the trend so that the points stay evenly spaced.
 function addRate(rates, point) {
-  if (rates.length > 1 && point[0] - rates.at(-1)[0] < (rates.at(-1)[0] - rates[0][0]) / (most / 2)) {
+  if (rates.length > 1 && point[0] - rates.at(-1)[0] < (rates.at(-1)[0] - rates[0][0]) / (maxPoints / 2)) {
     return;
   }
-  if (rates.length >= most) {
+  if (rates.length >= maxPoints) {
     rates.splice(0, rates.length, ...rates.filter((_, i) => i % 2 === 0));
   }
   rates.push(point);
@@ -214,12 +214,12 @@ function leftOf(row) {
   return row.next ? Number(row.next.secondsLeft ?? Infinity) : 0;
 }
 
-// arrange sorts and filters a table anew, at once after what changes its rows, and else only now and then: rows that dance
-// cannot be read.
+// arrange filters and sorts a table. It does so at once after a change of the set of rows, and otherwise only after an interval,
+// since rows that move constantly are unreadable.
 function arrange(table) {
   const now = performance.now();
   const body = $(table.id).tBodies[0];
-  if (!table.changed && (now - table.sortedAt < calm || body.matches(":hover") || body.contains(document.activeElement))) {
+  if (!table.changed && (now - table.sortedAt < reorderInterval || body.matches(":hover") || body.contains(document.activeElement))) {
     return;
   }
   const wanted = order.filter.toLowerCase();
@@ -231,15 +231,15 @@ function arrange(table) {
   table.sortedAt = now;
 }
 
-// What is drawn.
+// Drawing.
 
-let asked = false;
+let drawRequested = false;
 
 function draw() {
-  if (!asked) {
-    asked = true;
+  if (!drawRequested) {
+    drawRequested = true;
     requestAnimationFrame(() => {
-      asked = false;
+      drawRequested = false;
       if (frame) {
         drawAll();
       }
@@ -248,15 +248,15 @@ function draw() {
 }
 
 function drawAll() {
-  $("namespace").textContent = plain(frame.namespace);
+  $("namespace").textContent = escapeControls(frame.namespace);
   for (const [name, figure] of Object.entries(frame.summary)) {
     const box = $(`figure-${name}`);
     box.classList.toggle("alarming", figure.alarm);
-    box.querySelector(".value").textContent = plain(figure.figure);
-    box.querySelector(".detail").textContent = plain(figure.detail);
+    box.querySelector(".value").textContent = escapeControls(figure.figure);
+    box.querySelector(".detail").textContent = escapeControls(figure.detail);
   }
   const alarming = Object.values(frame.summary).some((figure) => figure.alarm);
-  document.title = `${alarming ? "! " : ""}${plain(frame.summary.servers.figure)} · hilo top`;
+  document.title = `${alarming ? "! " : ""}${escapeControls(frame.summary.servers.figure)} · hilo top`;
   drawServers();
   Object.values(tables).forEach(drawTable);
   const newest = events.slice(-20).reverse();
@@ -265,12 +265,12 @@ function drawAll() {
     $("events").dataset.shown = shown;
     $("events").replaceChildren(
       ...newest.map((event) =>
-        element("li", { class: event.trouble ? "trouble" : "" }, element("time", {}, clock(event.time)), plain(event.text)),
+        element("li", { class: event.trouble ? "trouble" : "" }, element("time", {}, clock(event.time)), escapeControls(event.text)),
       ),
     );
   }
   if (newest.length === 0) {
-    $("events").replaceChildren(element("li", {}, `Nothing but numbers that were issued, since ${clock(frame.began || frame.time)}.`));
+    $("events").replaceChildren(element("li", {}, `No events since ${clock(frame.began || frame.time)}.`));
   }
 }
 
@@ -279,7 +279,7 @@ const serverFields = [
 ];
 
 function drawServers() {
-  const rows = [...servers.values()].sort((a, b) => a.place - b.place);
+  const rows = [...servers.values()].sort((a, b) => a.position - b.position);
   for (const row of rows) {
     const facts = row.facts;
     row.view ||= newView({ "data-server": facts.name }, facts.name, serverFields);
@@ -301,14 +301,14 @@ function drawServers() {
       persistence: facts.persistence,
       latency: facts.latencyNanoseconds ? short(facts.latencyNanoseconds) : "",
     };
-    serverFields.forEach((field) => set(row.view, field, plain(texts[field] || unknown)));
+    serverFields.forEach((field) => setText(row.view, field, escapeControls(texts[field] || unknown)));
   }
-  place($("servers").tBodies[0], rows.map((row) => row.view.tr));
+  placeRows($("servers").tBodies[0], rows.map((row) => row.view.tr));
 }
 
 function newView(attributes, name, fields) {
   const tr = element("tr", { role: "row", ...attributes });
-  const head = element("th", { scope: "row", role: "rowheader" }, element("bdi", {}, plain(name)));
+  const head = element("th", { scope: "row", role: "rowheader" }, element("bdi", {}, escapeControls(name)));
   tr.append(head);
   const cells = {};
   for (const field of fields) {
@@ -327,12 +327,12 @@ function drawTable(table) {
   const now = performance.now();
   for (const row of drawn) {
     row.view ||= newCounterView(table, row, several);
-    if (row.changed || now - row.view.drawnAt > restful) { // a trend moves on without a change
+    if (row.changed || now - row.view.drawnAt > redrawInterval) { // its trend also changes with time
       row.view.drawnAt = now;
       drawRow(row);
       row.changed = false;
     }
-    drawRest(row);
+    drawStatus(row);
     elements.push(row.view.tr);
     if (row === opened) {
       row.view.history ||= newHistory(row);
@@ -341,10 +341,10 @@ function drawTable(table) {
   }
   const body = $(table.id).tBodies[0];
   if (drawn.length === 0) {
-    const text = table.rows.size > 0 ? "No name has the filter in it." : `No ${table.id} in this namespace yet.`;
+    const text = table.rows.size > 0 ? "No name contains the filter." : `No ${table.id} in this namespace yet.`;
     elements.push(element("tr", { role: "row" }, element("td", { role: "cell", colspan: "9", class: "none" }, text)));
   }
-  place(body, elements);
+  placeRows(body, elements);
   for (const row of table.drawn) {
     if (!row.view.tr.isConnected) {
       row.view = null;
@@ -362,38 +362,38 @@ function newCounterView(table, row, several) {
     attributes["data-of"] = row.server;
   }
   const view = newView(attributes, row.name, ["server", ...table.fields]);
-  view.drawnAt = -restful;
-  view.button = element("button", { type: "button", "aria-expanded": "false" }, element("bdi", {}, plain(row.name)));
+  view.drawnAt = -redrawInterval;
+  view.button = element("button", { type: "button", "aria-expanded": "false" }, element("bdi", {}, escapeControls(row.name)));
   view.head.replaceChildren(view.button);
-  view.cells.server.textContent = plain(row.server);
+  view.cells.server.textContent = escapeControls(row.server);
   view.tr.addEventListener("click", () => {
-    if (String(getSelection()) === "") { // a text that is selected is to be copied
+    if (String(getSelection()) === "") { // selecting text is no click
       toggle(row);
     }
   });
-  view.line = drawing("polyline", {});
-  const trend = drawing("svg", { class: "trend", viewBox: "0 0 100 20", preserveAspectRatio: "none", "aria-hidden": "true" });
+  view.line = svgElement("polyline", {});
+  const trend = svgElement("svg", { class: "trend", viewBox: "0 0 100 20", preserveAspectRatio: "none", "aria-hidden": "true" });
   trend.append(view.line);
   view.cells.trend.append(trend);
-  view.share = drawing("rect", { class: "share", height: "10", rx: "2" });
-  const used = drawing("svg", { class: "used", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
-  used.append(drawing("rect", { class: "all", width: "100", height: "10", rx: "2" }), view.share);
+  view.share = svgElement("rect", { class: "share", height: "10", rx: "2" });
+  const used = svgElement("svg", { class: "used", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+  used.append(svgElement("rect", { class: "all", width: "100", height: "10", rx: "2" }), view.share);
   view.cells.headroom.append(used, element("span", { class: "unseen" }));
   return view;
 }
 
 function drawRow(row) {
   const { facts, view, next } = row;
-  set(view, "max", String(facts.max), digits);
-  set(view, "rate", facts.perSecond === undefined ? unknown : brief(facts.perSecond));
+  setText(view, "max", String(facts.max), setDigits);
+  setText(view, "rate", facts.perSecond === undefined ? unknown : brief(facts.perSecond));
   if (view.cells.ranges) {
-    set(view, "ranges", String(facts.ranges), digits);
+    setText(view, "ranges", String(facts.ranges), setDigits);
   }
-  set(view, "epoch", String(facts.epoch));
-  set(view, "left", facts.left);
+  setText(view, "epoch", String(facts.epoch));
+  setText(view, "left", facts.left);
   const used = next ? next.usedPercent : 100;
   const usedText = next ? `${used}% of ${next.bound}` : "all";
-  set(view, "headroom", usedText, (cell, text) => {
+  setText(view, "headroom", usedText, (cell, text) => {
     view.share.setAttribute("width", used > 0 ? Math.max(used, 1.5) : 0);
     cell.title = text;
     cell.querySelector(".unseen").textContent = text;
@@ -411,13 +411,13 @@ function drawRow(row) {
   }
 }
 
-// drawRest draws what is not in the row's own figures.
-function drawRest(row) {
+// drawStatus draws the state of a row that is not part of its facts.
+function drawStatus(row) {
   const server = servers.get(row.server);
   const old = Boolean(server && server.facts.state === "down");
-  const rest = `${old} ${row.risen} ${row === opened}`;
-  if (row.view.texts.rest !== rest) {
-    row.view.texts.rest = rest;
+  const status = `${old} ${row.risen} ${row === opened}`;
+  if (row.view.texts.status !== status) {
+    row.view.texts.status = status;
     row.view.tr.classList.toggle("old", old);
     row.view.tr.classList.toggle("risen", row.risen);
     row.view.button.setAttribute("aria-expanded", String(row === opened));
@@ -432,7 +432,7 @@ function signed(number) {
   return (BigInt(number) < 0n ? "" : "+") + grouped(number);
 }
 
-// pointsOf returns a line of rates over time, for a box.
+// pointsOf returns the points of a polyline of rates over time.
 function pointsOf(rates, rate, width, height) {
   const now = seconds();
   const all = [...rates, [Math.max(now, rates.length > 0 ? rates.at(-1)[0] : 0), rate]];
@@ -447,8 +447,8 @@ function pointsOf(rates, rate, width, height) {
     .join(" ");
 }
 
-// place makes elements the rows of a table, with few moves, and keeps the focus where it is.
-function place(body, elements) {
+// placeRows makes elements the rows of a table. It moves few of them and keeps the focus.
+function placeRows(body, elements) {
   const focused = document.activeElement;
   let at = body.firstElementChild;
   for (const wanted of elements) {
@@ -473,7 +473,7 @@ function place(body, elements) {
   }
 }
 
-// The history of one counter.
+// History.
 
 function toggle(row) {
   opened = opened === row ? null : row;
@@ -496,12 +496,12 @@ async function loadHistory() {
   }
   const query = new URLSearchParams({ server: row.server, [row.kind]: row.name });
   try {
-    const answer = await fetch(`history?${query}`);
-    if (answer.ok && row === opened && row.view) {
-      drawHistory(row, parse(await answer.text()));
+    const response = await fetch(`history?${query}`);
+    if (response.ok && row === opened && row.view) {
+      drawHistory(row, parse(await response.text()));
     }
   } catch {
-    // The connection of events reports that the server is away.
+    // The event connection reports the failure.
   }
 }
 
@@ -510,8 +510,8 @@ function drawHistory(row, history) {
   const began = readings.length > 0 ? readings[0].time : frame.time;
   const greatest = Math.max(...readings.map((reading) => reading.perSecond), 0);
   const rates = readings.map((r) => [(Date.parse(r.time) - Date.parse(frame.began)) / 1000, r.perSecond]);
-  const line = drawing("polyline", { points: pointsOf(rates, row.facts.perSecond || 0, 100, 20) });
-  const trend = drawing("svg", { class: "trend", viewBox: "0 0 100 20", preserveAspectRatio: "none", role: "img" });
+  const line = svgElement("polyline", { points: pointsOf(rates, row.facts.perSecond || 0, 100, 20) });
+  const trend = svgElement("svg", { class: "trend", viewBox: "0 0 100 20", preserveAspectRatio: "none", role: "img" });
   trend.setAttribute("aria-label", `Rate since ${clock(began)}, at most ${brief(greatest)} a second`);
   trend.append(line);
   const list = jumps.map((jump) => element("li", {}, `${clock(jump.time)}: ${signed(jump.by)}, epoch ${jump.epoch}: ${jump.evidence}`));
@@ -522,7 +522,7 @@ function drawHistory(row, history) {
   const heads = ["Time", "Max", ...(row.kind === "identity" ? [] : ["Ranges"]), "Rate/s"];
   const jumpsTitle = jumps.length > 0 ? "Jumps after lost writes" : `No jump since ${clock(frame.began || frame.time)}`;
   const bounds = row.facts.headroom.map((h) =>
-    element("li", {}, `${grouped(h.left)} left to ${h.bound}${h.secondsLeft === undefined ? "" : `, ${lasting(h.secondsLeft * 1000)} at this rate`}`),
+    element("li", {}, `${grouped(h.left)} left to ${h.bound}${h.secondsLeft === undefined ? "" : `, ${formatDuration(h.secondsLeft * 1000)} at this rate`}`),
   );
   const titles = heads.map((text, i) => element("th", { scope: "col", class: i > 0 ? "number" : "" }, text));
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...titles)), element("tbody", {}, ...lines));
@@ -537,9 +537,9 @@ function drawHistory(row, history) {
   );
 }
 
-// What the user chooses, which is part of the URL, so that a link shows the same.
+// The user's order and filter. They are part of the URL, so that a link shows the same view.
 
-function remember() {
+function saveOrder() {
   const chosen = new URLSearchParams();
   if (order.filter) {
     chosen.set("filter", order.filter);
@@ -551,7 +551,7 @@ function remember() {
   history.replaceState(null, "", text ? `#${text}` : location.pathname);
 }
 
-function recall() {
+function loadOrder() {
   const chosen = new URLSearchParams(location.hash.slice(1));
   const sort = chosen.get("sort") || "";
   order.filter = $("filter").value = chosen.get("filter") || "";
@@ -570,11 +570,11 @@ function rearrange() {
     table.changed = true;
   }
   showOrder();
-  remember();
+  saveOrder();
   draw();
 }
 
-// ascending has the keys whose first order is from the least up.
+// ascending holds the keys that are sorted in ascending order at first.
 const ascending = new Set(["name", "server", "left"]);
 
 function showOrder() {
@@ -588,10 +588,10 @@ function showOrder() {
   }
 }
 
-function listen() {
+function addListeners() {
   for (const head of document.querySelectorAll("[data-sort]")) {
     const button = element("button", { type: "button" }, head.textContent);
-    head.addEventListener("click", () => sortBy(head.dataset.sort)); // all of it, a click on the button included
+    head.addEventListener("click", () => sortBy(head.dataset.sort)); // includes clicks on the button
     head.replaceChildren(button);
   }
   $("unsort").addEventListener("click", () => sortBy(""));
@@ -601,7 +601,7 @@ function listen() {
   });
   for (const table of Object.values(tables)) {
     $(`${table.id}-show`).addEventListener("click", () => {
-      table.limit += step;
+      table.limit += pageSize;
       draw();
     });
   }
@@ -615,66 +615,66 @@ function listen() {
     }
   });
   addEventListener("hashchange", () => {
-    recall();
+    loadOrder();
     rearrange();
   });
 }
 
-// The connection. It is watched, because one that is silent reports no error.
+// Connection. A timer checks it, because a silent connection reports no error.
 
-const connection = { source: null, heardAt: Date.now(), lostAt: 0, reason: "", retryAt: 0 };
+const connection = { source: null, receivedAt: Date.now(), lostAt: 0, reason: "", retryAt: 0 };
 
 function connect() {
   if (connection.source) {
     connection.source.close();
   }
   const source = new EventSource("events");
-  let whole = true; // the first event of each connection
+  let whole = true; // the first event of a connection holds the whole state
   connection.source = source;
   connection.retryAt = Date.now() + 15000;
   source.onopen = () => {
     whole = true;
   };
   source.onmessage = (message) => {
-    connection.heardAt = Date.now();
+    connection.receivedAt = Date.now();
     connection.lostAt = 0;
-    take(parse(message.data), whole);
+    merge(parse(message.data), whole);
     whole = false;
     showConnection();
     draw();
   };
   source.onerror = () => {
-    lose("hilo top does not answer");
-    if (source.readyState === EventSource.CLOSED) { // the browser gave up
+    markLost("hilo top does not answer");
+    if (source.readyState === EventSource.CLOSED) { // the browser does not retry
       connection.retryAt = Math.min(connection.retryAt, Date.now() + 2000);
-      explain();
+      checkSignIn();
     }
   };
 }
 
-// explain finds out why a connection was refused, which an EventSource does not report.
-async function explain() {
+// checkSignIn checks whether sign-in is the cause of a refused connection, which EventSource does not report.
+async function checkSignIn() {
   try {
-    const answer = await fetch("state", { method: "HEAD" });
-    if (answer.status === 401) {
-      lose("this browser is no longer signed in; reload the page");
+    const response = await fetch("state", { method: "HEAD" });
+    if (response.status === 401) {
+      markLost("this browser is no longer signed in; reload the page");
     }
   } catch {
-    // Nothing answers.
+    // The connection reports the failure.
   }
 }
 
-function lose(reason) {
-  connection.lostAt ||= connection.heardAt;
+function markLost(reason) {
+  connection.lostAt ||= connection.receivedAt;
   connection.reason = reason;
   showConnection();
 }
 
-function watch() {
+function checkConnection() {
   const now = Date.now();
-  const patience = frame ? 1000 * Math.max(10, 3 * frame.intervalSeconds) : 10000;
-  if (now - connection.heardAt > patience) {
-    lose(connection.lostAt ? connection.reason : "the connection is silent");
+  const timeout = frame ? 1000 * Math.max(10, 3 * frame.intervalSeconds) : 10000;
+  if (now - connection.receivedAt > timeout) {
+    markLost(connection.lostAt ? connection.reason : "the connection is silent");
   }
   if (connection.lostAt && now > connection.retryAt) {
     connect();
@@ -687,20 +687,20 @@ function showConnection() {
   document.body.classList.toggle("lost", lost);
   let text = "connecting";
   if (lost) {
-    text = `lost since ${clock(connection.lostAt)}: ${connection.reason}; trying again`;
+    text = `lost since ${clock(connection.lostAt)}: ${connection.reason}; retrying`;
   } else if (frame) {
     text = `live, ${clock(frame.time)}`;
   }
   if ($("connection-text").textContent !== text) {
     $("connection-text").textContent = text;
   }
-  $("connection").setAttribute("aria-live", lost ? "polite" : "off"); // a clock is not read out every second
+  $("connection").setAttribute("aria-live", lost ? "polite" : "off"); // screen readers need not read the clock every second
 }
 
 document.documentElement.classList.add("live");
-listen();
-recall();
+addListeners();
+loadOrder();
 showOrder();
 connect();
-setInterval(watch, 1000);
+setInterval(checkConnection, 1000);
 setInterval(loadHistory, 3000);
