@@ -78,7 +78,7 @@ func (t top) snapshot(s *state, now time.Time) snapshot {
 	for _, c := range s.sorted(t.Sort, t.Filter, false) {
 		shown.add(c, c.rates(s.began))
 	}
-	shown.Events = append(shown.Events, shownEvents(s.events)...)
+	shown.Events = shownEvents(s.events)
 	return shown
 }
 
@@ -96,7 +96,7 @@ func (t top) changes(s *state, now time.Time) snapshot {
 			}
 		}
 	}
-	shown.Events = append(shown.Events, shownEvents(s.fresh)...)
+	shown.Events = shownEvents(s.fresh)
 	shown.Removed = s.removed
 	return shown
 }
@@ -105,7 +105,7 @@ func (t top) changes(s *state, now time.Time) snapshot {
 func (t top) newSnapshot(s *state, now time.Time) snapshot {
 	shown := snapshot{
 		Time: now.Format(time.RFC3339), Namespace: t.Namespace, Summary: t.summarize(s),
-		Servers: []shownServer{}, Collections: []shownCollection{}, Identities: []shownIdentity{}, Events: []shownEvent{},
+		Servers: []shownServer{}, Collections: []shownCollection{}, Identities: []shownIdentity{},
 	}
 	if !s.began.IsZero() {
 		shown.Began = s.began.Format(time.RFC3339)

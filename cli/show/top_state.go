@@ -127,7 +127,7 @@ func (s *state) compare(c *counter, now polledCounter) {
 	case !c.identity && now.Ranges == c.Ranges && now.Max > c.Max:
 		s.eventf(now.at, false, "%s on %s was seeded: Max %d → %d", c.label(), c.server.name, c.Max, now.Max)
 	case now.Ranges < c.Ranges || c.identity && now.Max < c.Max:
-		s.eventf(now.at, true, "%s on %s went back: %d ranges → %d, Max %d → %d",
+		s.eventf(now.at, true, "%s on %s went back: ranges %d → %d, Max %d → %d",
 			c.label(), c.server.name, c.Ranges, now.Ranges, c.Max, now.Max)
 	default:
 		return

@@ -54,7 +54,7 @@ func TestTopReportsEvents(t *testing.T) {
 		{"a returned range", []pollResult{before, at(2, counterOf("orders", 12, 1, 0))}, "", "0"},
 		{"a jump", []pollResult{before, at(2, counterOf("orders", 1096, 2, 1))}, "orders on north: epoch 0 → 1 after lost writes, Max 32 → 1096", "–"},
 		{"a seed", []pollResult{before, at(2, counterOf("orders", 4000, 1, 0))}, "orders on north was seeded: Max 32 → 4000", "–"},
-		{"lost writes without a jump", []pollResult{before, at(2, counterOf("orders", 5, 0, 0))}, "orders on north went back: 1 ranges → 0, Max 32 → 5", "–"},
+		{"lost writes without a jump", []pollResult{before, at(2, counterOf("orders", 5, 0, 0))}, "orders on north went back: ranges 1 → 0, Max 32 → 5", "–"},
 		{"a counter that is gone", []pollResult{before, at(2)}, "orders on north is gone: its counter was removed", ""},
 		{"a server that goes down", []pollResult{before, down, down}, "north is down: refused", "–"},
 		{"a server that is back", []pollResult{down, at(4, counterOf("orders", 32, 1, 0))}, "north is down: refused\nnorth is back after 3s", "–"},
