@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 )
 
-// asProgram has this binary be hilo itself, for tests that send it signals.
+// asProgram is an environment variable that makes the test binary run hilo, for tests that send it signals.
 const asProgram = "HILO_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {

@@ -19,23 +19,23 @@ import (
 
 const defaultProbe = "http://127.0.0.1:9090/readyz"
 
-// probe asks a worker how it is, for containers that hold nothing else to ask with.
+// probe checks the health of a worker or a gateway, for containers without an HTTP client.
 type probe struct {
 	*base.Session
 	URL string
-	TLS *tls.Config // for https
+	TLS *tls.Config
 }
 
-// ProbeCommand is hilo probe.
+// ProbeCommand returns hilo probe.
 func ProbeCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "probe",
 		Usage:     "check whether a worker or a gateway is ready",
 		UsageText: "hilo probe [URL]",
 		Description: base.Describe(`
-Asks URL, `+defaultProbe+` if none is given, and shows the answer.
-It is done when the answer is 200, and waits --timeout at most. For https:// --tls-ca
-names the authorities to trust.`,
+Sends a GET request to URL, by default `+defaultProbe+`, and prints
+the response. It succeeds if the status is 200, and waits at most --timeout. For https://
+--tls-ca names the authorities to trust.`,
 			[]string{"hilo probe", "hilo probe http://127.0.0.1:9090/healthz --timeout 1s"},
 			"1 not ready, or no answer"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
@@ -57,16 +57,16 @@ names the authorities to trust.`,
 	}
 }
 
-// answer is what --output json shows.
+// answer is the result of hilo probe.
 type answer struct {
 	Ready  bool   `json:"ready"`
 	Status int    `json:"status"`
 	Answer string `json:"answer"`
 }
 
-// Run shows the answer. One that is not ready is said by the error alone, but as JSON.
+// Run prints the response. A response that is not ready is in the error, so it is printed only as JSON.
 func (p probe) Run(ctx context.Context) error {
-	got := p.ask(ctx)
+	got := p.get(ctx)
 	if got.Ready {
 		return p.Show(got, func() error { return p.Printf("%s\n", got.Answer) })
 	}
@@ -74,25 +74,25 @@ func (p probe) Run(ctx context.Context) error {
 	return cmp.Or[error](p.Show(got, func() error { return nil }), unready)
 }
 
-func (p probe) ask(ctx context.Context) answer {
+func (p probe) get(ctx context.Context) answer {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
 	if err != nil {
 		return answer{Answer: err.Error()}
 	}
-	client := &http.Client{Timeout: p.Timeout, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: p.TLS}} // by no proxy
+	client := &http.Client{Timeout: p.Timeout, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: p.TLS}} // no proxy
 	response, err := client.Do(request)
 	if err != nil {
 		return answer{Answer: target.Cause(err, p.Timeout)}
 	}
 	defer func() { _ = response.Body.Close() }()
-	const most = 200 // of its answer
-	body, err := io.ReadAll(io.LimitReader(response.Body, most))
+	const maxBytes = 200
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBytes))
 	if err != nil {
 		return answer{Status: response.StatusCode, Answer: target.Cause(err, p.Timeout)}
 	}
-	said, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-	if said == "" || response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
-		said = response.Status // it is no worker's answer
+	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	if line == "" || response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+		line = response.Status // the response of another program
 	}
-	return answer{Ready: response.StatusCode == http.StatusOK, Status: response.StatusCode, Answer: said}
+	return answer{Ready: response.StatusCode == http.StatusOK, Status: response.StatusCode, Answer: line}
 }

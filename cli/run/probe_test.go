@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-func TestProbeShowsWhatAWorkerAnswers(t *testing.T) {
+func TestProbePrintsTheResponse(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })
@@ -37,7 +37,7 @@ func TestProbeShowsWhatAWorkerAnswers(t *testing.T) {
 	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "probe", server.URL+"/hanging", "--timeout", "10ms"), "nothing came back within 10ms")
 }
 
-func TestProbeOfNobody(t *testing.T) {
+func TestProbeReportsARefusedConnection(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,7 +49,7 @@ func TestProbeOfNobody(t *testing.T) {
 	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "probe", "http://"+listener.Addr().String()), "connection refused")
 }
 
-func TestMistakesInTheURLOfAProbe(t *testing.T) {
+func TestProbeRefusesABadCommandLine(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

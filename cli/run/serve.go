@@ -25,10 +25,10 @@ type serve struct {
 	servers     target.Servers
 	web         *web.Server
 	gateway     target.Gateway
-	Collections []string // whose first range is fetched before the first request
+	Collections []string // fetched before the first request
 }
 
-// ServeCommand is hilo serve.
+// ServeCommand returns hilo serve.
 func ServeCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "serve",
@@ -52,7 +52,7 @@ another one issued.
 
 Each --node names another gateway of the same master, which Java, Go and Node.js use when
 this one is down: start each with the others as --node. Returns are not accepted then.
-Node.js and Go take numbers above 2^53-1 for others: --limit 9007199254740991.`+web.AboutAccess+`
+Node.js and Go round numbers above 2^53-1: use --limit 9007199254740991.`+web.AboutAccess+`
 A token comes as Authorization: Bearer. RavenDB's clients send certificates.
 
 Every collection is served. A range of each COLLECTION is fetched at the start, so that
@@ -80,10 +80,10 @@ $HILO_SERVE_COLLECTIONS, are separated by white space.`+base.AboutServers,
 	}
 }
 
-// Run returns when ctx ends, which is no error.
+// Run serves until ctx ends, which is no error.
 func (s *serve) Run(ctx context.Context) error {
 	return base.AllocateUpTo(ctx, s.Session, s.servers, s.gateway.Limit, func(o target.Opened, ids *allocator.Allocator) error {
-		if err := s.check(ctx, o); err != nil {
+		if err := s.checkRavenDB(ctx, o); err != nil {
 			return err
 		}
 		handler, err := s.gateway.Handler(o, ids)
@@ -91,27 +91,26 @@ func (s *serve) Run(ctx context.Context) error {
 			return err
 		}
 		s.warm(ctx, ids)
-		warned := s.warnOfLargeNumbers(ctx, o)
-		defer warned()
+		defer s.warnOfLargeNumbers(ctx, o)()
 		return s.web.Serve(ctx, handler)
 	})
 }
 
-// exact is the greatest number that clients which count in doubles have exactly: Node.js, and Go with identities.
-const exact = 1<<53 - 1
+// maxExact is the greatest number that Node.js, and Go for identities, represent exactly, because they store numbers as doubles.
+const maxExact = 1<<53 - 1
 
-// warnOfLargeNumbers warns of numbers that some of RavenDB's clients take for others, where databases are named. It looks for
-// such counters beside the first requests; the function that it returns ends that.
+// warnOfLargeNumbers warns of numbers that some of RavenDB's clients round, if there are databases. It reads the counters in the
+// background, so that the first requests do not wait, until end is called.
 func (s *serve) warnOfLargeNumbers(ctx context.Context, o target.Opened) (end func()) {
 	if len(s.gateway.Databases) == 0 {
 		return func() {}
 	}
-	if s.gateway.Limit > exact {
-		s.Log.Warn("the limit is above 2^53-1: Node.js and Go take such numbers for others", zap.Int64("limit", s.gateway.Limit))
+	if s.gateway.Limit > maxExact {
+		s.Log.Warn("the limit is above 2^53-1: Node.js and Go round such numbers", zap.Int64("limit", s.gateway.Limit))
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var looking sync.WaitGroup
-	looking.Go(func() {
+	var reading sync.WaitGroup
+	reading.Go(func() {
 		for _, namespace := range slices.Compact(slices.Sorted(maps.Values(s.gateway.Databases))) {
 			operator, err := o.Clients[0].Admin(admin.Options{Namespace: namespace, Separator: s.Separator})
 			if err != nil {
@@ -119,8 +118,8 @@ func (s *serve) warnOfLargeNumbers(ctx context.Context, o target.Opened) (end fu
 			}
 			for _, counters := range []iter.Seq2[admin.Counter, error]{operator.Counters(ctx), operator.Identities(ctx)} {
 				for c, err := range counters {
-					if err == nil && c.Max > exact {
-						s.Log.Warn("a counter is above 2^53-1: Node.js and Go take such numbers for others",
+					if err == nil && c.Max > maxExact {
+						s.Log.Warn("a counter is above 2^53-1: Node.js and Go round such numbers",
 							zap.String("namespace", namespace), zap.String("counter", c.Name), zap.Int64("max", c.Max))
 						break
 					}
@@ -128,10 +127,10 @@ func (s *serve) warnOfLargeNumbers(ctx context.Context, o target.Opened) (end fu
 			}
 		}
 	})
-	return func() { cancel(); looking.Wait() }
+	return func() { cancel(); reading.Wait() }
 }
 
-// warm fetches a range of each collection that was named. One without a range is served nevertheless, as soon as possible.
+// warm fetches a range of each named collection. If that fails, requests fetch them.
 func (s *serve) warm(ctx context.Context, ids *allocator.Allocator) {
 	attempt, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -140,14 +139,13 @@ func (s *serve) warm(ctx context.Context, ids *allocator.Allocator) {
 	}
 }
 
-// check warns of what keeps RavenDB's clients from their ids at first. A server that is down, or that has no node tag yet, is
-// asked again at each request. Without --database a missing node tag matters only to RavenDB's clients, which may not come.
-func (s *serve) check(ctx context.Context, o target.Opened) error {
+// checkRavenDB warns if RavenDB's clients cannot be served yet. Each of their requests checks again.
+func (s *serve) checkRavenDB(ctx context.Context, o target.Opened) error {
 	switch err := s.gateway.CheckRavenDB(ctx, o); {
-	case err == nil || ctx.Err() != nil: // an end before the start is no error
-		return nil //nolint:nilerr // see above
+	case err == nil || ctx.Err() != nil:
+		return nil //nolint:nilerr // ctx ended before the start
 	case errors.Is(err, ravendb.ErrNoTag):
-		if len(s.gateway.Databases) > 0 {
+		if len(s.gateway.Databases) > 0 { // otherwise RavenDB's clients may not be in use
 			s.Log.Warn("RavenDB's clients are refused until the server has a node tag", zap.Error(err))
 		}
 		return nil

@@ -13,7 +13,6 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// readServe reads all flags.
 func readServe(r *base.Reader) base.Runner {
 	r.Own = "serve"
 	s := &serve{Session: r.Session(), servers: r.Servers()}
@@ -31,7 +30,7 @@ func readServe(r *base.Reader) base.Runner {
 	return s
 }
 
-// repeated returns the values of a flag that may be repeated, or those of its variable, with white space between them.
+// repeated returns the values of a flag that may be repeated, or of its variable, where white space separates them.
 func repeated(r *base.Reader, flag string) (given []string, source string) {
 	if given = r.StringSlice(flag); len(given) > 0 {
 		return given, base.Dashed(flag)
@@ -61,22 +60,19 @@ func (s *serve) readDatabases(r *base.Reader) {
 }
 
 func (s *serve) readPublicURL(r *base.Reader) {
-	text, source := r.Text("public-url")
-	if text == "" {
-		return
+	if text, source := r.Text("public-url"); text != "" {
+		s.gateway.PublicURL = readBaseURL(r, text, source)
 	}
-	s.gateway.PublicURL = readBase(r, text, source)
 }
 
-// readBase returns a URL that clients append their paths to.
-func readBase(r *base.Reader, text, source string) string {
+// readBaseURL returns a URL to which clients append paths.
+func readBaseURL(r *base.Reader, text, source string) string {
 	if !ravendb.IsBase(text) {
 		r.Failf("%s is %q: must be such as https://ids.example.org", source, text)
 	}
 	return strings.TrimSuffix(text, "/")
 }
 
-// readNodes reads the other gateways.
 func (s *serve) readNodes(r *base.Reader) {
 	given, source := repeated(r, "node")
 	seen := make(map[string]bool)
@@ -87,7 +83,7 @@ func (s *serve) readNodes(r *base.Reader) {
 			return
 		}
 		r.Fail(exit.Invalid(prefix.Server{NodeTag: tag}.Validate(), "correct "+source+" "+strconv.Quote(text)))
-		address = readBase(r, address, source)
+		address = readBaseURL(r, address, source)
 		if tag == "" || seen[address] {
 			r.Failf("%s is %q: each needs a tag and a URL of its own", source, text)
 		}

@@ -16,7 +16,7 @@ func TestServeNamesOtherGatewaysInTheTopology(t *testing.T) {
 		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
 		first, client := start(t, "--redis", s.URL(), "--database", "Shop=Raven"), newClient(t)
 		second := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--node", "A="+first.url+"/", "--node", "C=https://c.example")
-		status, body := ask(t, client, "GET", second.url+"/topology?name=Shop")
+		status, body := request(t, client, "GET", second.url+"/topology?name=Shop")
 		var got struct {
 			Nodes []struct{ Url, ClusterTag string }
 			Etag  int64
@@ -25,21 +25,21 @@ func TestServeNamesOtherGatewaysInTheTopology(t *testing.T) {
 			got.Nodes[0].Url != second.url || got.Nodes[1].Url != first.url || got.Nodes[2].ClusterTag != "C" {
 			t.Errorf("%d %s", status, body)
 		}
-		ask(t, client, "GET", second.url+"/databases/Shop/hilo/next?tag=users")
-		ask(t, client, "PUT", second.url+"/databases/Shop/hilo/return?tag=users&end=32&last=2")
+		request(t, client, "GET", second.url+"/databases/Shop/hilo/next?tag=users")
+		request(t, client, "PUT", second.url+"/databases/Shop/hilo/return?tag=users&end=32&last=2")
 		if max := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/users", "Max").Val(); max != "32" {
 			t.Errorf("Max is %s: a return was accepted beside --node", max)
 		}
 	})
 }
 
-// A Go client that gets no topology when it starts never recovers.
+// A Go client that receives no topology at its start never recovers.
 func TestServeAnswersTopologyWithoutItsServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	s.Kill()
 	r := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--timeout", "1s")
-	if status, body := ask(t, newClient(t), "GET", r.url+"/topology?name=Shop"); status != 200 || !strings.Contains(body, `"Url":"`+r.url+`","ClusterTag":"?"`) {
+	if status, body := request(t, newClient(t), "GET", r.url+"/topology?name=Shop"); status != 200 || !strings.Contains(body, `"Url":"`+r.url+`","ClusterTag":"?"`) {
 		t.Errorf("%d %s", status, body)
 	}
 }
@@ -49,24 +49,24 @@ func TestServeIssuesNothingAboveTheLimit(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
 		r, client := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--limit", "40"), newClient(t)
-		if status, body := ask(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users&lastBatchSize=64"); status != 201 || !strings.Contains(body, `"High":40,`) {
+		if status, body := request(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users&lastBatchSize=64"); status != 201 || !strings.Contains(body, `"High":40,`) {
 			t.Errorf("RavenDB's half: %d %s", status, body)
 		}
-		if status, body := ask(t, client, "POST", r.url+"/v1/ids/orders?count=40"); status != 200 {
+		if status, body := request(t, client, "POST", r.url+"/v1/ids/orders?count=40"); status != 200 {
 			t.Errorf("the plain API: %d %s", status, body)
 		}
-		for _, request := range []struct {
+		for _, above := range []struct {
 			method, target string
 			want           int
 		}{{"GET", "/databases/Shop/hilo/next?tag=users", 500}, {"POST", "/v1/ids/orders", 422}} {
-			if status, body := ask(t, client, request.method, r.url+request.target); status != request.want || !strings.Contains(body, "ErrExhausted") {
-				t.Errorf("%s above the limit: %d %s", request.target, status, body)
+			if status, body := request(t, client, above.method, r.url+above.target); status != above.want || !strings.Contains(body, "ErrExhausted") {
+				t.Errorf("%s above the limit: %d %s", above.target, status, body)
 			}
 		}
 	})
 }
 
-func TestServeWarnsOfNumbersThatClientsTakeForOthers(t *testing.T) {
+func TestServeWarnsOfNumbersThatClientsRound(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
@@ -86,7 +86,7 @@ func TestServeWarnsOfNumbersThatClientsTakeForOthers(t *testing.T) {
 	})
 }
 
-func TestMistakesInTheFlagsForRavenDB(t *testing.T) {
+func TestServeRefusesBadFlagsForRavenDB(t *testing.T) {
 	t.Parallel()
 	node := func(more ...string) []string { return append([]string{"--node", "B=https://b.example"}, more...) }
 	for _, tt := range []struct {
@@ -96,11 +96,11 @@ func TestMistakesInTheFlagsForRavenDB(t *testing.T) {
 	}{
 		{"a node without a tag", []string{"--node", "https://b.example"}, `--node is "https://b.example"`},
 		{"an empty tag", []string{"--node", "=https://b.example"}, "a tag and a URL of its own"},
-		{"a tag that is none", []string{"--node", "1=https://b.example"}, "1"},
-		{"a URL that is none", []string{"--node", "B=b.example"}, "must be such as https://"},
+		{"an invalid tag", []string{"--node", "1=https://b.example"}, "1"},
+		{"an invalid URL", []string{"--node", "B=b.example"}, "must be such as https://"},
 		{"a node twice", node("--node", "C=https://b.example/"), "a URL of its own"},
 		{"returns beside nodes", node("--accept-returns"), "--accept-returns is true beside --node"},
-		{"a limit of nothing", []string{"--limit", "0"}, "must be 1 or more"},
+		{"a limit of 0", []string{"--limit", "0"}, "must be 1 or more"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

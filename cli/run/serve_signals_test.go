@@ -17,8 +17,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// launch begins hilo serve as a process of its own.
-func launch(t *testing.T, s *redistest.Server) (url string, process *exec.Cmd) {
+// startProcess starts hilo serve as a process of its own.
+func startProcess(t *testing.T, s *redistest.Server) (url string, process *exec.Cmd) {
 	t.Helper()
 	process = exec.CommandContext(t.Context(), os.Args[0], "serve", "--listen", "127.0.0.1:0", "--redis", s.URL())
 	process.Env = append(os.Environ(), "HILO_TEST_AS_PROGRAM=1")
@@ -37,9 +37,9 @@ func launch(t *testing.T, s *redistest.Server) (url string, process *exec.Cmd) {
 	return strings.TrimSpace(line), process
 }
 
-// load takes identifiers on some connections until they break, and counts each
-// number that arrived.
-func load(t *testing.T, url string, seen *sync.Map, enough int64, then func()) (doubles int64) {
+// takeUntilClosed takes identifiers on several connections until they break. It calls stop once after the first min identifiers,
+// adds all identifiers to seen, and returns the number of those that were there already.
+func takeUntilClosed(t *testing.T, url string, seen *sync.Map, min int64, stop func()) (duplicates int64) {
 	t.Helper()
 	var got, twice atomic.Int64
 	var once sync.Once
@@ -63,8 +63,8 @@ func load(t *testing.T, url string, seen *sync.Map, enough int64, then func()) (
 						twice.Add(1)
 					}
 				}
-				if got.Add(3) > enough {
-					once.Do(then)
+				if got.Add(3) > min {
+					once.Do(stop)
 				}
 			}
 		})
@@ -73,12 +73,12 @@ func load(t *testing.T, url string, seen *sync.Map, enough int64, then func()) (
 	return twice.Load()
 }
 
-func TestAnEndUnderLoadGivesNothingTwiceAndReturnsTheRest(t *testing.T) {
+func TestServeIssuesNoIDTwiceAndReturnsTheRestOnSIGTERM(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		url, process := launch(t, s)
+		url, process := startProcess(t, s)
 		var seen sync.Map
-		twice := load(t, url, &seen, 3000, func() { _ = process.Process.Signal(syscall.SIGTERM) })
+		twice := takeUntilClosed(t, url, &seen, 3000, func() { _ = process.Process.Signal(syscall.SIGTERM) })
 		if err := process.Wait(); err != nil {
 			t.Errorf("%v", err)
 		}
@@ -86,19 +86,19 @@ func TestAnEndUnderLoadGivesNothingTwiceAndReturnsTheRest(t *testing.T) {
 		seen.Range(func(any, any) bool { count++; return true })
 		max := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val()
 		if twice != 0 || max != strconv.Itoa(count) {
-			t.Errorf("%d twice, %d ids, Max %s", twice, count, max)
+			t.Errorf("%d duplicates, %d ids, Max %s", twice, count, max)
 		}
 	})
 }
 
-func TestAKillUnderLoadGivesNothingTwice(t *testing.T) {
+func TestServeIssuesNoIDTwiceWhenKilled(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		var seen sync.Map
 		for range 3 {
-			url, process := launch(t, s)
-			if twice := load(t, url, &seen, 1000, func() { _ = process.Process.Kill() }); twice != 0 {
-				t.Errorf("%d twice", twice)
+			url, process := startProcess(t, s)
+			if twice := takeUntilClosed(t, url, &seen, 1000, func() { _ = process.Process.Kill() }); twice != 0 {
+				t.Errorf("got %d duplicates, want none", twice)
 			}
 			_ = process.Wait() // it was killed
 		}

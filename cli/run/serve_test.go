@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,15 +14,15 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// running is a gateway that a test began.
-type running struct {
+// runningServe is a hilo serve that runs in the background.
+type runningServe struct {
 	url    string
 	stderr *clitest.Watched
 	stop   func() (code int)
 }
 
-// start begins one in this process, and has it end with the test.
-func start(t *testing.T, args ...string) running {
+// start starts hilo serve in this process, at most until the test ends.
+func start(t *testing.T, args ...string) runningServe {
 	t.Helper()
 	var stdout, stderr clitest.Watched
 	ctx, cancel := context.WithCancel(context.Background())
@@ -40,17 +39,17 @@ func start(t *testing.T, args ...string) running {
 	t.Cleanup(func() { stop() })
 	stdout.Await(t, "\n")
 	url, _, _ := strings.Cut(stdout.String(), "\n")
-	return running{url, &stderr, stop}
+	return runningServe{url, &stderr, stop}
 }
 
-// ask sends a request and gives status and body.
-func ask(t *testing.T, client *http.Client, method, url string) (int, string) {
+// request sends a request and returns the status and the body.
+func request(t *testing.T, client *http.Client, method, url string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := client.Do(request)
+	response, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func ask(t *testing.T, client *http.Client, method, url string) (int, string) {
 	return response.StatusCode, strings.TrimSpace(string(body))
 }
 
-// newClient has connections of its own, which end with the test.
+// newClient returns a client whose connections are closed when the test ends.
 func newClient(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{}
@@ -70,26 +69,26 @@ func newClient(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func TestIdentifiersAreServedAndTheRestIsReturned(t *testing.T) {
+func TestServeIssuesIDsAndReturnsTheRest(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
 		r, client := start(t, "--redis", s.URL(), "--database", "Shop=Raven"), newClient(t)
-		if status, body := ask(t, client, "POST", r.url+"/v1/ids/orders?count=2"); status != 200 || body != `{"ids":["orders/1-A","orders/2-A"]}` {
+		if status, body := request(t, client, "POST", r.url+"/v1/ids/orders?count=2"); status != 200 || body != `{"ids":["orders/1-A","orders/2-A"]}` {
 			t.Errorf("%d %s", status, body)
 		}
-		if status, body := ask(t, client, "GET", r.url+"/topology?name=Shop"); status != 200 ||
+		if status, body := request(t, client, "GET", r.url+"/topology?name=Shop"); status != 200 ||
 			body != `{"Nodes":[{"Url":"`+r.url+`","ClusterTag":"A","ServerRole":"Member","Database":"Shop"}],"Etag":1}` {
 			t.Errorf("%d %s", status, body)
 		}
-		status, body := ask(t, client, "GET", r.url+"/databases/shop/hilo/next?tag=users&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0")
+		status, body := request(t, client, "GET", r.url+"/databases/shop/hilo/next?tag=users&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0")
 		if status != 201 || !strings.HasPrefix(body, `{"Prefix":"users/","Low":1,"High":32,"LastSize":32,"ServerTag":"A","LastRangeAt":"`) {
 			t.Errorf("%d %s", status, body)
 		}
 		if got := clitest.Must(t, "probe", r.url+"/readyz"); got != "ready\n" {
 			t.Errorf("%q", got)
 		}
-		_, listed := ask(t, client, "GET", r.url+"/v1/collections")
+		_, listed := request(t, client, "GET", r.url+"/v1/collections")
 		var seen, want any
 		if err := json.Unmarshal([]byte(listed), &seen); err != nil {
 			t.Fatal(err)
@@ -108,7 +107,7 @@ func TestIdentifiersAreServedAndTheRestIsReturned(t *testing.T) {
 	})
 }
 
-func TestCollectionsThatAreNamedHaveARangeAtTheStart(t *testing.T) {
+func TestServeFetchesARangeOfEachNamedCollectionFirst(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		r := start(t, "--redis", s.URL(), "orders", "users")
@@ -133,7 +132,7 @@ func asJSON(t *testing.T, value any) string {
 	return string(text)
 }
 
-func TestReturnsAreTakenUnlessTheyAreNotAccepted(t *testing.T) {
+func TestServeAcceptsReturnsByDefault(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		flags []string
@@ -148,8 +147,8 @@ func TestReturnsAreTakenUnlessTheyAreNotAccepted(t *testing.T) {
 			s := redistest.StartMini(t)
 			clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL(), "--namespace", "shop")
 			r, client := start(t, append(tt.flags, "--redis", s.URL())...), newClient(t)
-			ask(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
-			if status, body := ask(t, client, "PUT", r.url+"/databases/Shop/hilo/return?tag=users&end=32&last=2"); status != 204 || body != "" {
+			request(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
+			if status, body := request(t, client, "PUT", r.url+"/databases/Shop/hilo/return?tag=users&end=32&last=2"); status != 204 || body != "" {
 				t.Errorf("%d %s", status, body)
 			}
 			if max := s.Client(t).HGet(t.Context(), "{shop}/HiLo/users", "Max").Val(); max != tt.want {
@@ -162,26 +161,26 @@ func TestReturnsAreTakenUnlessTheyAreNotAccepted(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsAwayIsNotNeededToStart(t *testing.T) {
+func TestServeStartsBeforeItsServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
 	s.Kill()
 	r, client := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--timeout", "1s", "orders"), newClient(t)
 	r.stderr.Await(t, "some collections have no range yet")
-	if status, _ := ask(t, client, "GET", r.url+"/readyz"); status != 503 {
+	if status, _ := request(t, client, "GET", r.url+"/readyz"); status != 503 {
 		t.Errorf("%d", status)
 	}
 	s.Restart()
 	s.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NodeTag", "A")
 	clitest.AwaitTrue(t, "ids", func() bool {
-		status, _ := ask(t, client, "POST", r.url+"/v1/ids/orders")
-		next, _ := ask(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
+		status, _ := request(t, client, "POST", r.url+"/v1/ids/orders")
+		next, _ := request(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
 		return status == 200 && next == 201
 	})
 }
 
-func TestMistakesInTheFlags(t *testing.T) {
+func TestServeRefusesABadCommandLine(t *testing.T) {
 	t.Parallel()
 	empty := clitest.WriteFile(t, "# none\n\n")
 	short := clitest.WriteFile(t, "0123456789abcde\n")
@@ -191,21 +190,21 @@ func TestMistakesInTheFlags(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"a collection that cannot be", []string{"orders/1"}, []string{`"orders/1"`}},
+		{"an invalid collection", []string{"orders/1"}, []string{`"orders/1"`}},
 		{"a collection twice", []string{"orders", "orders"}, []string{`"orders" is named twice`}},
 		{"no port", []string{"--listen", "127.0.0.1"}, []string{`--listen is "127.0.0.1"`, "must be HOST:PORT"}},
-		{"everybody", []string{"--listen", ":0"}, []string{"takes TLS", "--token-file or --client-ca", "--insecure"}},
-		{"everybody, with a token alone", []string{"--listen", "0.0.0.0:0", "--token-file", token}, []string{"takes TLS"}},
+		{"all interfaces", []string{"--listen", ":0"}, []string{"takes TLS", "--token-file or --client-ca", "--insecure"}},
+		{"all interfaces, with a token alone", []string{"--listen", "0.0.0.0:0", "--token-file", token}, []string{"takes TLS"}},
 		{"a database without a namespace", []string{"--database", "Shop"}, []string{"must be NAME=NAMESPACE"}},
-		{"a namespace that is none", []string{"--database", "Shop={x}"}, []string{`holds "{"`}},
-		{"a namespace that is none behind its comma", []string{"--database", "Shop=a,b}"}, []string{`holds "}"`}},
+		{"an invalid namespace", []string{"--database", "Shop={x}"}, []string{`holds "{"`}},
+		{"an invalid namespace after a comma", []string{"--database", "Shop=a,b}"}, []string{`holds "}"`}},
 		{"a database twice", []string{"--database", "Shop=a", "--database", "shop=b"}, []string{`names "shop" twice`}},
-		{"a public URL that is none", []string{"--public-url", "ids.example.org"}, []string{"must be such as https://"}},
+		{"an invalid public URL", []string{"--public-url", "ids.example.org"}, []string{"must be such as https://"}},
 		{"a certificate without a key", []string{"--cert", "c.pem"}, []string{"--cert", "without the key", "add --key FILE"}},
 		{"a key without a certificate", []string{"--key", "k.pem"}, []string{"--key", "without the certificate", "add --cert FILE"}},
 		{"authorities without a certificate", []string{"--client-ca", "c.pem"}, []string{"--client-ca is for TLS"}},
-		{"a certificate that is not there", []string{"--cert", "c.pem", "--key", "k.pem"}, []string{"are not a certificate and its key"}},
-		{"tokens that are not there", []string{"--token-file", "/none"}, []string{"--token-file names a file that cannot be read\n"}},
+		{"a certificate that does not exist", []string{"--cert", "c.pem", "--key", "k.pem"}, []string{"are not a certificate and its key"}},
+		{"tokens that do not exist", []string{"--token-file", "/none"}, []string{"--token-file names a file that cannot be read\n"}},
 		{"no token", []string{"--token-file", empty}, []string{"holds no token"}},
 		{"a short token", []string{"--token-file", short}, []string{"15 bytes"}},
 		{"no connection", []string{"--max-connections", "0"}, []string{"must be 1 or more"}},
@@ -231,36 +230,36 @@ func TestServeRefusesADatabaseUntilItsServerHasANodeTag(t *testing.T) {
 			t.Errorf("without --database the log is %q, want nothing", got)
 		}
 		const next = "/databases/Shop/hilo/next?tag=users"
-		if status, body := ask(t, client, "GET", r.url+next); status != 500 || !strings.Contains(body, "ErrPrefixMissing") || !strings.Contains(body, remedy) {
+		if status, body := request(t, client, "GET", r.url+next); status != 500 || !strings.Contains(body, "ErrPrefixMissing") || !strings.Contains(body, remedy) {
 			t.Errorf("without a tag: got %d %s, want 500 and ErrPrefixMissing with %q", status, body, remedy)
 		}
-		if status, body := ask(t, client, "POST", r.url+"/v1/ids/orders"); status != 200 {
+		if status, body := request(t, client, "POST", r.url+"/v1/ids/orders"); status != 200 {
 			t.Errorf("the plain API: got %d %s, want 200", status, body)
 		}
 		clitest.Must(t, "prefix", "set", "North/", "--tag", "A", "--redis", s.URL())
-		if status, body := ask(t, client, "GET", r.url+next); status != 201 {
+		if status, body := request(t, client, "GET", r.url+next); status != 201 {
 			t.Errorf("with a tag: got %d %s, want 201", status, body)
 		}
 	})
 }
 
-func TestAnAddressInUseIsAnError(t *testing.T) {
+func TestServeRefusesAnAddressInUse(t *testing.T) {
 	t.Parallel()
 	r := start(t, "--redis", "embedded:")
 	got := clitest.Hilo(t, "serve", "--redis", "embedded:", "--listen", strings.TrimPrefix(r.url, "http://"))
-	if got.Code != exit.Failed || !strings.Contains(got.Stderr, "address already in use") || slices.Contains([]string{got.Stdout}, r.url) {
+	if got.Code != exit.Failed || !strings.Contains(got.Stderr, "address already in use") || strings.Contains(got.Stdout, r.url) {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestThePlainAPIGoesOnAtTheNextMaster(t *testing.T) {
+func TestServeContinuesAtTheNextMaster(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, begin func(args ...string) *redistest.Server) {
 		north, _, flags := clitest.Masters(t, func() *redistest.Server { return begin() })
 		r, client := start(t, append(flags, "--log-level", "error")...), newClient(t)
-		_, first := ask(t, client, "POST", r.url+"/v1/ids/orders")
+		_, first := request(t, client, "POST", r.url+"/v1/ids/orders")
 		north.Kill()
-		status, second := ask(t, client, "POST", r.url+"/v1/ids/users")
+		status, second := request(t, client, "POST", r.url+"/v1/ids/users")
 		if status != 200 || !strings.Contains(first, "orders/NorthServer/1") || !strings.Contains(second, "users/SouthServer/1") {
 			t.Errorf("%s, %d %s", first, status, second)
 		}

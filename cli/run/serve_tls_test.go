@@ -67,9 +67,9 @@ func newCertificate(t *testing.T, parent *authority) (certPEM, keyPEM string, ma
 	return certPEM, keyPEM, &authority{cert: cert, key: key, file: clitest.WriteFile(t, certPEM)}
 }
 
-// askTLS sends a POST with a certificate of signer, unless it is nil, and gives the status and the serial number of the server's
+// requestTLS sends a POST, with a certificate of signer unless it is nil. It returns the status and the serial number of the server's
 // certificate.
-func askTLS(t *testing.T, url string, trusted []*authority, signer *authority, authorization string) (status int, serial string, err error) {
+func requestTLS(t *testing.T, url string, trusted []*authority, signer *authority, authorization string) (status int, serial string, err error) {
 	t.Helper()
 	roots := x509.NewCertPool()
 	for _, a := range trusted {
@@ -121,13 +121,13 @@ func TestServeReadsCertificatesAndTokensAgainWhenTheyChange(t *testing.T) {
 		args = append(args, flag, file)
 	}
 	r := start(t, args...)
-	ask := func(signer *authority, token string) (int, string) {
-		status, serial, _ := askTLS(t, r.url+"/v1/ids/orders", []*authority{ca, newCA}, signer, "Bearer "+token)
+	send := func(signer *authority, token string) (int, string) {
+		status, serial, _ := requestTLS(t, r.url+"/v1/ids/orders", []*authority{ca, newCA}, signer, "Bearer "+token)
 		return status, serial
 	}
 	expect := func(name string, signer *authority, token string, want int) {
 		t.Helper()
-		if got, _ := ask(signer, token); got != want {
+		if got, _ := send(signer, token); got != want {
 			t.Errorf("%s: got %d, want %d", name, got, want)
 		}
 	}
@@ -142,25 +142,25 @@ func TestServeReadsCertificatesAndTokensAgainWhenTheyChange(t *testing.T) {
 		return strings.Contains(r.stderr.String(), "files changed and cannot be used")
 	})
 	replace("--token-file", newToken)
-	clitest.AwaitTrue(t, "the new token", func() bool { status, _ := ask(nil, newToken); return status == 200 })
+	clitest.AwaitTrue(t, "the new token", func() bool { status, _ := send(nil, newToken); return status == 200 })
 	expect("the old token after it was removed", nil, oldToken, 401)
 
 	newCert, newKey, newMade := newCertificate(t, newCA)
-	replace("--cert", newCert) // and for a moment not the key that belongs to it
-	if _, serial := ask(nil, newToken); serial != made.cert.SerialNumber.String() {
+	replace("--cert", newCert) // does not match the key yet
+	if _, serial := send(nil, newToken); serial != made.cert.SerialNumber.String() {
 		t.Errorf("the certificate is %s, want the old one", serial)
 	}
 	replace("--key", newKey)
 	replace("--client-ca", newCA.text())
 	clitest.AwaitTrue(t, "the new certificate", func() bool {
-		_, serial := ask(nil, newToken)
+		_, serial := send(nil, newToken)
 		return serial == newMade.cert.SerialNumber.String()
 	})
-	clitest.AwaitTrue(t, "the new authority", func() bool { status, _ := ask(newCA, ""); return status == 200 })
+	clitest.AwaitTrue(t, "the new authority", func() bool { status, _ := send(newCA, ""); return status == 200 })
 	expect("a certificate of the old authority after it was removed", ca, "", 0)
 }
 
-func TestOthersThanThisMachineAreServedOverTLSAndSignIn(t *testing.T) {
+func TestServeOnAllInterfacesNeedsTLSAndATokenOrCertificate(t *testing.T) {
 	t.Parallel()
 	_, _, ca := newCertificate(t, nil)
 	_, _, other := newCertificate(t, nil)
@@ -174,8 +174,8 @@ func TestOthersThanThisMachineAreServedOverTLSAndSignIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := "https://127.0.0.1:" + port
-	ask := func(signer *authority, authorization string) (status int, err error) {
-		status, _, err = askTLS(t, url+"/v1/ids/orders", []*authority{ca}, signer, authorization)
+	send := func(signer *authority, authorization string) (status int, err error) {
+		status, _, err = requestTLS(t, url+"/v1/ids/orders", []*authority{ca}, signer, authorization)
 		return status, err
 	}
 	for _, tt := range []struct {
@@ -184,13 +184,13 @@ func TestOthersThanThisMachineAreServedOverTLSAndSignIn(t *testing.T) {
 		authorization string
 		want          int
 	}{
-		{"nobody", nil, "", 401},
+		{"neither token nor certificate", nil, "", 401},
 		{"a token", nil, "Bearer " + token, 200},
 		{"another token", nil, "Bearer another-token-of-some-length", 401},
 		{"a certificate", ca, "", 200},
 		{"a certificate of another authority", other, "Bearer " + token, 0},
 	} {
-		if got, err := ask(tt.signer, tt.authorization); got != tt.want {
+		if got, err := send(tt.signer, tt.authorization); got != tt.want {
 			t.Errorf("%s: %d %v, want %d", tt.name, got, err, tt.want)
 		}
 	}

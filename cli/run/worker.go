@@ -1,6 +1,6 @@
-// Package run has the commands that run until they are stopped: worker, which takes identifiers as a program of a fleet
-// does, stores documents and exposes metrics; probe, which checks the health of one; and serve, which issues identifiers
-// over HTTP to programs in any language and to RavenDB's own clients. It exports its commands and nothing else.
+// Package run implements the commands that run until they are stopped. worker takes identifiers as a program of a fleet does,
+// stores documents and exposes metrics. serve issues identifiers over HTTP to programs in any language and to RavenDB's own
+// clients. probe checks the health of either.
 package run
 
 import (
@@ -19,36 +19,36 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// worker takes identifiers as a program of a fleet does, once.
+// worker takes identifiers as a program of a fleet does. It runs once.
 type worker struct {
 	*base.Session
 	servers     target.Servers
 	Collections []string
-	Rate        int64 // identifiers a second in all; 0 means full speed
+	Rate        int64 // identifiers per second in total; 0 means full speed
 	Goroutines  int
-	Count       int64          // identifiers in all; 0 means no limit
+	Count       int64          // identifiers in total; 0 means no limit
 	Duration    time.Duration  // 0 means no limit
-	Documents   *target.Target // nil means that none are stored
-	MetricsAddr string         // "" means that none are served
+	Documents   *target.Target // where documents are stored; nil means nowhere
+	MetricsAddr string         // "" means no metrics
 
 	name     string // unique to this process, for the documents
 	ids      *allocator.Allocator
 	live     *term.Live
 	closing  atomic.Bool
 	taken    atomic.Int64      // identifiers
-	failures atomic.Int64      // attempts on servers that failed
-	outage   *alarm            // of all collections
-	refusals map[string]*alarm // of one collection each: its state refuses it
+	failures atomic.Int64      // failed calls of the allocator
+	outage   *alarm            // no server is available
+	refusals map[string]*alarm // the state of a collection is refused
 	documents
 
-	mu       sync.Mutex              // guards what follows
-	byPrefix map[prefix.Server]int64 // identifiers
+	mu       sync.Mutex
+	byPrefix map[prefix.Server]int64 // number of identifiers, guarded by mu
 }
 
-// showEvery is between two states of the live line.
+// showEvery is the interval between updates of the live line.
 const showEvery = 100 * time.Millisecond
 
-// WorkerCommand is hilo worker.
+// WorkerCommand returns hilo worker.
 func WorkerCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "worker",
@@ -93,7 +93,7 @@ collections: $HILO_WORKER_COLLECTIONS, separated by white space.`+base.AboutServ
 	}
 }
 
-// Run returns at the end, or when ctx ends, which is no error.
+// Run takes identifiers until a limit is reached or ctx ends, which is no error.
 func (w *worker) Run(ctx context.Context) error {
 	return w.servers.Use(ctx, w.Timeout, func(o target.Opened) error {
 		w.live = w.GoLive()
@@ -121,14 +121,13 @@ func (w *worker) Run(ctx context.Context) error {
 	})
 }
 
-// readWorker reads the flags and arguments.
 func readWorker(r *base.Reader) base.Runner {
 	r.Own = "worker"
 	w := &worker{Session: r.Session(), servers: r.Servers()}
 	if w.Collections = r.NamedCollections(w.Separator); len(w.Collections) == 0 {
 		r.Failf("%s needs a COLLECTION; usage: %s", r.FullName(), r.Command.UsageText)
 	}
-	w.Rate = r.Number("rate") // "max" is no number
+	w.Rate = r.Number("rate") // 0 for "max"
 	w.Goroutines = int(r.Number("goroutines"))
 	w.Count, w.Duration = r.Number("count"), r.Period("duration")
 	w.readDocuments(r)
@@ -155,7 +154,7 @@ func (w *worker) readDocuments(r *base.Reader) {
 	case file != "":
 		a.Password = r.Password(file, fileSource)
 	case !t.NamesUser():
-		a.Password = "" // it is for the servers: a Redis without users may have no password
+		a.Password = "" // --password-file is for the servers, and a Redis without users may have no password
 	}
 	a.Give(&t)
 	w.Documents = &t

@@ -14,40 +14,40 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// documents are identifiers that a worker stores as keys, which shows duplicates.
+// documents stores identifiers as keys, which reveals duplicates.
 //
-// The value of each has the worker's name and the number of its write, so no two are equal. Where a key exists already, the
-// command that would have written it returns its value, which distinguishes three cases: it was written by this very request,
-// whose reply was lost; the identifier was issued twice to this worker; or to another worker too. It needs Redis 7 or Valkey.
+// Each value is unique, because it consists of the worker's name and the number of the write. If a key exists already, the command
+// returns its value. The worker's own new value means that the reply to an earlier attempt was lost. Any other value means that
+// the identifier was issued twice. This needs Redis 7 or Valkey.
 type documents struct {
-	client      *target.Client // nil means that none are stored
+	client      *target.Client // nil means that no documents are stored
 	storing     alarm
-	written     atomic.Int64 // values made so far
+	written     atomic.Int64 // number of the last write
 	stored      atomic.Int64
 	duplicates  atomic.Int64
 	unstored    atomic.Int64
-	storeErrors atomic.Int64 // attempts that failed
+	storeErrors atomic.Int64 // failed attempts
 }
 
-// store returns when each document is stored or a duplicate, or with the number of those that are left when ctx ends.
-func (w *worker) store(ctx context.Context, open []target.Document) (left int) {
-	for failures := 0; len(open) > 0 && ctx.Err() == nil; failures++ {
-		if open = w.attempt(ctx, open); len(open) > 0 {
-			// Exponential back-off up to 2 s, with jitter, so that a fleet does not retry in step.
+// store retries until each document is stored or a duplicate. When ctx ends it returns the number of the others.
+func (w *worker) store(ctx context.Context, batch []target.Document) (unstored int) {
+	for failures := 0; len(batch) > 0 && ctx.Err() == nil; failures++ {
+		if batch = w.tryStore(ctx, batch); len(batch) > 0 {
+			// Exponential back-off up to 2 s, with jitter, so that the workers of a fleet do not retry at the same time.
 			delay := min(2*time.Second, 50*time.Millisecond<<min(failures, 10))
 			base.Sleep(ctx, delay/2+rand.N(delay/2))
 		}
 	}
-	return len(open)
+	return len(batch)
 }
 
-// attempt returns the documents of which it is not known whether they are stored.
-func (w *worker) attempt(ctx context.Context, batch []target.Document) (open []target.Document) {
+// tryStore returns the documents that may not be stored.
+func (w *worker) tryStore(ctx context.Context, batch []target.Document) (failed []target.Document) {
 	var err error
 	for i, set := range w.client.Add(ctx, batch) {
 		switch {
 		case set.Err != nil:
-			open, err = append(open, batch[i]), set.Err
+			failed, err = append(failed, batch[i]), set.Err
 		case !set.There || set.Found == batch[i].Value:
 			w.stored.Add(1)
 		default:
@@ -62,7 +62,7 @@ func (w *worker) attempt(ctx context.Context, batch []target.Document) (open []t
 		explained := strings.ReplaceAll(w.Documents.Sentence(err, w.Timeout), base.Dashed(base.FlagRedis), base.Dashed(base.FlagDocuments))
 		w.storing.raise("", errors.New(explained), true)
 	}
-	return open
+	return failed
 }
 
 func (w *worker) duplicate(doc target.Document, found string) {

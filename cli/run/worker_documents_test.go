@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestAWorkerWhoseDocumentsStayAwaySaysHowManyAreMissing(t *testing.T) {
+func TestWorkerReportsUnstoredDocuments(t *testing.T) {
 	t.Parallel()
 	dead := redistest.StartMini(t)
 	dead.Kill()
@@ -27,9 +27,8 @@ func TestAWorkerWhoseDocumentsStayAwaySaysHowManyAreMissing(t *testing.T) {
 	}
 }
 
-// TestAWorkerReturnsWhileDocumentsHang: both have --timeout, and neither waits for the other. Here that is longer than
-// the test: what hangs is waited for no more when the time of the end is over.
-func TestAWorkerReturnsWhileDocumentsHang(t *testing.T) {
+// Returning ranges and storing documents are concurrent, and each has --timeout, which is longer than the test here.
+func TestWorkerReturnsRangesWhileDocumentsHang(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		documents := redistest.StartMini(t)
@@ -58,7 +57,6 @@ func TestAWorkerReturnsWhileDocumentsHang(t *testing.T) {
 	})
 }
 
-// TestWorkerGivesUpDocumentsThatHang: it does not wait for a reply longer than its timeout.
 func TestWorkerGivesUpDocumentsThatHang(t *testing.T) {
 	t.Parallel()
 	documents := redistest.StartMini(t)
@@ -82,7 +80,7 @@ func TestWorkerGivesUpDocumentsThatHang(t *testing.T) {
 	}
 }
 
-func TestDocumentsHaveTheirOwnPassword(t *testing.T) {
+func TestWorkerUsesThePasswordOfDocuments(t *testing.T) {
 	t.Parallel()
 	s, documents := redistest.StartMini(t), redistest.StartMini(t)
 	s.RequireLogin("worker", "one")
@@ -95,10 +93,10 @@ func TestDocumentsHaveTheirOwnPassword(t *testing.T) {
 		"--documents", login(documents), "--documents-password-file", two)
 	succeed(t, "worker", "orders", "--count", "3", "--rate", "max", "--redis", login(s), "--password-file", one, "--documents", login(s2))
 	succeed(t, "worker", "orders", "--count", "3", "--rate", "max", "--redis", login(s), "--password-file", one,
-		"--documents", redistest.StartMini(t).URL()) // which wants none
+		"--documents", redistest.StartMini(t).URL()) // without a password
 }
 
-// TestStoreCountsALostReplyAsStored: the key exists when the worker retries, with the worker's own value.
+// The key exists when the worker retries, with the worker's own value.
 func TestStoreCountsALostReplyAsStored(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -107,7 +105,7 @@ func TestStoreCountsALostReplyAsStored(t *testing.T) {
 		dropped := proxy.DropReply("orders/0")
 		err := bare.SetArgs(t.Context(), "orders/0", "mine", redis.SetArgs{Mode: "NX"}).Err()
 		<-dropped
-		if !errors.Is(err, redis.Nil) { // what looks like somebody else's
+		if !errors.Is(err, redis.Nil) { // the key exists, as if another worker had written it
 			t.Errorf("the fault does not show: %v", err)
 		}
 

@@ -18,7 +18,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/metrics"
 )
 
-// serve serves metrics and health until the function that it returns is called.
+// serve serves metrics and health until stop is called.
 func (w *worker) serve(ctx context.Context) (stop func(), err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", w.MetricsAddr)
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *worker) handler() http.Handler {
 	return mux
 }
 
-// collectors returns those of the allocator and of the worker itself.
+// collectors returns the collectors of the allocator and of the worker.
 func (w *worker) collectors() []prometheus.Collector {
 	ids, err := metrics.New(metrics.Options{}, w.ids)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestAWorkerServesMetricsAndHealth(t *testing.T) {
+func TestWorkerServesMetricsAndHealth(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		s, documents := start(), redistest.StartMini(t)
@@ -32,20 +32,20 @@ func TestAWorkerServesMetricsAndHealth(t *testing.T) {
 			`hilo_worker_stored_total `, `hilo_worker_duplicates_total 0`, `hilo_worker_errors_total{source="documents"} 0`, "go_goroutines ")
 		wantAnswer(t, base+"/", http.StatusNotFound)
 
-		s.Kill() // and what is in hand still serves
+		s.Kill() // numbers in hand are still issued
 		wantAnswer(t, base+"/readyz", http.StatusOK, "ready")
 		w.cancel()
 		if r := w.wait(); r.Code != exit.Done {
 			t.Errorf("%+v", r)
 		}
-		if response, err := http.Get(base + "/healthz"); err == nil { //nolint:noctx // nobody is there
+		if response, err := http.Get(base + "/healthz"); err == nil { //nolint:noctx // the server has ended
 			_ = response.Body.Close()
 			t.Error("it still answers")
 		}
 	})
 }
 
-func TestAWorkerWhoseMetricsHaveNoPlaceEndsAtOnce(t *testing.T) {
+func TestWorkerEndsAtOnceIfTheMetricsAddressIsInUse(t *testing.T) {
 	t.Parallel()
 	w := startWorker(t, nil, "orders", "--redis", "embedded:", "--metrics-addr", "127.0.0.1:0")
 	taken := strings.TrimPrefix(w.address(t), "http://")
@@ -53,8 +53,8 @@ func TestAWorkerWhoseMetricsHaveNoPlaceEndsAtOnce(t *testing.T) {
 		"cannot serve metrics: ", "address already in use", "--metrics-addr")
 }
 
-// address is where a worker serves its metrics.
-func (w *working) address(t *testing.T) string {
+// address returns the URL at which a worker serves its metrics.
+func (w *runningWorker) address(t *testing.T) string {
 	t.Helper()
 	w.stderr.Await(t, "/metrics\n")
 	return regexp.MustCompile(`http://[0-9.:]+`).FindString(w.stderr.String())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,12 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// tool is the path of a program of the Debian package prometheus.
+// tool returns the path of a program of the Debian package prometheus.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -29,7 +27,7 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// The file with the token of the gateway is in the containers only.
+// It checks the syntax only, because the file with the token of the gateway exists only in the containers.
 func TestPromtoolFindsNoFault(t *testing.T) {
 	t.Parallel()
 	promtool := tool(t, "promtool")
@@ -42,8 +40,8 @@ func TestPromtoolFindsNoFault(t *testing.T) {
 	}
 }
 
-// TestAPrometheusScrapesAFleet has a real one evaluate every panel and every rule on what workers serve.
-func TestAPrometheusScrapesAFleet(t *testing.T) {
+// It evaluates every panel and every rule on the metrics of workers.
+func TestPrometheusScrapesAFleet(t *testing.T) {
 	t.Parallel()
 	program := tool(t, "prometheus")
 	north, _, flags := clitest.Masters(t, func() *redistest.Server { return redistest.StartMini(t) })
@@ -55,7 +53,7 @@ func TestAPrometheusScrapesAFleet(t *testing.T) {
 	}
 	const token = "a-token-of-some-length"
 	file := clitest.WriteFile(t, token+"\n")
-	gateway := startServe(t, append(flags, "--token-file", file)...)
+	gateway := strings.TrimPrefix(start(t, append(flags, "--token-file", file)...).url, "http://")
 	p := startPrometheus(t, program, targets, fmt.Sprintf("{job_name: gateway, authorization: {credentials_file: %q}, static_configs: [{targets: [%q]}]}",
 		file, gateway))
 
@@ -68,9 +66,9 @@ func TestAPrometheusScrapesAFleet(t *testing.T) {
 	for _, panel := range readDashboard(t).Panels {
 		for _, target := range panel.Targets {
 			expr := variables.Replace(target.Expr)
-			if regexp.MustCompile(`(> 0|== 0\))$`).MatchString(expr) { // shows what is wrong, and nothing is
+			if regexp.MustCompile(`(> 0|== 0\))$`).MatchString(expr) { // shows faults only
 				if found := p.query(t, expr); len(found) > 0 {
-					t.Errorf("%s: %s gives %v", panel.Title, expr, found)
+					t.Errorf("%s: %s returns %v, want nothing", panel.Title, expr, found)
 				}
 				continue
 			}
@@ -82,22 +80,6 @@ func TestAPrometheusScrapesAFleet(t *testing.T) {
 	p.awaitRule(t, "HiloServerDown")
 }
 
-// startServe starts hilo serve and returns its address.
-func startServe(t *testing.T, args ...string) string {
-	t.Helper()
-	var stdout clitest.Watched
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		clitest.Run(ctx, append([]string{"hilo", "serve", "--listen", "127.0.0.1:0"}, args...), base.Env{Stdout: &stdout, Stderr: io.Discard})
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
-	stdout.Await(t, "\n")
-	return strings.TrimPrefix(strings.TrimSpace(stdout.String()), "http://")
-}
-
-// prometheusServer is one that runs.
 type prometheusServer struct{ base string }
 
 func startPrometheus(t *testing.T, program string, targets []string, more string) prometheusServer {
@@ -128,18 +110,18 @@ func startPrometheus(t *testing.T, program string, targets []string, more string
 	t.Cleanup(func() { cancel(); _ = command.Wait() })
 	output.Await(t, "Server is ready to receive web requests")
 	listening := regexp.MustCompile(`msg="Listening on" address=(127\.0\.0\.1:[0-9]+)`)
-	clitest.AwaitTrue(t, "it says where it listens", func() bool { return listening.MatchString(output.String()) }) // after it is ready or before
+	clitest.AwaitTrue(t, "the address in its log", func() bool { return listening.MatchString(output.String()) }) // before or after it is ready
 	address := listening.FindStringSubmatch(output.String())
 	return prometheusServer{"http://" + address[1]}
 }
 
-// await returns when an expression gives something.
+// await waits until an expression has a result.
 func (p prometheusServer) await(t *testing.T, expr string) {
 	t.Helper()
 	clitest.AwaitTrue(t, expr, func() bool { return len(p.query(t, expr)) > 0 })
 }
 
-// awaitRule returns when an alert is at least pending. All rules have to be well meanwhile.
+// awaitRule waits until an alert is pending or firing. No rule may have an error meanwhile.
 func (p prometheusServer) awaitRule(t *testing.T, name string) {
 	t.Helper()
 	clitest.AwaitTrue(t, name, func() bool {

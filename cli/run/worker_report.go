@@ -14,17 +14,17 @@ import (
 
 // report is the result of a worker.
 type report struct {
-	Worker      string        `json:"worker"`  // host, process id and something random, as in its documents
-	Stopped     string        `json:"stopped"` // signal, count, duration, failed
+	Worker      string        `json:"worker"`  // host, process id and random letters, as in its documents
+	Stopped     string        `json:"stopped"` // signal, count, duration or failed
 	Seconds     float64       `json:"seconds"`
 	IDs         int64         `json:"ids"` // taken
 	PerSecond   float64       `json:"perSecond"`
-	Stored      int64         `json:"stored"`      // as documents
-	Duplicates  int64         `json:"duplicates"`  // whose document was there already: issued twice
-	Unstored    int64         `json:"unstored"`    // taken and not stored before the end
-	NotReturned int64         `json:"notReturned"` // in hand at the end, and gaps now
+	Stored      int64         `json:"stored"`      // documents
+	Duplicates  int64         `json:"duplicates"`  // ids issued twice: their document existed already
+	Unstored    int64         `json:"unstored"`    // ids whose document was not stored before the end
+	NotReturned int64         `json:"notReturned"` // numbers in hand at the end that are a gap now
 	Errors      errorCounts   `json:"errors"`      // attempts that failed and were repeated
-	Prefixes    []prefixCount `json:"prefixes"`    // how many identifiers have which
+	Prefixes    []prefixCount `json:"prefixes"`    // number of ids by prefix and tag
 	fleet.Report
 }
 
@@ -33,14 +33,13 @@ type errorCounts struct {
 	Documents int64 `json:"documents"`
 }
 
-// prefixCount is the number of identifiers with a prefix and tag.
 type prefixCount struct {
 	Prefix string `json:"prefix"`
 	Tag    string `json:"tag"`
 	IDs    int64  `json:"ids"`
 }
 
-// report returns the result, from the allocator's statistics before and after it was closed.
+// report returns the result. before and after are the statistics of the allocator before and after Close.
 func (w *worker) report(stopped string, took time.Duration, before, after allocator.Stats) report {
 	r := report{
 		Worker:     w.name,
@@ -65,7 +64,7 @@ func (w *worker) report(stopped string, took time.Duration, before, after alloca
 	return r
 }
 
-// verdict returns the error of the exit code, duplicates before anything else.
+// verdict returns the error that determines the exit code. Duplicates outrank other errors.
 func (w *worker) verdict(found report, err error) error {
 	switch {
 	case found.Duplicates > 0:

@@ -24,27 +24,25 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// prepare initializes the state of a worker.
 func (w *worker) prepare() {
-	unserved := func(log *zap.Logger) *alarm {
+	noIDs := func(log *zap.Logger) *alarm {
 		return &alarm{log: log, failed: "no ids available, retrying", over: "ids available again"}
 	}
 	host, _ := os.Hostname()
 	w.name = fmt.Sprintf("%s-%d-%s", cmp.Or(host, "host"), os.Getpid(), crand.Text()[:8])
-	w.outage, w.refusals = unserved(w.Log), make(map[string]*alarm)
+	w.outage, w.refusals = noIDs(w.Log), make(map[string]*alarm)
 	for _, name := range w.Collections {
-		w.refusals[name] = unserved(w.Log.With(zap.String("collection", name)))
+		w.refusals[name] = noIDs(w.Log.With(zap.String("collection", name)))
 	}
 	w.storing = alarm{log: w.Log, failed: "cannot store documents, retrying", over: "documents are stored again"}
 	w.byPrefix = make(map[prefix.Server]int64)
 }
 
-// run takes identifiers until the end, and returns the worker's report with the error of its exit code. The end has a timeline:
+// run takes identifiers and returns the report with the error that determines the exit code.
 //
-//	ctx ends         No more identifiers are taken. Unused ranges are returned, and identifiers that
-//	                 were taken are stored, side by side, so that each has the whole timeout.
-//	Timeout later    Storing is given up: its context ends and its client is closed, because go-redis
-//	                 does not heed a cancellation while it reads.
+// When ctx ends the worker takes no more identifiers. It returns unused ranges and stores the identifiers that it has taken. Both
+// happen concurrently, so that each has the whole timeout. After the timeout storing ends: its context is canceled, and its client
+// is closed because go-redis ignores a cancellation while it reads.
 func (w *worker) run(signaled context.Context, o target.Opened) (report, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(signaled, cmp.Or(w.Duration, math.MaxInt64))
@@ -67,7 +65,7 @@ func (w *worker) run(signaled context.Context, o target.Opened) (report, error) 
 		closeIDs()
 	})()
 	endLine := w.showRate(ctx, began)
-	_ = w.ids.Warm(ctx, w.Collections...) // a collection that fails is requested again, and its error shown then
+	_ = w.ids.Warm(ctx, w.Collections...) // the program retries and reports what fails
 	program := fleet.Program{
 		IDs: w.ids, Collections: w.Collections, Goroutines: w.Goroutines, Count: cmp.Or(w.Count, math.MaxInt64), Rate: float64(w.Rate), Batch: 256,
 		Call: fleet.NextID,
@@ -93,7 +91,7 @@ func (w *worker) run(signaled context.Context, o target.Opened) (report, error) 
 	return found, w.verdict(found, err)
 }
 
-// showRate writes a line at the start, and on a terminal a live line until the function that it returns is called.
+// showRate prints a line, and on a terminal updates a live line until end is called.
 func (w *worker) showRate(ctx context.Context, began time.Time) (end func()) {
 	rate := "full speed"
 	if w.Rate > 0 {
@@ -115,7 +113,7 @@ func (w *worker) showRate(ctx context.Context, began time.Time) (end func()) {
 	return func() { cancel(); showing.Wait(); bar.End() }
 }
 
-// note returns the errors so far, for the live line.
+// note returns the note of the live line.
 func (w *worker) note() string {
 	if n := w.failures.Load() + w.storeErrors.Load(); n > 0 {
 		return term.Plural(n, "error")
@@ -123,7 +121,7 @@ func (w *worker) note() string {
 	return ""
 }
 
-// failed raises the alarm of a collection, or of all. It returns an error that does not end while the worker waits.
+// failed raises the alarm of a collection, or of all. It returns the error if retrying is useless.
 func (w *worker) failed(name string, err, explained error, waited bool) error {
 	if errors.Is(err, allocator.ErrExhausted) || errors.Is(err, allocator.ErrMixed) {
 		return err
@@ -138,7 +136,7 @@ func (w *worker) failed(name string, err, explained error, waited bool) error {
 	return nil
 }
 
-// sink counts identifiers, and returns when their documents are stored or ctx ends.
+// sink counts identifiers and stores their documents.
 func (w *worker) sink(ctx context.Context, runs []fleet.Run) {
 	w.mu.Lock()
 	for _, r := range runs {
@@ -149,48 +147,48 @@ func (w *worker) sink(ctx context.Context, runs []fleet.Run) {
 	if w.client == nil {
 		return
 	}
-	var open []target.Document
+	var batch []target.Document
 	for _, r := range runs {
 		for range r.Count {
-			open = append(open, target.Document{Key: string(r.Append(nil, w.Separator)), Value: fmt.Sprintf("%s #%d", w.name, w.written.Add(1))})
+			batch = append(batch, target.Document{Key: string(r.Append(nil, w.Separator)), Value: fmt.Sprintf("%s #%d", w.name, w.written.Add(1))})
 			r.Number++
 		}
 	}
-	w.unstored.Add(int64(w.store(ctx, open)))
+	w.unstored.Add(int64(w.store(ctx, batch)))
 }
 
-// alarm logs that something fails, once and then every 30 s, and that it is over. It may fail for several names.
+// alarm logs at most every 30 s that some names fail, and once that all have recovered.
 type alarm struct {
 	log          *zap.Logger
-	failed, over string
+	failed, over string // messages
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	failing  map[string]bool
 	reminder *rate.Sometimes
 }
 
-// raise adds an error of a name. Only an error that a caller waited for begins an alarm.
-func (t *alarm) raise(name string, err error, waited bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !waited && !t.failing[name] {
+// raise reports an error of a name. An error for which no caller waited does not start an alarm.
+func (a *alarm) raise(name string, err error, waited bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !waited && !a.failing[name] {
 		return
 	}
-	if len(t.failing) == 0 {
-		t.failing, t.reminder = make(map[string]bool), &rate.Sometimes{Interval: 30 * time.Second}
+	if len(a.failing) == 0 {
+		a.failing, a.reminder = make(map[string]bool), &rate.Sometimes{Interval: 30 * time.Second}
 	}
-	t.failing[name] = true
-	t.reminder.Do(func() { t.log.Warn(t.failed, zap.String("error", exit.Plain(err))) })
+	a.failing[name] = true
+	a.reminder.Do(func() { a.log.Warn(a.failed, zap.String("error", exit.Plain(err))) })
 }
 
-// end removes a name. The alarm is over when none is left.
-func (t *alarm) end(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.failing[name] {
+// end reports that a name has recovered.
+func (a *alarm) end(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.failing[name] {
 		return
 	}
-	if delete(t.failing, name); len(t.failing) == 0 {
-		t.log.Info(t.over)
+	if delete(a.failing, name); len(a.failing) == 0 {
+		a.log.Info(a.over)
 	}
 }

@@ -116,7 +116,6 @@ func TestWorkerStartsBeforeItsServers(t *testing.T) {
 	})
 }
 
-// TestWorkerOfTwoMastersWaitsForTheirPrefixes, as when the job that sets them runs later.
 func TestWorkerOfTwoMastersWaitsForTheirPrefixes(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
@@ -187,7 +186,6 @@ func TestWorkerReportsWhatItCouldNotReturn(t *testing.T) {
 	})
 }
 
-// TestWorkerServesOthersWhileACollectionIsRefused, whose state is corrupt until it is corrected.
 func TestWorkerServesOthersWhileACollectionIsRefused(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -201,7 +199,7 @@ func TestWorkerServesOthersWhileACollectionIsRefused(t *testing.T) {
 		documents := redistest.StartMini(t)
 		w := startWorker(t, nil, "users", "orders", "--rate", "max", "--goroutines", "1", "--log-level", "info",
 			"--redis", s.URL(), "--documents", documents.URL(), "--output", "json")
-		clitest.AwaitKey(t, documents, "orders/5000") // with a pause after each refusal that would take minutes
+		clitest.AwaitKey(t, documents, "orders/5000") // takes minutes if each refusal delays orders
 		set("7")
 		clitest.AwaitKey(t, documents, "users/8")
 		w.cancel()
@@ -239,7 +237,7 @@ func TestWorkerEndsWhenRetryingIsUseless(t *testing.T) {
 func TestWorkerKeepsItsRateAndDuration(t *testing.T) {
 	t.Parallel()
 	r := clitest.Decode[report](t, succeed(t, "worker", "orders", "--rate", "2000", "--duration", "1s", "--redis", "embedded:", "--output", "json"))
-	// It may be late on a busy machine, and takes a tenth of a second's worth at once.
+	// On a busy machine it may be late. It may take the identifiers of a tenth of a second at once.
 	if r.Stopped != "duration" || r.IDs > 2300 || r.IDs < 200 || r.Seconds < 0.99 {
 		t.Errorf("%+v", r)
 	}
@@ -282,15 +280,15 @@ func TestWorkerRefusesABadCommandLine(t *testing.T) {
 		{"a collection twice", "orders users orders", `collection "orders" is named twice`},
 		{"a rate of words", "orders --rate fast", `--rate is "fast": must be a whole number, 0 or more`},
 		{"a rate below 0", "orders --rate=-1", "--rate is -1: must be 0 or more"},
-		{"a rate that nobody reaches", "orders --rate 1000000001", "--rate is 1000000001: must be at most 1000000000"},
+		{"a rate too high", "orders --rate 1000000001", "--rate is 1000000001: must be at most 1000000000"},
 		{"no goroutines", "orders --goroutines 0", "--goroutines is 0: must be 1 or more"},
 		{"no end", "orders --count 0", "--count is 0: must be 1 or more"},
 		{"a time without unit", "orders --duration 5", `--duration is "5": must be a duration`},
-		{"documents nowhere", "orders --documents nowhere", "--documents must be HOST:PORT or embedded:, or begin with redis://"},
-		{"a password for nobody", "orders --documents-password-file /dev/null", "name their Redis with --documents URL"},
+		{"a bad URL of documents", "orders --documents nowhere", "--documents must be HOST:PORT or embedded:, or begin with redis://"},
+		{"a password without documents", "orders --documents-password-file /dev/null", "name their Redis with --documents URL"},
 		{"an empty password", "orders --documents redis://h --documents-password-file /dev/null", "--documents-password-file names a file without a password"},
 		{"an address without port", "orders --metrics-addr localhost", `--metrics-addr is "localhost": must be HOST:PORT`},
-		{"a port that is none", "orders --metrics-addr :99999", `--metrics-addr is ":99999": must be HOST:PORT`},
+		{"an invalid port", "orders --metrics-addr :99999", `--metrics-addr is ":99999": must be HOST:PORT`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -328,7 +326,7 @@ func TestWorkerShowsNoPassword(t *testing.T) {
 	}
 }
 
-// succeed runs a worker, whose stderr must be the line at its start, and returns its output.
+// succeed runs a worker, checks that stderr has only the line of its start, and returns stdout.
 func succeed(t *testing.T, args ...string) string {
 	t.Helper()
 	r := clitest.Hilo(t, args...)
@@ -338,17 +336,17 @@ func succeed(t *testing.T, args ...string) string {
 	return r.Stdout
 }
 
-// working is a worker that runs.
-type working struct {
-	cancel         context.CancelFunc // as a signal does
+// runningWorker is a hilo worker that runs in the background.
+type runningWorker struct {
+	cancel         context.CancelFunc // has the effect of a signal
 	stdout, stderr clitest.Watched
 	ended          chan int
 }
 
-// startWorker runs hilo worker beside the test, at most as long as that.
-func startWorker(t *testing.T, environment map[string]string, args ...string) *working {
+// startWorker starts hilo worker, at most until the test ends.
+func startWorker(t *testing.T, environment map[string]string, args ...string) *runningWorker {
 	t.Helper()
-	w := &working{ended: make(chan int, 1)}
+	w := &runningWorker{ended: make(chan int, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	w.cancel = cancel
 	go func() {
@@ -362,8 +360,8 @@ func startWorker(t *testing.T, environment map[string]string, args ...string) *w
 	return w
 }
 
-// wait gives what it left behind.
-func (w *working) wait() clitest.Result {
+// wait waits for the end and returns the result.
+func (w *runningWorker) wait() clitest.Result {
 	code := <-w.ended
 	return clitest.Result{Code: code, Stdout: w.stdout.String(), Stderr: w.stderr.String()}
 }

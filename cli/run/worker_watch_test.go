@@ -21,7 +21,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-// exported are the names of all metrics that a worker serves, but those of Go and of the process.
+// exported returns the names of all metrics that a worker serves, except those of Go and of the process.
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
 	nowhere, err := target.Parse("redis://127.0.0.1:1") // nothing is sent
@@ -52,7 +52,7 @@ func exported(t *testing.T) map[string]bool {
 	return names
 }
 
-func TestDashboardAndRulesNameMetricsThatThereAre(t *testing.T) {
+func TestDashboardAndRulesNameOnlyExportedMetrics(t *testing.T) {
 	t.Parallel()
 	names := exported(t)
 	for _, file := range []string{"../../docker/grafana/dashboards/hilo.json", "../../docker/prometheus/alerts.yml", "../../docker/prometheus/alerts_test.yml"} {
@@ -67,14 +67,14 @@ func TestDashboardAndRulesNameMetricsThatThereAre(t *testing.T) {
 			}
 		}
 	}
-	for name := range names { // what is not worth a panel is not worth its costs either
+	for name := range names { // a metric that needs no panel is not worth its cost
 		if name != "hilo_server_info" && name != "hilo_ids_reserved_total" && !strings.Contains(readText(t, "../../docker/grafana/dashboards/hilo.json"), name) {
 			t.Errorf("%s is in no panel", name)
 		}
 	}
 }
 
-func TestTheReadmeOfMetricsHasEveryMetric(t *testing.T) {
+func TestReadmeOfMetricsHasEveryMetric(t *testing.T) {
 	t.Parallel()
 	names := exported(t)
 	table := make(map[string]bool)
@@ -86,9 +86,8 @@ func TestTheReadmeOfMetricsHasEveryMetric(t *testing.T) {
 	}
 }
 
-// TestTheReadmeOfMetricsHasEveryWarningAndError: a text that is no literal could be anything, so there is none but that of
-// trouble, whose two are.
-func TestTheReadmeOfMetricsHasEveryWarningAndError(t *testing.T) {
+// Each message has to be a literal, in the call or in an alarm, because others cannot be compared.
+func TestReadmeOfMetricsHasEveryWarningAndError(t *testing.T) {
 	t.Parallel()
 	table := make(map[string]string) // level by line
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (warn|error) \\|").FindAllStringSubmatch(readText(t, "../../allocator/metrics/README.md"), -1) {
@@ -111,7 +110,7 @@ func TestTheReadmeOfMetricsHasEveryWarningAndError(t *testing.T) {
 	}
 }
 
-// addLines finds the texts of a file's calls of Warn and Error, and of its troubles.
+// addLines adds the messages of a file's calls of Warn and Error, and of its alarms.
 func addLines(t *testing.T, file string, lines map[string]string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -133,7 +132,7 @@ func addLines(t *testing.T, file string, lines map[string]string) {
 				if text, ok := literal(n.Args[0]); ok {
 					lines[text] = level
 				} else if field, ok := n.Args[0].(*ast.SelectorExpr); !ok || field.Sel.Name != "failed" {
-					t.Errorf("%s logs at level %s what is no literal", file, level)
+					t.Errorf("%s logs a message at level %s that is no literal", file, level)
 				}
 			case "dpanic", "panic", "fatal":
 				t.Errorf("%s logs at level %s", file, level)
@@ -161,7 +160,6 @@ func literal(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// dashboard is what is checked of one.
 type dashboard struct {
 	UID        string
 	Templating struct{ List []struct{ Name string } }
@@ -186,7 +184,7 @@ func readDashboard(t *testing.T) dashboard {
 	return d
 }
 
-func TestTheDashboardIsWhole(t *testing.T) {
+func TestDashboardIsComplete(t *testing.T) {
 	t.Parallel()
 	d := readDashboard(t)
 	ids, cells := make(map[int]bool), make(map[[2]int]string)
