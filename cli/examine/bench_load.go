@@ -117,9 +117,9 @@ func (l *load) snapshot() loadProgress {
 	return p
 }
 
-// run makes every nth call of the load, where n is the number of callers. At full speed all calls are due at the start. At a rate
-// one is due every 1/Rate seconds, and none is made early. A goroutine cannot sleep for so short a time, so the caller sleeps for a
-// period and then makes all calls that have come due. A caller that is late catches up.
+// run makes every nth call of the load, where n is the number of callers. At full speed all calls are due at the start. At a
+// rate one is due every 1/Rate seconds, and none is made early. A goroutine cannot sleep for so short a time, so the caller
+// sleeps for a period and then makes all calls that have come due. A caller that is late catches up.
 func (c *caller) run(ctx context.Context) error {
 	l := c.load
 	callers, period := int64(len(l.callers)), l.period()
@@ -151,9 +151,9 @@ func (c *caller) run(ctx context.Context) error {
 	return nil
 }
 
-// take takes one identifier. Reading the clock takes as long as taking a number in hand, so one in OneIn of these calls is timed.
-// The sample is random because the sizes of ranges are powers of two: every hundredth call could always, or never, be the one that
-// changes to the next range. A call that waits takes much longer than reading the clock and is always timed.
+// take takes one identifier. Reading the clock takes as long as taking a number in hand, so one in OneIn of these calls is
+// timed. The sample is random because the sizes of ranges are powers of two: every hundredth call could always, or never, be
+// the one that changes to the next range. A call that waits takes much longer than reading the clock and is always timed.
 func (c *caller) take(ctx context.Context, due time.Duration) error {
 	delay := c.blocked.delay(due)
 	if delay == 0 && c.untimed > 0 && c.from.tryNext() {
@@ -180,8 +180,8 @@ func (c *caller) take(ctx context.Context, due time.Duration) error {
 	return nil
 }
 
-// wait takes an identifier that is not in hand. While the server is unavailable it retries at the pace of the allocator's back-off.
-// A caller that has not received an identifier yet fails at once.
+// wait takes an identifier that is not in hand. While the server is unavailable it retries at the pace of the allocator's
+// back-off. A caller that has not received an identifier yet fails at once.
 func (c *caller) wait(ctx context.Context, began time.Duration) error {
 	c.waits.Add(1)
 	for {
@@ -243,8 +243,8 @@ func (l *load) period() time.Duration {
 	return max(time.Millisecond, time.Duration(len(l.callers))*20*time.Microsecond)
 }
 
-// interval is the last time in which a caller made no calls because one of them waited. Timing only the calls that were made hides
-// those that could not start (coordinated omission), so a call that came due in the interval is timed from its due time.
+// interval is the last time in which a caller made no calls because one of them waited. Timing only the calls that were made
+// hides those that could not start (coordinated omission), so a call that came due in the interval is timed from its due time.
 type interval struct{ from, until time.Duration }
 
 // delay returns how long the interval delayed a call.

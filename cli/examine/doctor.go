@@ -1,9 +1,9 @@
 // Package examine implements the commands that test servers. doctor checks a deployment for what could lose or repeat numbers,
 // verify proves that no identifier is issued twice, and bench measures rate, round trips and latency.
 //
-// The doctor's checks of a node are functions of its INFO and CONFIG and do no I/O. Its other checks write to keys of their own. A
-// trial of verify records in a ledger (package allocator/proof) what its worker processes report over pipes, while one goroutine
-// per server records outages.
+// The doctor's checks of a node are functions of its INFO and CONFIG and do no I/O. Its other checks write to keys of their
+// own. A trial of verify records in a ledger (package allocator/proof) what its worker processes report over pipes, while one
+// goroutine per server records outages.
 package examine
 
 import (

@@ -68,7 +68,7 @@ var fields = []string{
 	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", "Top", "GuardGap", "Gap", "Lease", fieldOrigin,
 }
 
-// add adds one key, which may be of another program. values are those of fields, and ttl is negative if the key does not expire.
+// add adds a key, which may be of another program. values are those of fields, and ttl is negative if it does not expire.
 func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
 	folded := key // the key that clients use for its name
 	required := 1 // index of the field without which it is corrupt: Value
@@ -113,11 +113,11 @@ func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
 	}
 }
 
-// fewRanges bounds the ranges of a counter that is reported as recreated. One that jumps for another reason has usually issued more.
+// fewRanges bounds the ranges of a counter that is reported as recreated. One that jumps for another reason usually has more.
 const fewRanges = 10
 
-// addAge finds counters that may have been lost and recreated. A client continues a lost counter that it has seen with a jump, so
-// Epoch is 1 and Ranges begins at 1.
+// addAge finds counters that may have been lost and recreated. A client continues a lost counter that it has seen with a jump,
+// so Epoch is 1 and Ranges begins at 1.
 func (k *keyScan) addAge(key string, hasRanges bool, values []any) {
 	number := func(field string) int64 {
 		text, _ := values[slices.Index(fields, field)].(string)

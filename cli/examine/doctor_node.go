@@ -27,7 +27,6 @@ type node struct {
 
 func (n *node) facts() target.Facts { return target.Facts{Info: n.info, Config: n.config} }
 
-// replica is a replica of a node.
 type replica struct {
 	addr     string
 	online   bool
@@ -41,7 +40,7 @@ type wanted struct {
 	adds finding.Adds
 }
 
-// connect reads the prefix, as every worker does, and the state of each node. It returns an error if workers cannot use the server.
+// connect reads the prefix and the state of each node. It returns an error if workers cannot use the server.
 func (p *probedServer) connect(ctx context.Context) error {
 	var err error
 	if p.admin, err = p.client.Admin(admin.Options{Namespace: p.Namespace}); err != nil {
@@ -80,7 +79,7 @@ func (p *probedServer) readNode(ctx context.Context, client *target.Client, name
 	}
 }
 
-// priority reads the priority of a replica from the replica itself, because no other node reports it. It returns "" if that fails.
+// priority reads the priority of a replica from the replica, because its primary does not report it. It returns "" if unknown.
 func (p *probedServer) priority(ctx context.Context, addr string) string {
 	client := p.Replica(addr)
 	defer func() { _ = client.Close() }()

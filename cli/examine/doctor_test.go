@@ -26,7 +26,7 @@ func examine(t *testing.T, code int, args ...string) diagnosis {
 	return got
 }
 
-// must fails the test without a finding that matches. The server is "" for findings about all servers, or about one without a name.
+// must fails the test without a matching finding. The server is "" for findings about all servers, or one without a name.
 func (d diagnosis) must(t *testing.T, check, server string, l finding.Level, what string) {
 	t.Helper()
 	for _, f := range d.Findings {

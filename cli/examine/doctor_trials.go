@@ -31,7 +31,6 @@ const (
 	pollEvery   = 50 * time.Millisecond // interval of looking for the write
 )
 
-// counter is a counter on the server.
 type counter interface {
 	// Raise raises the counter to max.
 	Raise(ctx context.Context, max int64) error
@@ -173,8 +172,8 @@ func checkSharing(ctx context.Context, servers []*probedServer, s *finding.Sheet
 	}
 }
 
-// compareServers finds servers that are the same or share their data. It prefers INFO, which also shows how they are related, to the
-// keys that were seen.
+// compareServers finds servers that are the same or share their data. It prefers INFO, which also shows how they are related,
+// to the keys that were seen.
 func compareServers(servers []*probedServer, seen map[route]bool, s *finding.Sheet) {
 	for i, p := range servers {
 		for _, other := range servers[:i] {

@@ -70,8 +70,8 @@ func (t *trial) each(ctx context.Context, do func(*master) error) error {
 	return nil
 }
 
-// prepare checks that all servers answer and permit the removal of keys, before anything is written. It also chooses the prefixes
-// of the trial, which are those of the user's namespace.
+// prepare checks that all servers answer and permit the removal of keys, before anything is written. It also chooses the
+// prefixes of the trial, which are those of the user's namespace.
 func (t *trial) prepare(ctx context.Context) error {
 	err := t.each(ctx, func(m *master) error {
 		if err := m.client.Del(ctx, t.keys...); err != nil {
@@ -132,8 +132,8 @@ func (t *trial) counter(ctx context.Context, s *proof.Series) (c admin.Counter) 
 	return c
 }
 
-// clean removes the keys. Its error names the servers on which keys are left, and has an exit code because an interruption hides
-// errors without one.
+// clean removes the keys. Its error names the servers on which keys are left, and has an exit code because an interruption
+// hides errors without one.
 func (t *trial) clean(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var left []error
@@ -217,8 +217,8 @@ func (t *trial) check(ctx context.Context, m *master) {
 	}
 }
 
-// ping returns the server's run_id, or "" if that is unknown. It restores a lost prefix, because without one none of several servers
-// may issue an identifier, and the trial would end.
+// ping returns the server's run_id, or "" if that is unknown. It restores a lost prefix, because without one none of several
+// servers may issue an identifier, and the trial would end.
 func (t *trial) ping(ctx context.Context, m *master) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()

@@ -80,8 +80,8 @@ func TestVerifyKillsItsWorkers(t *testing.T) {
 	})
 }
 
-// The server loses its counters again and again, until a worker starts that has seen none of their numbers. Neither floor nor guard
-// can detect that.
+// The server loses its counters again and again, until a worker starts that has seen none of their numbers. Neither floor nor
+// guard can detect that.
 func TestVerifyFindsDuplicates(t *testing.T) {
 	t.Parallel()
 	for _, loss := range []string{"Max lowered by hand", "FLUSHALL"} {
@@ -221,7 +221,8 @@ func TestVerifyOfACluster(t *testing.T) {
 	}
 }
 
-// The restart without persistence loses the counters too. The only worker has a floor by then, and one without would begin at 1.
+// The restart without persistence loses the counters too. The only worker has a floor by then, and one without would begin at
+// 1.
 func TestVerifyRestoresALostPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, north *redistest.Server) {
@@ -244,8 +245,8 @@ func TestVerifyRestoresALostPrefix(t *testing.T) {
 	})
 }
 
-// quietly is for the URL of a server that is killed. After pool_size failed dials go-redis keeps dialing for a second, even after
-// the client is closed.
+// quietly is for the URL of a server that is killed. After pool_size failed dials go-redis keeps dialing for a second, even
+// after the client is closed.
 const quietly = "?pool_size=10000"
 
 func TestVerifyNamesKeysThatItCannotRemove(t *testing.T) {

@@ -183,7 +183,7 @@ func (t *trial) progress() term.Progress {
 	return p
 }
 
-// verdict returns why the trial failed. Duplicates outrank other errors, and left, which names keys that were not removed, is added.
+// verdict returns why the trial failed. Duplicates outrank t.err, and left, which names keys that were not removed, is added.
 func (t *trial) verdict(left error) error {
 	err := exit.After(t.err, t.ledger.IDs)
 	if t.ledger.Duplicates > 0 {

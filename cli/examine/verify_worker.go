@@ -19,8 +19,8 @@ import (
 const flagAsWorker = "as-worker"
 
 // A trial and a worker exchange JSON values over two streams. The trial sends its settings, if the worker is a process, and an
-// assignment when all workers are ready. The end of its stream ends the worker. The first message of a worker is empty and reports
-// that it is ready. A message that is cut off because the worker was killed does not count.
+// assignment when all workers are ready. The end of its stream ends the worker. The first message of a worker is empty and
+// reports that it is ready. A message that is cut off because the worker was killed does not count.
 type (
 	assignment struct {
 		IDs  int64
@@ -47,8 +47,8 @@ type worker struct {
 	identified time.Time            // when values of the identity were taken last
 }
 
-// readWorker returns a worker whose stdin and stdout lead to the trial that started the process. Settings replace the environment.
-// They may hold passwords, so they are sent over the pipe only.
+// readWorker returns a worker whose stdin and stdout lead to the trial that started the process. Settings replace the
+// environment. They may hold passwords, so they are sent over the pipe only.
 func readWorker(r *base.Reader) *worker {
 	w := &worker{in: json.NewDecoder(r.Env.Stdin), out: json.NewEncoder(r.Env.Stdout)}
 	var settings map[string]string
@@ -179,8 +179,8 @@ func (w *worker) call(ctx context.Context, from *allocator.Collection, limit int
 	return w.read(from.Name(), text, note)
 }
 
-// read parses the text of an identifier and notes it. Most texts continue the newest identifier, and comparing takes a tenth of the
-// time of parsing.
+// read parses the text of an identifier and notes it. Most texts continue the newest identifier, and comparing takes a tenth of
+// the time of parsing.
 func (w *worker) read(collection, text string, note func(prefix.ID)) error {
 	id := w.newest[collection]
 	id.Number++
@@ -206,8 +206,8 @@ const (
 	maxIdentities   = 4 // of one call
 )
 
-// takeIdentities takes some values of the identity if the last ones are identityEvery ago. It returns no error while their home is
-// down.
+// takeIdentities takes some values of the identity if the last ones are identityEvery ago. It returns no error while their home
+// is down.
 func (w *worker) takeIdentities(ctx context.Context, limit int64, note func(prefix.ID)) (took bool, err error) {
 	if w.identities == nil || ctx.Err() != nil || time.Since(w.identified) < identityEvery {
 		return false, nil

@@ -96,11 +96,11 @@ func (s *serve) Run(ctx context.Context) error {
 	})
 }
 
-// maxExact is the greatest number that Node.js, and Go for identities, represent exactly, because they store numbers as doubles.
+// maxExact is the greatest number that clients which store numbers as doubles represent exactly: Node.js, and Go for identities.
 const maxExact = 1<<53 - 1
 
-// warnOfLargeNumbers warns of numbers that some of RavenDB's clients round, if there are databases. It reads the counters in the
-// background, so that the first requests do not wait, until end is called.
+// warnOfLargeNumbers warns of numbers that some of RavenDB's clients round, if there are databases. It reads the counters in
+// the background, so that the first requests do not wait, until end is called.
 func (s *serve) warnOfLargeNumbers(ctx context.Context, o target.Opened) (end func()) {
 	if len(s.gateway.Databases) == 0 {
 		return func() {}

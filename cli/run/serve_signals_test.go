@@ -37,8 +37,8 @@ func startProcess(t *testing.T, s *redistest.Server) (url string, process *exec.
 	return strings.TrimSpace(line), process
 }
 
-// takeUntilClosed takes identifiers on several connections until they break. It calls stop once after the first min identifiers,
-// adds all identifiers to seen, and returns the number of those that were there already.
+// takeUntilClosed takes identifiers on several connections until they break. It calls stop once after the first min
+// identifiers, adds all identifiers to seen, and returns the number of those that were there already.
 func takeUntilClosed(t *testing.T, url string, seen *sync.Map, min int64, stop func()) (duplicates int64) {
 	t.Helper()
 	var got, twice atomic.Int64

@@ -67,8 +67,8 @@ func newCertificate(t *testing.T, parent *authority) (certPEM, keyPEM string, ma
 	return certPEM, keyPEM, &authority{cert: cert, key: key, file: clitest.WriteFile(t, certPEM)}
 }
 
-// requestTLS sends a POST, with a certificate of signer unless it is nil. It returns the status and the serial number of the server's
-// certificate.
+// requestTLS sends a POST, with a certificate of signer unless it is nil. It returns the status and the serial number of the
+// server's certificate.
 func requestTLS(t *testing.T, url string, trusted []*authority, signer *authority, authorization string) (status int, serial string, err error) {
 	t.Helper()
 	roots := x509.NewCertPool()

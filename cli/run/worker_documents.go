@@ -16,9 +16,9 @@ import (
 
 // documents stores identifiers as keys, which reveals duplicates.
 //
-// Each value is unique, because it consists of the worker's name and the number of the write. If a key exists already, the command
-// returns its value. The worker's own new value means that the reply to an earlier attempt was lost. Any other value means that
-// the identifier was issued twice. This needs Redis 7 or Valkey.
+// Each value is unique, because it consists of the worker's name and the number of the write. If a key exists already, the
+// command returns its value. The value of the same write means that the reply to an earlier attempt was lost, and any other
+// value that the identifier was issued twice. This needs Redis 7 or Valkey.
 type documents struct {
 	client      *target.Client // nil means that no documents are stored
 	storing     alarm

@@ -12,7 +12,6 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// report is the result of a worker.
 type report struct {
 	Worker      string        `json:"worker"`  // host, process id and random letters, as in its documents
 	Stopped     string        `json:"stopped"` // signal, count, duration or failed

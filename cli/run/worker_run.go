@@ -40,9 +40,9 @@ func (w *worker) prepare() {
 
 // run takes identifiers and returns the report with the error that determines the exit code.
 //
-// When ctx ends the worker takes no more identifiers. It returns unused ranges and stores the identifiers that it has taken. Both
-// happen concurrently, so that each has the whole timeout. After the timeout storing ends: its context is canceled, and its client
-// is closed because go-redis ignores a cancellation while it reads.
+// When ctx ends the worker takes no more identifiers. It returns unused ranges and stores the identifiers that it has taken.
+// Both happen concurrently, so that each has the whole timeout. After the timeout storing ends: its context is canceled, and
+// its client is closed because go-redis ignores a cancellation while it reads.
 func (w *worker) run(signaled context.Context, o target.Opened) (report, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(signaled, cmp.Or(w.Duration, math.MaxInt64))
