@@ -256,7 +256,7 @@ compared.`,
 
 func (p prefixCheck) Run(ctx context.Context) error {
 	shown := comparison{Servers: []comparedServer{}}
-	var adds []finding.Adds
+	var servers []finding.Server
 	var down []string
 	for _, t := range p.targets {
 		var s prefix.Server
@@ -271,7 +271,7 @@ func (p prefixCheck) Run(ctx context.Context) error {
 		default:
 			down = append(down, t.Name+": "+exit.Plain(err))
 		}
-		adds = append(adds, finding.Adds{Name: t.Name, Adds: s, Err: err})
+		servers = append(servers, finding.Server{Name: t.Name, Settings: s, Err: err})
 		if err == nil {
 			shown.Servers = append(shown.Servers, comparedServer{t.Name, showPrefix(p.Session, s)})
 		}
@@ -283,7 +283,7 @@ func (p prefixCheck) Run(ctx context.Context) error {
 	if len(down) == len(p.targets) {
 		return unavailable
 	}
-	shown.All = finding.Of(finding.ComparePrefixes(adds))
+	shown.All = finding.Of(finding.ComparePrefixes(servers))
 	err := p.Show(shown, func() error {
 		t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "DURABLE", "IDENTIFIERS"}, Cut: []int{1, 5}}
 		for _, s := range shown.Servers {

@@ -17,35 +17,35 @@ import (
 
 func TestPrefixesAreCompared(t *testing.T) {
 	t.Parallel()
-	server := func(name, serverPrefix, tag string) finding.Adds {
-		return finding.Adds{Name: name, Adds: prefix.Server{ServerPrefix: serverPrefix, NodeTag: tag}}
+	server := func(name, serverPrefix, tag string) finding.Server {
+		return finding.Server{Name: name, Settings: prefix.Server{ServerPrefix: serverPrefix, NodeTag: tag}}
 	}
 	tests := []struct {
 		name    string
-		servers []finding.Adds
+		servers []finding.Server
 		want    []string // the faults
 	}{
-		{"one without", []finding.Adds{server("a", "", "")}, nil},
-		{"one with", []finding.Adds{server("a", "N/", "")}, nil},
-		{"all different", []finding.Adds{server("a", "N/", ""), server("b", "S/", ""), server("c", "", "A")}, nil},
-		{"the same prefix and another tag", []finding.Adds{server("a", "N/", "A"), server("b", "N/", "B")}, nil},
-		{"the same tag and another prefix", []finding.Adds{server("a", "N/", "A"), server("b", "S/", "A")}, nil},
-		{"one of two without", []finding.Adds{server("a", "N/", ""), server("b", "", "")}, []string{"b: it has neither prefix nor tag"}},
+		{"one without", []finding.Server{server("a", "", "")}, nil},
+		{"one with", []finding.Server{server("a", "N/", "")}, nil},
+		{"all different", []finding.Server{server("a", "N/", ""), server("b", "S/", ""), server("c", "", "A")}, nil},
+		{"the same prefix and another tag", []finding.Server{server("a", "N/", "A"), server("b", "N/", "B")}, nil},
+		{"the same tag and another prefix", []finding.Server{server("a", "N/", "A"), server("b", "S/", "A")}, nil},
+		{"one of two without", []finding.Server{server("a", "N/", ""), server("b", "", "")}, []string{"b: it has neither prefix nor tag"}},
 		{
-			"both without", []finding.Adds{server("a", "", ""), server("b", "", "")},
+			"both without", []finding.Server{server("a", "", ""), server("b", "", "")},
 			[]string{"a: it has neither prefix nor tag", "b: it has neither prefix nor tag"},
 		},
-		{"the same", []finding.Adds{server("a", "N/", ""), server("b", "N/", "")}, []string{"a and b have the same prefix N/ and tag none"}},
-		{"the same tag alone", []finding.Adds{server("a", "", "X"), server("b", "", "X")}, []string{"a and b have the same prefix none and tag X"}},
+		{"the same", []finding.Server{server("a", "N/", ""), server("b", "N/", "")}, []string{"a and b have the same prefix N/ and tag none"}},
+		{"the same tag alone", []finding.Server{server("a", "", "X"), server("b", "", "X")}, []string{"a and b have the same prefix none and tag X"}},
 		{
-			"the same but for case", []finding.Adds{server("a", "North/", "a"), server("b", "south/", ""), server("c", "NORTH/", "A")},
+			"the same but for case", []finding.Server{server("a", "North/", "a"), server("b", "south/", ""), server("c", "NORTH/", "A")},
 			[]string{`a and c have the same prefix and tag but for letter case: "North/" and tag "a" and "NORTH/" and tag "A"`},
 		},
 		{
-			"that cannot be used", []finding.Adds{{Name: "a", Err: fmt.Errorf("%w: key k: no", allocator.ErrCorrupt)}, server("b", "", "")},
+			"that cannot be used", []finding.Server{{Name: "a", Err: fmt.Errorf("%w: key k: no", allocator.ErrCorrupt)}, server("b", "", "")},
 			[]string{"a: key k: no", "b: it has neither prefix nor tag"},
 		},
-		{"not known", []finding.Adds{{Name: "a", Err: errors.New("away")}, server("b", "N/", "")}, nil},
+		{"not known", []finding.Server{{Name: "a", Err: errors.New("away")}, server("b", "N/", "")}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -72,23 +72,23 @@ func TestTheHomeOfIdentitiesIsJudged(t *testing.T) {
 	t.Parallel()
 	home := prefix.Server{ServerPrefix: "N/", Identities: true}
 	none := prefix.Server{ServerPrefix: "S/"}
-	unknown := finding.Adds{Name: "u", Err: errors.New("away")}
+	unknown := finding.Server{Name: "u", Err: errors.New("away")}
 	tests := []struct {
 		name    string
-		servers []finding.Adds
+		servers []finding.Server
 		level   finding.Level // "": nothing is said
 		want    string
 	}{
-		{"one with neither prefix nor tag", []finding.Adds{{Name: "a", Uses: true}}, "", ""},
-		{"one that is it", []finding.Adds{{Name: "a", Adds: home, Uses: true}}, "", ""},
-		{"one of which nothing is known", []finding.Adds{unknown}, "", ""},
-		{"one with a prefix that is not", []finding.Adds{{Name: "a", Adds: none}}, "", ""},
-		{"one with a prefix that is not, and has some", []finding.Adds{{Name: "a", Adds: none, Uses: true}}, finding.Warning, "there are identities, and no server reports"},
-		{"one of two", []finding.Adds{{Name: "a", Adds: home}, {Name: "b", Adds: none}}, finding.OK, "identities come from a"},
-		{"none of two", []finding.Adds{{Name: "a", Adds: none}, {Name: "b", Adds: none}}, finding.Note, "no server reports that it is the home of identities"},
-		{"none of two that have some", []finding.Adds{{Name: "a", Adds: none, Uses: true}, {Name: "b", Adds: none}}, finding.Warning, "there are identities, and no server reports"},
-		{"perhaps the one that is away", []finding.Adds{{Name: "a", Adds: none, Uses: true}, unknown}, finding.Unknown, "their home may be a server that did not answer"},
-		{"both", []finding.Adds{{Name: "a", Adds: home}, {Name: "b", Adds: home}}, finding.Fault, "a and b both report that they are the home of identities"},
+		{"one with neither prefix nor tag", []finding.Server{{Name: "a", HasIdentities: true}}, "", ""},
+		{"one that is it", []finding.Server{{Name: "a", Settings: home, HasIdentities: true}}, "", ""},
+		{"one of which nothing is known", []finding.Server{unknown}, "", ""},
+		{"one with a prefix that is not", []finding.Server{{Name: "a", Settings: none}}, "", ""},
+		{"one with a prefix that is not, and has some", []finding.Server{{Name: "a", Settings: none, HasIdentities: true}}, finding.Warning, "there are identities, and no server reports"},
+		{"one of two", []finding.Server{{Name: "a", Settings: home}, {Name: "b", Settings: none}}, finding.OK, "identities come from a"},
+		{"none of two", []finding.Server{{Name: "a", Settings: none}, {Name: "b", Settings: none}}, finding.Note, "no server reports that it is the home of identities"},
+		{"none of two that have some", []finding.Server{{Name: "a", Settings: none, HasIdentities: true}, {Name: "b", Settings: none}}, finding.Warning, "there are identities, and no server reports"},
+		{"perhaps the one that is away", []finding.Server{{Name: "a", Settings: none, HasIdentities: true}, unknown}, finding.Unknown, "their home may be a server that did not answer"},
+		{"both", []finding.Server{{Name: "a", Settings: home}, {Name: "b", Settings: home}}, finding.Fault, "a and b both report that they are the home of identities"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -91,13 +91,13 @@ type probedServer struct {
 	own       ownKeys
 	admin     *admin.Admin
 	nodes     []*node // the primaries of a cluster, or the only node
-	adds      finding.Adds
+	reported  finding.Server
 	unguarded bool // scripts may not use INFO
 }
 
 // examine runs the checks that concern this server alone.
 func (p *probedServer) examine(ctx context.Context) {
-	want := wanted{p.servers, p.adds}
+	want := wanted{p.servers, p.reported}
 	writable := true
 	for _, n := range p.nodes {
 		for _, check := range nodeChecks {
@@ -119,7 +119,7 @@ func (p *probedServer) examine(ctx context.Context) {
 // checkStatedDurability compares the durability that the server states with its configuration.
 func (p *probedServer) checkStatedDurability(ctx context.Context) {
 	const check = "durable"
-	states, err := p.adds.Adds.Durable != "", p.admin.CheckDurable(ctx)
+	states, err := p.reported.Settings.Durable != "", p.admin.CheckDurable(ctx)
 	what := ""
 	if err != nil {
 		_, what, _ = strings.Cut(exit.Plain(err), ": ")
@@ -145,7 +145,7 @@ func (p *probedServer) checkStatedDurability(ctx context.Context) {
 func (d doctor) examine(ctx context.Context, o target.Opened) (diagnosis, error) {
 	shown := diagnosis{Namespace: d.Namespace}
 	var probed, reachable []*probedServer
-	var adds []finding.Adds
+	var servers []finding.Server
 	unreachable := make(map[string]error)
 	for i, t := range o.Targets {
 		p := &probedServer{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i], own: o.Clients[i]}
@@ -158,11 +158,11 @@ func (d doctor) examine(ctx context.Context, o target.Opened) (diagnosis, error)
 		} else if ctx.Err() != nil {
 			return shown, ctx.Err()
 		} else {
-			unreachable[t.Name], p.adds = err, finding.Adds{Name: t.Name, Err: err}
+			unreachable[t.Name], p.reported = err, finding.Server{Name: t.Name, Err: err}
 			what, remedy := t.Diagnose(err, o.Timeout)
 			p.Add("reach", finding.Fault, "%s", what).Because("Nothing else could be checked.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])
 		}
-		adds = append(adds, p.adds)
+		servers = append(servers, p.reported)
 	}
 	switch {
 	case len(reachable) > 0:
@@ -171,7 +171,7 @@ func (d doctor) examine(ctx context.Context, o target.Opened) (diagnosis, error)
 	default:
 		return shown, &exit.Error{Code: exit.Unavailable, Text: o.Blame(unreachable)}
 	}
-	shared := finding.Sheet{Findings: finding.ComparePrefixes(adds)}
+	shared := finding.Sheet{Findings: finding.ComparePrefixes(servers)}
 	if len(o.Targets) > 1 {
 		checkSharing(ctx, reachable, &shared)
 	}

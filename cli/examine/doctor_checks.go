@@ -160,7 +160,7 @@ func (n *node) checkSnapshots(want wanted) {
 				"restarts before it is failed over empties them too."
 		}
 		n.Add(checkPersistent, level, "it keeps nothing: no AOF, no snapshots").Because(why).Remedy(turnOnAOF)
-		if !want.adds.Bare() && !want.RequirePrefix {
+		if !want.reported.Bare() && !want.RequirePrefix {
 			n.Add(checkPersistent, finding.Warning, "its prefix is not kept either, and workers take it without one").
 				Because("A master that comes back empty has neither prefix nor tag, and would issue bare numbers to a worker that uses it alone.").
 				Remedy("Give workers --require-prefix, or HILO_REQUIRE_PREFIX=true, and the doctor as well.")

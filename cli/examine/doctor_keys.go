@@ -142,7 +142,7 @@ func isDecimal(text string) bool {
 func (p *probedServer) report(k *keyScan) {
 	var both sample
 	for name := range k.identities {
-		if k.counters[name] && p.adds.Bare() {
+		if k.counters[name] && p.reported.Bare() {
 			both.addf("%s", name)
 		}
 	}
@@ -183,7 +183,7 @@ func (p *probedServer) reportResets(k *keyScan) {
 			Remedy("%s", compareMax)
 	}
 	n := len(k.counters) + len(k.identities)
-	if n == 0 || k.older || k.origin == "" || len(p.nodes) != 1 || p.adds.Adds.Durable != "" {
+	if n == 0 || k.older || k.origin == "" || len(p.nodes) != 1 || p.reported.Settings.Durable != "" {
 		return
 	}
 	seconds, err := strconv.Atoi(p.nodes[0].info["uptime_in_seconds"])
@@ -208,7 +208,7 @@ func (p *probedServer) checkKeys(ctx context.Context) {
 		k.origin = p.nodes[0].info["master_replid"]
 	}
 	more, err := p.scanKeys(ctx, k)
-	p.adds.Uses = len(k.identities) > 0
+	p.reported.HasIdentities = len(k.identities) > 0
 	if err != nil {
 		_, remedy := p.Diagnose(err, p.Timeout)
 		if target.Forbidden(err) {

@@ -37,7 +37,7 @@ type replica struct {
 // wanted holds the requirements of the user's workers, and the prefix and tag of the server.
 type wanted struct {
 	target.Servers
-	adds finding.Adds
+	reported finding.Server
 }
 
 // connect reads the prefix and the state of each node. It returns an error if workers cannot use the server.
@@ -50,7 +50,7 @@ func (p *probedServer) connect(ctx context.Context) error {
 	if err != nil && !errors.Is(err, allocator.ErrCorrupt) {
 		return err
 	}
-	p.adds = finding.Adds{Name: p.Name, Adds: has, Err: err}
+	p.reported = finding.Server{Name: p.Name, Settings: has, Err: err}
 	clients, _ := p.client.Primaries(ctx) // without the nodes of a cluster the other checks still run
 	for _, client := range clients {
 		name := p.Name

@@ -9,16 +9,16 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Adds is the prefix and tag that a server adds to identifiers.
-type Adds struct {
-	Name string
-	Adds prefix.Server
-	Uses bool  // the server has identities
-	Err  error // why Adds is unknown; ErrCorrupt if the stored value is invalid
+// Server is a server with its settings.
+type Server struct {
+	Name          string
+	Settings      prefix.Server
+	HasIdentities bool
+	Err           error // why Settings are unknown; ErrCorrupt if the stored ones are invalid
 }
 
-// Bare reports whether the server is known to add neither prefix nor tag.
-func (a Adds) Bare() bool { return a.Err == nil && a.Adds.IsZero() }
+// Bare reports whether the server is known to have neither prefix nor tag.
+func (s Server) Bare() bool { return s.Err == nil && s.Settings.IsZero() }
 
 const (
 	checkPrefix = "prefix"
@@ -26,7 +26,7 @@ const (
 )
 
 // ComparePrefixes finds servers that could issue the same identifiers, and checks the home of identities.
-func ComparePrefixes(servers []Adds) []Finding {
+func ComparePrefixes(servers []Server) []Finding {
 	const (
 		why = "They could issue the same identifier."
 		do  = "Set a different one at each: hilo prefix set NAME/ --redis URL."
@@ -40,17 +40,17 @@ func ComparePrefixes(servers []Adds) []Finding {
 				Because("It issues no identifiers until this is corrected.").
 				Remedy("Set it again, whole: hilo prefix set PREFIX --tag TAG --identities, or --identities=false; where it is no hash, DEL it with redis-cli first.")
 		case one.Err != nil:
-		case one.Adds.IsZero() && len(servers) > 1:
+		case one.Settings.IsZero() && len(servers) > 1:
 			s.Add(checkPrefix, Fault, "it has neither prefix nor tag").
 				Because("Another server without prefix and tag could issue the same identifiers.").Remedy(do)
-		case one.Adds.IsZero():
+		case one.Settings.IsZero():
 			s.Add(checkPrefix, OK, "it has neither prefix nor tag, and needs none while it is the only one")
 		default:
-			s.Add(checkPrefix, OK, "prefix %s, tag %s", cmp.Or(one.Adds.ServerPrefix, "none"), cmp.Or(one.Adds.NodeTag, "none"))
+			s.Add(checkPrefix, OK, "prefix %s, tag %s", cmp.Or(one.Settings.ServerPrefix, "none"), cmp.Or(one.Settings.NodeTag, "none"))
 		}
 		s.Server = ""
 		for _, other := range servers[:i] {
-			switch a, b := other.Adds, one.Adds; {
+			switch a, b := other.Settings, one.Settings; {
 			case one.Err != nil || other.Err != nil || b.IsZero() || !b.SameAs(a):
 			case b.ServerPrefix == a.ServerPrefix && b.NodeTag == a.NodeTag:
 				s.Add(checkPrefix, Fault, "%s and %s have the same prefix %s and tag %s",
@@ -67,14 +67,14 @@ func ComparePrefixes(servers []Adds) []Finding {
 }
 
 // compareHomes checks that exactly one server is the home of identities.
-func (s *Sheet) compareHomes(servers []Adds) {
+func (s *Sheet) compareHomes(servers []Server) {
 	const do = "Make one their home: hilo prefix set --identities --redis URL."
 	alone := len(servers) == 1
 	used, known := false, true
 	var homes []string
 	for _, one := range servers {
-		used, known = used || one.Uses, known && one.Err == nil && (!alone || !one.Bare())
-		if one.Err == nil && one.Adds.Identities {
+		used, known = used || one.HasIdentities, known && one.Err == nil && (!alone || !one.Bare())
+		if one.Err == nil && one.Settings.Identities {
 			homes = append(homes, one.Name)
 		}
 	}
