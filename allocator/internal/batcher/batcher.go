@@ -79,7 +79,8 @@ func New(collectionMarks func(s *fleet.Server, name string) *watermark.Marks) *G
 }
 
 // Take waits for the numbers of an identity or for server-side identifiers of s. All requests for a counter have the same Limit.
-// The Group adds Token, Marks and Other to r. If ctx ends, other callers are unaffected, and values already requested for this caller become a gap.
+// The Group adds Token, Marks and Other to r. If ctx ends, other callers are unaffected, and values already requested for this
+// caller become a gap.
 func (g *Group) Take(ctx context.Context, s *fleet.Server, r fleet.Request) Result {
 	w := &waiter{Request: r, ctx: ctx, result: make(chan Result, 1)}
 	if ctx.Err() != nil {
@@ -91,7 +92,12 @@ func (g *Group) Take(ctx context.Context, s *fleet.Server, r fleet.Request) Resu
 		return Result{Err: err}
 	}
 	if first {
-		b.start(ctx.Done() == nil) //nolint:contextcheck // a request serves callers of several contexts
+		if ctx.Done() == nil { // this caller never gives up: flushing here saves it two switches of goroutines
+			b.flush() //nolint:contextcheck // a request serves callers of several contexts
+		}
+		if b.isWanted() {
+			go b.run() //nolint:contextcheck // as above
+		}
 	}
 	select {
 	case got := <-w.result:
@@ -161,33 +167,21 @@ func (b *batcher) join(w *waiter) (first bool, err error) {
 	return first, nil
 }
 
-// start flushes for the first caller: here if it never gives up, which saves a lone caller two switches of goroutines, else on
-// a goroutine of its own.
-func (b *batcher) start(here bool) {
-	if here {
-		b.flush()
-		if !b.isWanted() {
-			b.group.running.Done()
-			return
-		}
-	}
-	go b.run()
-}
-
 // run flushes until no caller waits.
 func (b *batcher) run() {
 	for b.isWanted() {
 		b.flush()
 		runtime.Gosched() // callers that were served may return at once and share the next request
 	}
-	b.group.running.Done()
 }
 
 // isWanted reports whether a caller waits. If none does, flushing ends.
 func (b *batcher) isWanted() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.flushing = len(b.waiting) > 0
+	if b.flushing = len(b.waiting) > 0; !b.flushing {
+		b.group.running.Done()
+	}
 	return b.flushing
 }
 
