@@ -13,22 +13,18 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// gap returns the least jump that passes all numbers whose writes may be lost, as the scripts compute it.
-func (s State) gap() int64 {
-	const rangeGap, identityGap = 65536, 1024
-	least := int64(rangeGap)
-	if s.Kind != KindHiLo {
-		least = identityGap
-	}
-	return max(least, s.GuardGap, 2*min(s.Issued, math.MaxInt64/2))
-}
-
-// raised returns the value to which Import raises the counter.
+// raised returns the value to which Import raises the counter. For one that is marked Lost it is above all numbers whose writes
+// may be lost, by the least jump that the scripts compute.
 func (s State) raised() int64 {
 	if !s.Lost {
 		return s.Max
 	}
-	return s.Max + min(s.gap(), math.MaxInt64-s.Max)
+	gap := int64(1024)
+	if s.Kind == KindHiLo {
+		gap = 65536
+	}
+	gap = max(gap, s.GuardGap, 2*min(s.Issued, math.MaxInt64/2))
+	return s.Max + min(gap, math.MaxInt64-s.Max)
 }
 
 // Imported is the outcome of importing a State, or of checking it. Existed reports that there was a counter before. Before
