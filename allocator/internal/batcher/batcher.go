@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
@@ -36,9 +37,9 @@ type Group struct {
 	// all has the *batcher of each counter that was used, by key.
 	all sync.Map
 
-	// mu guards closed, and additions to running.
+	// mu guards additions to running, and is locked when closed is set, so that nothing is added after Stop.
 	mu      sync.Mutex
-	closed  bool
+	closed  atomic.Bool
 	running sync.WaitGroup
 }
 
@@ -129,7 +130,7 @@ func (g *Group) of(s *fleet.Server, r fleet.Request) *batcher {
 func (g *Group) Stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.closed = true
+	g.closed.Store(true)
 }
 
 // Wait waits for the requests in flight. It is called after Stop.
@@ -143,13 +144,6 @@ func (g *Group) Abort() {
 	})
 }
 
-// isClosed reports whether Stop was called.
-func (g *Group) isClosed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.closed
-}
-
 // join adds a waiter. first reports that nothing flushes yet, so that the caller has to.
 func (b *batcher) join(w *waiter) (first bool, err error) {
 	b.mu.Lock()
@@ -157,7 +151,7 @@ func (b *batcher) join(w *waiter) (first bool, err error) {
 	if first = !b.flushing; first {
 		b.group.mu.Lock()
 		defer b.group.mu.Unlock()
-		if b.group.closed {
+		if b.group.closed.Load() {
 			return false, fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)
 		}
 		b.flushing = true
@@ -242,7 +236,7 @@ func (b *batcher) request(group []*waiter) {
 
 // send makes one attempt, with the name as the caller w spells it. A server in back-off is not asked, and none after Stop.
 func (b *batcher) send(w *waiter, count int64) (fleet.Reply, error) {
-	if b.group.isClosed() {
+	if b.group.closed.Load() {
 		return fleet.Reply{}, fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)
 	}
 	if err := b.server.Down(w.Name, true); err != nil {
