@@ -75,20 +75,19 @@ func (a *Allocator) nextFor(ctx context.Context, e *entityType, v reflect.Value)
 		}
 		return a.Next(ctx, e.collection)
 	}
-	name, err := e.askName(v)
+	name, err := askName(v)
 	if err != nil {
 		return "", err
 	}
 	c, err := a.Collection(name)
 	if err != nil {
-		return "", fmt.Errorf("%w (type %s, by its method HiLoCollection)", err, e.t)
+		return "", fmt.Errorf("%w (type %s, by its method HiLoCollection)", err, v.Type())
 	}
 	return c.Next(ctx)
 }
 
 // entityType is what Assign needs of a struct type, found by reflection once.
 type entityType struct {
-	t      reflect.Type
 	member entity.Member
 	// namesItself reports that *t has the method HiLoCollection. Otherwise collection is the type's collection, or unnamed
 	// is why it has none, which does not matter to an entity that requests another kind of identifier.
@@ -109,7 +108,7 @@ func (a *Allocator) entityType(t reflect.Type) *entityType {
 }
 
 func (a *Allocator) inspect(t reflect.Type) *entityType {
-	e := &entityType{t: t}
+	e := new(entityType)
 	var err error
 	if e.member, err = entity.FindMember(t); err != nil {
 		e.err = fmt.Errorf("allocator: %w: %w", ErrInvalidOptions, err)
@@ -154,10 +153,10 @@ func (a *Allocator) collectionOf(t reflect.Type) (string, error) {
 
 // askName calls HiLoCollection of v. A method that is promoted from an embedded nil pointer panics, and so may one that does
 // not expect an unfinished entity.
-func (e *entityType) askName(v reflect.Value) (name string, err error) {
+func askName(v reflect.Value) (name string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("allocator: %w: type %s: its method HiLoCollection panics: %v", ErrInvalidName, e.t, cause)
+			err = fmt.Errorf("allocator: %w: type %s: its method HiLoCollection panics: %v", ErrInvalidName, v.Type(), cause)
 		}
 	}()
 	return v.Addr().Interface().(collectionNamer).HiLoCollection(), nil
