@@ -98,7 +98,6 @@ type entityType struct {
 	err error
 }
 
-// entityType returns the entityType of struct type t.
 func (a *Allocator) entityType(t reflect.Type) *entityType {
 	known, ok := a.types.Load(t)
 	if !ok {
@@ -124,7 +123,6 @@ func (a *Allocator) inspect(t reflect.Type) *entityType {
 	return e
 }
 
-// collectionNamer is an entity that names its collection itself.
 type collectionNamer interface{ HiLoCollection() string }
 
 const nameIt = "name the collection by a method HiLoCollection() string or by Options.CollectionOf"

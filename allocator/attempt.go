@@ -98,7 +98,6 @@ func (c *Collection) chooseRequest(s *fleet.Server, now time.Duration) {
 	}
 }
 
-// newSpan makes a range in hand of a reply.
 func newSpan(c *Collection, token string, reply fleet.Reply) *span {
 	made := &span{
 		size:    reply.High - reply.Low + 1,

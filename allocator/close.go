@@ -95,7 +95,6 @@ func (c *Collection) shut() *refill {
 	return c.refill
 }
 
-// abort cancels the attempt in flight, if there is one.
 func (c *Collection) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

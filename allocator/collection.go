@@ -88,7 +88,6 @@ type waiter struct {
 	got chan result
 }
 
-// result is what a waiter receives.
 type result struct {
 	batch Batch
 	err   error

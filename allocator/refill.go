@@ -51,7 +51,6 @@ func (c *Collection) refillOrAdvance() (*refill, error) {
 	return c.startRefill(now), nil
 }
 
-// inHand reports whether the range in use has numbers left.
 func (c *Collection) inHand() bool {
 	return c.cur.Load().left() > 0
 }

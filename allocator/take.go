@@ -168,7 +168,6 @@ func (c *Collection) batch(s *span, last, n int64) Batch {
 	return Batch{span: s, name: c.name, low: s.base + last - n + 1, n: n}
 }
 
-// await waits for what takeOrQueue queued.
 func (c *Collection) await(ctx context.Context, t *waiter) (Batch, error) {
 	select {
 	case got := <-t.got:

@@ -255,7 +255,6 @@ func (b *batcher) send(w *waiter, count int64) (fleet.Reply, error) {
 	return b.server.Issue(ctx, r)
 }
 
-// abort cancels the request in flight, if there is one.
 func (b *batcher) abort() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -111,7 +111,6 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	return reply, nil
 }
 
-// send is one request to the server.
 func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (scripts.Range, error) {
 	f := s.fleet
 	ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout)

@@ -76,7 +76,6 @@ func (s *Server) verify(ctx context.Context, sent time.Duration, got scripts.Ran
 	return from, nil
 }
 
-// staleError is the error of a range whose prefix the server did not report again.
 func (s *Server) staleError() error {
 	return fmt.Errorf("%w: key %s: the server no longer reports the prefix of a range, which is discarded", failure.ErrUnavailable, s.Keys.Server())
 }
