@@ -127,7 +127,7 @@ func (m *deploymentModel) ask(d *deployment, h happening) result {
 		}
 		sent := m.layers.sent(scripts.NextRequest{Floor: r.Floor, IdentityFloor: r.BareFloor})
 		r.Floor, r.BareFloor = sent.Floor, sent.IdentityFloor
-		got, err := m.run(d, n, fmt.Sprintf("%+v", r), func(ctx context.Context) (scripts.Range, error) {
+		got, err := m.run(d, n, r, func(ctx context.Context) (scripts.Range, error) {
 			return scripts.Identity(ctx, m.server, identities.keys, r)
 		})
 		if err != nil {
@@ -143,7 +143,7 @@ func (m *deploymentModel) ask(d *deployment, h happening) result {
 		Floor: int64(p.floor), Epoch: int64(p.epoch), IdentityFloor: int64(p.identityFloor),
 	}
 	r = m.layers.sent(r)
-	got, err := m.run(d, n, fmt.Sprintf("%+v", r), func(ctx context.Context) (scripts.Range, error) {
+	got, err := m.run(d, n, r, func(ctx context.Context) (scripts.Range, error) {
 		return scripts.Next(ctx, m.server, hilo.keys, r)
 	})
 	if err != nil {
@@ -201,7 +201,7 @@ func (m *deploymentModel) administer(d *deployment, h happening) result {
 	if !possible {
 		return result{}
 	}
-	_, err := m.run(d, n, fmt.Sprintf("%+v", r), func(ctx context.Context) (scripts.Range, error) {
+	_, err := m.run(d, n, r, func(ctx context.Context) (scripts.Range, error) {
 		if h.event == prefixSet && m.server.state[hilo.keys.Counter] != nil { // what is bare is recorded
 			scripts.ImportAll(ctx, single{server: m.server}, []scripts.ImportRequest{{Keys: hilo.keys, Field: scripts.FieldMax, Name: "orders"}})
 		}

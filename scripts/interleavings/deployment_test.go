@@ -60,7 +60,19 @@ type deploymentModel struct {
 	within bool     // a replica is restarted alone only where its primary or itself served a request since it attached
 	data   interned[string]
 	texts  interned[string]
-	served map[string]answer
+	states map[int32]hashes // of data, unpacked
+	served map[serving]answer
+}
+
+// hashes are what a server holds, by key and field.
+type hashes = map[string]map[string]string
+
+// serving is one run of scripts.
+type serving struct {
+	request                any
+	data                   int32
+	life, clock            int8
+	history, replicas, aof bool
 }
 
 // The bits of deployment.kinds.
@@ -78,7 +90,7 @@ type answer struct {
 }
 
 func newDeploymentModel(l layers, gaps [2]int64) *deploymentModel {
-	m := &deploymentModel{layers: l, server: newInProcess(l.lua), gaps: gaps, served: map[string]answer{}}
+	m := &deploymentModel{layers: l, server: newInProcess(l.lua), gaps: gaps, states: map[int32]hashes{}, served: map[serving]answer{}}
 	m.data.id("")
 	m.texts.id("")
 	return m
@@ -94,7 +106,7 @@ func newDeployment() deployment {
 var bookkeeping = []string{"Minute", "Issued", "IssuedBefore", "Name"}
 
 // packed and unpacked turn a server's hashes into a text and back.
-func packed(state map[string]map[string]string) string {
+func packed(state hashes) string {
 	var lines []string
 	for key, hash := range state {
 		for field, value := range hash {
@@ -107,8 +119,8 @@ func packed(state map[string]map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-func unpacked(text string) map[string]map[string]string {
-	state := map[string]map[string]string{}
+func unpacked(text string) hashes {
+	state := hashes{}
 	for line := range strings.Lines(text) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
 		if state[parts[0]] == nil {
@@ -119,15 +131,26 @@ func unpacked(text string) map[string]map[string]string {
 	return state
 }
 
-// field returns a field of what a host holds.
-func (m *deploymentModel) field(d *deployment, n int8, key, name string) string {
-	return unpacked(m.data.values[d.hosts[n].data])[key][name]
+// state returns what a host holds, which is never modified.
+func (m *deploymentModel) state(d *deployment, n int8) hashes {
+	data := d.hosts[n].data
+	state, ok := m.states[data]
+	if !ok {
+		state = unpacked(m.data.values[data])
+		m.states[data] = state
+	}
+	return state
 }
 
-// run has a host run scripts; what names them and their arguments.
-func (m *deploymentModel) run(d *deployment, n int8, what string, scripts func(ctx context.Context) (scripts.Range, error)) (scripts.Range, error) {
+// field returns a field of what a host holds.
+func (m *deploymentModel) field(d *deployment, n int8, key, name string) string {
+	return m.state(d, n)[key][name]
+}
+
+// run has a host run scripts. The request identifies them and their arguments.
+func (m *deploymentModel) run(d *deployment, n int8, request any, scripts func(ctx context.Context) (scripts.Range, error)) (scripts.Range, error) {
 	h := &d.hosts[n]
-	key := fmt.Sprint(what, h.data, h.life, h.history, h.replicas, h.aof, d.clock)
+	key := serving{request, h.data, h.life, d.clock, h.history, h.replicas, h.aof}
 	a, ok := m.served[key]
 	if !ok {
 		m.server.replicationID, m.server.microseconds = fmt.Sprintf("%040x", h.life+1), microseconds(d.clock)
@@ -202,7 +225,7 @@ func (m *deploymentModel) hold(d *deployment, identity bool, prefix string, got 
 // covered is the rule of what the promise covers of a request: a key that is gone, though numbers of it were issued,
 // shows only to a client that was issued some.
 func (m *deploymentModel) covered(d *deployment, n int8, p *person, identity bool) bool {
-	state := unpacked(m.data.values[d.hosts[n].data])
+	state := m.state(d, n)
 	bare := state[hilo.keys.Server]["ServerPrefix"] == ""
 	ranges, values := state[hilo.keys.Counter] != nil, state[identities.keys.Counter] != nil
 	if identity {
