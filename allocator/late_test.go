@@ -288,7 +288,7 @@ func TestHomeSearchContinuesAfterItsCallerCancels(t *testing.T) {
 		north.hangs, south.home = true, true
 		for range 100 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			if _, err := a.fleet.Home(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := a.fleet.Home(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
 			cancel()
@@ -297,7 +297,7 @@ func TestHomeSearchContinuesAfterItsCallerCancels(t *testing.T) {
 			t.Errorf("got %d searches, want 1", asked)
 		}
 		<-time.After(a.opts.RefillTimeout)
-		if home, err := a.fleet.Home(t.Context(), 0); err != nil || home.Name != "south" {
+		if home, err := a.fleet.Home(t.Context()); err != nil || home.Name != "south" {
 			t.Errorf("got %v, %v, want <nil>, south", home, err)
 		}
 	})
@@ -310,10 +310,10 @@ func TestHomeSearchEndsWithErrClosed(t *testing.T) {
 		a, north, south := lateMasters(t)
 		north.hangs, south.hangs = true, true
 		time.AfterFunc(time.Millisecond, func() { _ = a.Close(context.Background()) })
-		if _, err := a.fleet.Home(t.Context(), 0); !errors.Is(err, ErrClosed) || a.now() != time.Millisecond {
+		if _, err := a.fleet.Home(t.Context()); !errors.Is(err, ErrClosed) || a.now() != time.Millisecond {
 			t.Errorf("got %v after %v, want ErrClosed, %v", err, a.now(), time.Millisecond)
 		}
-		if _, err := a.fleet.Home(t.Context(), a.now()); !errors.Is(err, ErrClosed) {
+		if _, err := a.fleet.Home(t.Context()); !errors.Is(err, ErrClosed) {
 			t.Error(err)
 		}
 	})

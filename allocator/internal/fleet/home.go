@@ -13,8 +13,8 @@ import (
 // AtHome calls ask with the home of identities, after its back-off. If that server replies that it no longer is the home, all
 // servers are described, and ask is called once more.
 func (f *Fleet) AtHome(ctx context.Context, name string, ask func(*Server) error) error {
-	for again, since := false, f.Now(); ; again, since = true, f.Now() {
-		s, err := f.Home(ctx, since)
+	for again := false; ; again = true {
+		s, err := f.Home(ctx)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -34,11 +34,12 @@ func (f *Fleet) AtHome(ctx context.Context, name string, ask func(*Server) error
 }
 
 // Home returns the server that issues identities, which is the only one, or the one that reports it. If none is known, or
-// two report it, the servers are described after since, because one of them may have been corrected.
-func (f *Fleet) Home(ctx context.Context, since time.Duration) (*Server, error) {
+// two report it, the servers are described after the call, because one of them may have been corrected.
+func (f *Fleet) Home(ctx context.Context) (*Server, error) {
 	if len(f.servers) == 1 {
 		return f.servers[0], nil
 	}
+	called := f.Now()
 	for {
 		f.mu.Lock()
 		s, err := f.knownHome()
@@ -57,7 +58,7 @@ func (f *Fleet) Home(ctx context.Context, since time.Duration) (*Server, error) 
 			return nil, failure.Ended(ctx, "identities", err)
 		}
 		switch {
-		case c.began < since && !errors.Is(c.err, failure.ErrClosed): // its answers may be older than since
+		case c.began < called && !errors.Is(c.err, failure.ErrClosed): // its answers may be older than the call
 		case c.err != nil:
 			return nil, c.err
 		default:
