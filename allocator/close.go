@@ -103,16 +103,17 @@ func (c *Collection) abort() {
 	}
 }
 
-// leftover is what one collection returns to one server.
+// leftover is what one collection returns to one server. err is why that failed.
 type leftover struct {
 	c       *Collection
 	server  *fleet.Server
 	request scripts.ReturnRequest
+	err     error
 }
 
-func (l leftover) size() int64 { return l.request.End - l.request.Last }
+func (l *leftover) size() int64 { return l.request.End - l.request.Last }
 
-func (l leftover) String() string {
+func (l *leftover) String() string {
 	return fmt.Sprintf("%s %d..%d", l.server.On(l.c.name), l.request.Last+1, l.request.End)
 }
 
@@ -126,32 +127,26 @@ func (a *Allocator) returnUnused(ctx context.Context, ended bool) error {
 			left[l.server.Index] = append(left[l.server.Index], l)
 		}
 	})
-	results := make([][]scripts.Returned, len(all))
 	var servers sync.WaitGroup
 	for i, s := range all {
-		requests := make([]scripts.ReturnRequest, len(left[i]))
-		for j, l := range left[i] {
-			requests[j] = l.request
-		}
-		servers.Go(func() { results[i] = s.Return(ctx, requests) })
+		servers.Go(func() {
+			requests := make([]scripts.ReturnRequest, len(left[i]))
+			for j, l := range left[i] {
+				requests[j] = l.request
+			}
+			for j, result := range s.Return(ctx, requests) {
+				left[i][j].settle(result)
+			}
+		})
 	}
 	servers.Wait()
-	var failed []leftover
-	var cause error
-	for s, to := range left {
-		for i, result := range results[s] {
-			to[i].settle(result.OK && result.Err == nil)
-			if result.Err != nil {
-				failed, cause = append(failed, to[i]), result.Err
-			}
-		}
-	}
-	return notReturned(ctx, ended, failed, cause)
+	failed := slices.DeleteFunc(slices.Concat(left...), func(l leftover) bool { return l.err == nil })
+	return notReturned(ctx, ended, failed)
 }
 
 // notReturned returns the error of a Close that could not return everything, or nil.
-func notReturned(ctx context.Context, ended bool, failed []leftover, cause error) error {
-	if cause == nil && ended {
+func notReturned(ctx context.Context, ended bool, failed []leftover) error {
+	if len(failed) == 0 && ended {
 		return nil
 	}
 	const named = 5
@@ -166,8 +161,9 @@ func notReturned(ctx context.Context, ended bool, failed []leftover, cause error
 	if !ended {
 		text += "; a refill was in flight, and its range is lost"
 	}
-	if cause == nil {
-		cause = ctx.Err()
+	cause := ctx.Err()
+	if len(failed) > 0 {
+		cause = failed[len(failed)-1].err
 	}
 	err := failure.Attempt(text, cause)
 	if ctx.Err() != nil {
@@ -177,11 +173,12 @@ func notReturned(ctx context.Context, ended bool, failed []leftover, cause error
 }
 
 // settle counts the numbers as returned or as burnt.
-func (l leftover) settle(returned bool) {
+func (l *leftover) settle(result scripts.Returned) {
+	l.err = result.Err
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	l.c.tally.returning -= l.size()
-	if returned {
+	if result.OK && result.Err == nil {
 		l.c.tally.returned += l.size()
 	}
 }
@@ -203,7 +200,7 @@ func (c *Collection) seal() []leftover {
 	for _, server := range c.a.fleet.Servers() {
 		if request, ok := joined(spans, used, server); ok {
 			request.Counter = server.Keys.HiLo(c.name)
-			left := leftover{c, server, request}
+			left := leftover{c: c, server: server, request: request}
 			c.tally.returning += left.size()
 			all = append(all, left)
 		}
