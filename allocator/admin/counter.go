@@ -92,6 +92,12 @@ func (m *Admin) storage(k Kind) storage {
 	panic("bug: a counter of no kind")
 }
 
+// has reports whether a key is that of a counter of the kind.
+func (s storage) has(key string) bool {
+	name, found := strings.CutPrefix(key, s.prefix)
+	return found && (name == "" || s.kind != KindServerSide)
+}
+
 // Counter returns one counter, or ErrNotSeeded if there is none, ErrInvalidName, ErrCorrupt or ErrUnavailable.
 func (m *Admin) Counter(ctx context.Context, collection string) (Counter, error) {
 	if err := m.validName(collection); err != nil {

@@ -41,44 +41,40 @@ func (m *Admin) counters(ctx context.Context, k Kind) iter.Seq2[Counter, error] 
 	}
 }
 
-// states returns the counters of some kinds whose keys match a pattern.
+// states returns the counters of some kinds whose keys match a pattern. It reads those of a page in one round trip.
 func (m *Admin) states(ctx context.Context, pattern string, kinds ...Kind) iter.Seq2[State, error] {
+	type read struct {
+		as    storage
+		key   string
+		reply *redis.SliceCmd
+	}
 	return func(yield func(State, error) bool) {
 		for page, err := range m.scan(ctx, pattern) {
 			if err != nil {
 				yield(State{}, err)
 				return
 			}
-			for _, kind := range kinds {
-				if !m.storage(kind).page(ctx, page, yield) {
+			var reads []read
+			_, _ = page.client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+				for _, kind := range kinds {
+					as := m.storage(kind)
+					for _, key := range page.keys {
+						if as.has(key) {
+							reads = append(reads, read{as, key, as.read(ctx, pipe, key)})
+						}
+					}
+				}
+				return nil
+			})
+			for _, r := range reads {
+				counter, err := r.as.counter(ctx, r.key, r.reply)
+				if errors.Is(err, scripts.ErrNotSeeded) { // removed since it was scanned
+					continue
+				}
+				if !yield(counter, err) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// page yields the counters of the kind in a page, which it reads in one round trip.
-func (s storage) page(ctx context.Context, p page, yield func(State, error) bool) bool {
-	keys := p.of(s)
-	if len(keys) == 0 {
-		return true
-	}
-	reads := make([]*redis.SliceCmd, len(keys))
-	_, _ = p.client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
-		for i, key := range keys {
-			reads[i] = s.read(ctx, pipe, key)
-		}
-		return nil
-	})
-	for i, read := range reads {
-		counter, err := s.counter(ctx, keys[i], read)
-		if errors.Is(err, scripts.ErrNotSeeded) { // removed since it was scanned
-			continue
-		}
-		if !yield(counter, err) {
-			return false
-		}
-	}
-	return true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,13 +60,11 @@ func (m *Admin) scan(ctx context.Context, pattern string) iter.Seq2[page, error]
 				yield(page{}, attemptError(ctx, pattern, err))
 				return
 			}
-			fresh := keys[:0]
-			for _, key := range keys {
-				if !seen[key] {
-					seen[key] = true
-					fresh = append(fresh, key)
-				}
-			}
+			fresh := slices.DeleteFunc(keys, func(key string) bool {
+				again := seen[key]
+				seen[key] = true
+				return again
+			})
 			if !yield(page{before.client, fresh}, nil) {
 				return
 			}
@@ -87,16 +86,6 @@ func (m *Admin) scan(ctx context.Context, pattern string) iter.Seq2[page, error]
 type page struct {
 	client redis.Cmdable
 	keys   []string
-}
-
-// of returns the keys of a kind.
-func (p page) of(s storage) (keys []string) {
-	for _, key := range p.keys {
-		if name, found := strings.CutPrefix(key, s.prefix); found && (name == "" || s.kind != KindServerSide) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
 }
 
 // Keys returns all keys of the namespace, a page at a time and each once, for tools that examine them. Its last item has
