@@ -184,17 +184,16 @@ func (b *batcher) flush() {
 	if b.kind == fleet.Identity {
 		defer b.server.AcquireSlot()()
 	}
-	if group := b.next(); len(group) > 0 {
-		b.request(group)
+	if group, total := b.next(); len(group) > 0 {
+		b.request(group, total)
 	}
 }
 
-// next removes and returns the callers that one request serves. These are the first one, and those after it that can share its
+// next removes and returns the callers that one request serves, and how many values they want. These are the first one, and those after it that can share its
 // request. A caller whose ctx has ended is removed and not returned.
-func (b *batcher) next() (group []*waiter) {
+func (b *batcher) next() (group []*waiter, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var total int64
 	for len(b.waiting) > 0 {
 		w := b.waiting[0]
 		if w.ctx.Err() == nil {
@@ -207,19 +206,15 @@ func (b *batcher) next() (group []*waiter) {
 		b.waiting[0] = nil
 		b.waiting = b.waiting[1:]
 	}
-	return group
+	return group, total
 }
 
-// request sends one request for a group. If the limit leaves too little for all of them, each one has a request of its own.
-func (b *batcher) request(group []*waiter) {
-	var total int64
-	for _, w := range group {
-		total += w.Count
-	}
+// request sends one request for a group that wants total values. If the limit leaves too little for all of them, each one has a request of its own.
+func (b *batcher) request(group []*waiter, total int64) {
 	reply, err := b.send(group[0], total)
 	if errors.Is(err, scripts.ErrExhausted) && len(group) > 1 {
 		for _, w := range group {
-			b.request([]*waiter{w})
+			b.request([]*waiter{w}, w.Count)
 		}
 		return
 	}
