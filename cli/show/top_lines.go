@@ -47,8 +47,8 @@ func (s *state) pollAll(ctx context.Context, pollers []*poller) {
 		polling.Go(func() { results[i] = p.poll(ctx) })
 	}
 	polling.Wait()
-	for _, r := range results {
-		s.merge(r)
+	for i := range results {
+		s.merge(results[i])
 	}
 }
 

@@ -71,10 +71,10 @@ func Blocks(numbers []float64) string {
 
 // binBounds returns the upper bounds of bins for durations between from and to, which are at most maxBound. The bounds are
 // the given steps, in ascending order, times powers of ten.
-func binBounds(from, to time.Duration, steps ...time.Duration) (bounds []time.Duration) {
-	for power := time.Duration(1); ; power *= 10 {
+func binBounds(from, to time.Duration, steps ...int64) (bounds []time.Duration) {
+	for power := int64(1); ; power *= 10 {
 		for _, step := range steps {
-			bound := step * power
+			bound := time.Duration(step * power)
 			if bound >= from {
 				bounds = append(bounds, bound)
 			}

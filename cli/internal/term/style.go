@@ -43,6 +43,7 @@ func (s Style) Green(text string) string {
 	return s.styled(ansi.Style{}.ForegroundColor(ansi.Green), text)
 }
 
+// Bold returns text in bold.
 func (s Style) Bold(text string) string { return s.styled(ansi.Style{}.Bold(), text) }
 
 func (s Style) styled(style ansi.Style, text string) string {
