@@ -56,15 +56,12 @@ func Demoted(err error) bool { return errors.As(err, new(demotedError)) }
 // or did not confirm it.
 func Attempt(what string, err error) error {
 	switch {
-	case errors.Is(err, scripts.ErrReply):
-		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
 	case Refused(err) || Demoted(err) || errors.Is(err, scripts.ErrNotDurable) || errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("%s: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, timeoutError{err})
-	default:
-		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
+		err = timeoutError{err}
 	}
+	return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
 }
 
 // timeoutError is the error of an attempt's own ctx. It matches neither context.Canceled nor context.DeadlineExceeded,
