@@ -100,19 +100,12 @@ func (s storage) has(key string) bool {
 
 // Counter returns one counter, or ErrNotSeeded if there is none, ErrInvalidName, ErrCorrupt or ErrUnavailable.
 func (m *Admin) Counter(ctx context.Context, collection string) (Counter, error) {
-	if err := m.validName(collection); err != nil {
-		return Counter{}, err
-	}
 	return m.one(ctx, KindHiLo, collection)
 }
 
 // Identity is Counter for an identity. A trailing "|" of the name is optional.
 func (m *Admin) Identity(ctx context.Context, name string) (Counter, error) {
-	name = strings.TrimSuffix(name, "|")
-	if err := m.validName(name); err != nil {
-		return Counter{}, err
-	}
-	return m.one(ctx, KindIdentity, name)
+	return m.one(ctx, KindIdentity, strings.TrimSuffix(name, "|"))
 }
 
 // ServerSide is Counter for the one counter of server-side identifiers.
@@ -121,6 +114,9 @@ func (m *Admin) ServerSide(ctx context.Context) (Counter, error) {
 }
 
 func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
+	if err := m.validName(name); k != KindServerSide && err != nil {
+		return Counter{}, err
+	}
 	as := m.storage(k)
 	key := as.keys(name).Counter
 	state, err := as.counter(ctx, key, as.read(ctx, m.client, key))
