@@ -117,16 +117,11 @@ func (c *Collection) stats(now time.Duration) CollectionStats {
 		s.Held += r.size - used
 	}
 	s.Burnt = s.Reserved - s.Issued - s.Returned - s.Held
-	s.Rate = c.rate(now, s.Issued-c.tally.apart)
+	demand := c.demand // plan would measure this now
+	demand.want(now, s.Issued-c.tally.apart, c.a.horizon())
+	s.Rate = demand.weight / c.a.horizon().Seconds()
 	s.Runway = lasts(s.Held, s.Rate)
 	return s
-}
-
-// rate returns what plan would measure now, with mu held.
-func (c *Collection) rate(now time.Duration, used int64) float64 {
-	d := c.demand
-	d.want(now, used, c.a.horizon())
-	return d.weight / c.a.horizon().Seconds()
 }
 
 func lasts(numbers int64, rate float64) time.Duration {
