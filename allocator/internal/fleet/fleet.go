@@ -227,8 +227,11 @@ func (s *Server) failed(what string, err error) error {
 	return s.fleet.opts.NameServer(s.Name, err)
 }
 
-// Marks returns a copy of marks.
+// Marks returns a copy of marks, which is zero if there are none.
 func (f *Fleet) Marks(marks *watermark.Marks) watermark.Marks {
+	if marks == nil {
+		return watermark.Marks{}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return *marks

@@ -43,14 +43,6 @@ type Request struct {
 	RaiseTop bool
 }
 
-// other returns the marks of the other kind, or nil.
-func (r Request) other() *watermark.Marks {
-	if r.Other == nil {
-		return nil
-	}
-	return r.Other()
-}
-
 // Reply is what a server issued.
 type Reply struct {
 	scripts.Range
@@ -77,6 +69,9 @@ func (s *Server) ScriptKeys(r Request) scripts.Keys {
 // issued, which has to be discarded.
 func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	f := s.fleet
+	if r.Other == nil {
+		r.Other = func() *watermark.Marks { return nil }
+	}
 	keys, sent := s.ScriptKeys(r), f.Now()
 	got, err := s.send(ctx, keys, r)
 	received := f.Now()
@@ -115,11 +110,7 @@ func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (script
 	f := s.fleet
 	ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout)
 	defer cancel()
-	known := f.Marks(r.Marks)
-	var other watermark.Marks
-	if marks := r.other(); marks != nil {
-		other = f.Marks(marks)
-	}
+	known, other := f.Marks(r.Marks), f.Marks(r.Other())
 	if r.Kind == Range {
 		return s.Backend.Next(ctx, keys, scripts.NextRequest{
 			Token:         r.Token,
@@ -171,11 +162,7 @@ func (s *Server) recordMarks(marks *watermark.Marks, got scripts.Range) {
 // the other kind. Each kind records its marks before it looks at the other's, so of two requests at the same time at least
 // one is refused.
 func (s *Server) checkOther(key string, r Request, got scripts.Range) error {
-	if got.Low == 0 || got.Prefix+got.Tag != "" {
-		return nil
-	}
-	other := r.other()
-	if other == nil || s.fleet.Marks(other).Floor == 0 {
+	if got.Low == 0 || got.Prefix+got.Tag != "" || s.fleet.Marks(r.Other()).Floor == 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: key %s may not be used: this client was issued numbers of the other kind of the name, without prefix and tag",
