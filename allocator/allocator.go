@@ -60,24 +60,12 @@ func checkClient(client redis.UniversalClient, d Durability) error {
 	return fleet.CheckConfirmable(client, scripts.Durability(d))
 }
 
-// newBackend returns the Backend of a client. A *redis.Client gets the timeout of an attempt as its read timeout if it does not
-// heed the deadline of a ctx, or if confirmations may take longer than its own. A cluster client cannot be changed, so its
-// ReadTimeout should be that timeout.
-//
-// It is no method of Options, because a type whose methods reach *redis.Client makes each package that uses an Allocator
-// compile hundreds of methods of go-redis.
+// newBackend returns the Backend of a client. It is no method of Options, because a type whose methods reach *redis.Client
+// makes each package that uses an Allocator compile hundreds of methods of go-redis.
 func newBackend(client redis.UniversalClient, o Options) fleet.Backend {
-	d, timeout := scripts.Durability(o.Durability), o.attemptTimeout()
-	single, ok := client.(*redis.Client)
-	if !ok {
-		return fleet.NewBackend(client, client, d)
-	}
-	once := single.WithTimeout(timeout) // shares the connections
-	once.Options().MaxRetries = 0
-	if o.Durability.wanted() || !single.Options().ContextTimeoutEnabled {
-		single = single.WithTimeout(timeout)
-	}
-	return fleet.NewBackend(single, once, d)
+	d := scripts.Durability(o.Durability)
+	prepared, once := scripts.Prepare(client, d, o.attemptTimeout())
+	return fleet.NewBackend(prepared, once, d)
 }
 
 func newAllocator(opts Options, servers ...fleet.Config) *Allocator {

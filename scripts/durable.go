@@ -34,20 +34,6 @@ func Durable(client redis.Cmdable, d Durability) redis.Scripter {
 	return &durable{Scripter: client, client: client, d: d}
 }
 
-// Confirmable reports whether client can be used with Durable. It has to be a
-// *redis.Client or a *redis.ClusterClient itself. Another type may hide a cluster, any
-// node of which would answer WAIT for its own writes. It is not inlined, so that callers
-// do not reach the two types: a package that does compiles hundreds of their methods again.
-//
-//go:noinline
-func Confirmable(client redis.Cmdable) bool {
-	switch client.(type) {
-	case *redis.Client, *redis.ClusterClient:
-		return true
-	}
-	return false
-}
-
 type durable struct {
 	redis.Scripter // client, for commands that write nothing
 	client         redis.Cmdable

@@ -61,18 +61,6 @@ func loadTaking(identity bool) *redis.Script {
 	return loadGuarded(identity, fmt.Sprintf("local IDENTITY = %t\n", identity)+takeLua)
 }
 
-// CheckClient returns an error for a client that cannot be used. It does no I/O.
-func CheckClient(client redis.UniversalClient) error {
-	if client == nil {
-		return errors.New("the client is nil")
-	}
-	if _, ring := client.(*redis.Ring); ring {
-		return errors.New("the client is a *redis.Ring, which moves a key to another shard when its own is down, so that the counter begins anew; " +
-			"use a client of one server, a failover client or a cluster client")
-	}
-	return nil
-}
-
 // run calls a script and checks that the reply is a flat array of n strings.
 func run(ctx context.Context, client redis.Scripter, script *redis.Script, n int, keys []string, args ...any) ([]string, error) {
 	return decode(script.Run(ctx, client, keys, args...), n)

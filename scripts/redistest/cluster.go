@@ -102,8 +102,8 @@ func (c *Cluster) Slot(key string) int64 {
 	return c.Nodes[0].do("CLUSTER", "KEYSLOT", key).(int64)
 }
 
-// Move moves a slot with all its keys from one primary to another, one key at a time, as redis-cli does. It calls between
-// between any two steps, and returns when all nodes have the new owner.
+// Move moves a slot with all its keys from one primary to another, one key at a time, as redis-cli does. After each step it
+// calls between. It returns when all nodes have the new owner.
 func (c *Cluster) Move(slot int64, from, to *Server, between func()) {
 	c.t.Helper()
 	host, port, _ := net.SplitHostPort(to.HostPort())

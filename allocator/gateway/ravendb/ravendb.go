@@ -57,19 +57,9 @@ func New(opts Options) (*Handler, error) {
 	return h, nil
 }
 
-// newBackend returns the Backend of a client. A *redis.Client gets the timeout of an attempt as its read timeout if it does not
-// heed the deadline of a ctx, or if confirmations may take longer than its own. Other clients cannot be changed.
 func newBackend(client redis.UniversalClient, d scripts.Durability, timeout time.Duration) fleet.Backend {
-	single, ok := client.(*redis.Client)
-	if !ok {
-		return fleet.NewBackend(client, client, d)
-	}
-	once := single.WithTimeout(timeout) // shares the connections
-	once.Options().MaxRetries = 0
-	if d.Replicas > 0 || d.Fsync || !single.Options().ContextTimeoutEnabled {
-		single = single.WithTimeout(timeout)
-	}
-	return fleet.NewBackend(single, once, d)
+	prepared, once := scripts.Prepare(client, d, timeout)
+	return fleet.NewBackend(prepared, once, d)
 }
 
 // Check contacts the server and returns an error if the namespace of a mapped database has no node tag, without which
