@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,6 +28,32 @@ func TestPluralMatchesTheVectors(t *testing.T) {
 			t.Errorf("%s: got %s, %s, %t, want %s, %s, true", row.Type, plural, got, ok, row.Plural, row.Collection)
 		}
 	}
+}
+
+// The plural is made of names in order, whatever the nesting. The test has the tree that the code does without.
+func TestPluralOfFollowsTheNestingOfTypes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var tree func(depth int, name *rapid.Generator[string]) (text, plural string)
+		tree = func(depth int, name *rapid.Generator[string]) (text, plural string) {
+			base := name.Draw(t, "name")
+			path := rapid.SampledFrom([]string{"", "shop.", "example.com/shop.", "example%2ecom/shop."}).Draw(t, "path")
+			text, plural = path+base, plurals().Plural(strings.ToUpper(base[:1])+base[1:])
+			if n := rapid.IntRange(0, depth).Draw(t, "arguments"); n > 0 {
+				texts, pluralTexts := make([]string, n), make([]string, n)
+				for i := range n {
+					texts[i], pluralTexts[i] = tree(depth-1, rapid.StringMatching(`[A-Za-z][a-z0-9]{2,8}s`))
+				}
+				text += "[" + strings.Join(texts, ",") + "]"
+				plural += "Of" + strings.Join(pluralTexts, "And")
+			}
+			return text + rapid.SampledFrom([]string{"", "·1", "·27"}).Draw(t, "function"), plural
+		}
+		text, want := tree(3, rapid.StringMatching(`[A-Z][a-z0-9]{2,8}`))
+		if got, ok := pluralOf(text); !ok || got != want {
+			t.Errorf("%s: got %s, %t, want %s, true", text, got, ok, want)
+		}
+	})
 }
 
 // FuzzTypeNames checks that the plural of a type name is plain text, and that parsing loses no argument.
