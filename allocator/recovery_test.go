@@ -3,10 +3,7 @@ package allocator
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -31,24 +27,6 @@ func useUp(t *testing.T, a *Allocator) {
 		}
 	}
 	t.Fatal("got 100,000 identifiers, want an error")
-}
-
-// awaitFailure waits until the refill that the last call of useUp requested has failed.
-func awaitFailure(t *testing.T, a *Allocator) {
-	t.Helper()
-	c, err := a.Collection("orders")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		c.mu.Lock()
-		failed := c.failed != nil && c.refill == nil
-		c.mu.Unlock()
-		if failed {
-			return
-		}
-		<-time.After(time.Millisecond)
-	}
 }
 
 // An outage that outlasts the numbers in hand ends without a call: a probe finds the server up and starts the refill that the
@@ -238,25 +216,13 @@ func (r *readOnly) Next(ctx context.Context, keys scripts.Keys, request scripts.
 	return r.fakeServer.Next(ctx, keys, request)
 }
 
-// dialsOf returns a client of s and the number of connections that it opened.
-func dialsOf(t *testing.T, s *redistest.Server) (*redis.Client, *atomic.Int64) {
-	t.Helper()
-	var dials atomic.Int64
-	opts := redistest.Options(s)
-	dial := redis.NewDialer(opts)
-	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		dials.Add(1)
-		return dial(ctx, network, addr)
-	}
-	client := redis.NewClient(opts)
-	t.Cleanup(func() { _ = client.Close() })
-	return client, &dials
-}
-
 func TestNextIdentityOpensFewConnectionsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client, dials := dialsOf(t, s)
+		opts := redistest.Options(s)
+		dials := redistest.CountDials(opts)
+		client := redis.NewClient(opts)
+		t.Cleanup(func() { _ = client.Close() })
 		a := mustNew(t, client, Options{})
 		if _, err := a.NextIdentity(t.Context(), "companies"); err != nil {
 			t.Fatal(err)
@@ -277,87 +243,6 @@ func TestNextIdentityOpensFewConnectionsDuringAnOutage(t *testing.T) {
 		callers.Wait()
 		if n := dials.Load(); n > 20*seconds {
 			t.Errorf("got %d connections in %d s of 8 callers that retry at once, want at most 20 a second", n, seconds)
-		}
-	})
-}
-
-// All servers are down together, so that the test takes as long as one of them.
-func TestReadyRecoversAfterAnOutageOfRealServers(t *testing.T) {
-	t.Parallel()
-	type fixture struct {
-		name    string
-		ids     *Allocator
-		servers []*redistest.Server
-		dials   []*atomic.Int64
-	}
-	var all []*fixture
-	binaries := redistest.Binaries(t)
-	if len(binaries) == 0 {
-		redistest.Missing(t, "a real server")
-	}
-	for _, b := range binaries {
-		for _, prefixes := range [][]string{{""}, {"N/", "S/"}} {
-			f := &fixture{name: fmt.Sprintf("%s, %d servers", b.Name, len(prefixes))}
-			var masters []Server
-			for _, adds := range prefixes {
-				s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always")
-				client, dials := dialsOf(t, s)
-				if err := mustAdmin(t, s).SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: adds}); err != nil {
-					t.Fatal(err)
-				}
-				f.servers, f.dials, masters = append(f.servers, s), append(f.dials, dials), append(masters, Server{Client: client})
-			}
-			if len(masters) == 1 {
-				f.ids = mustNew(t, masters[0].Client, Options{})
-			} else {
-				f.ids = mustMulti(t, Options{}, masters...)
-			}
-			if _, err := f.ids.Next(t.Context(), "orders"); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, f)
-		}
-	}
-	each := func(do func(f *fixture, i int, s *redistest.Server)) {
-		for _, f := range all {
-			for i, s := range f.servers {
-				do(f, i, s)
-			}
-		}
-	}
-	each(func(_ *fixture, _ int, s *redistest.Server) { s.Kill() })
-	for _, f := range all {
-		useUp(t, f.ids)
-	}
-	for _, f := range all {
-		awaitFailure(t, f.ids)
-	}
-	each(func(f *fixture, i int, _ *redistest.Server) { f.dials[i].Store(0) })
-	const outage = 15
-	<-time.After(outage * time.Second)
-	each(func(f *fixture, i int, _ *redistest.Server) {
-		if n := f.dials[i].Load(); n == 0 || n > 2*outage {
-			t.Errorf("%s: got %d connections in %d s without calls, want some, at most 2 a second", f.name, n, outage)
-		}
-	})
-	for _, f := range all {
-		if f.ids.Stats().Ready() {
-			t.Errorf("%s: got ready, want not ready", f.name)
-		}
-	}
-	each(func(_ *fixture, _ int, s *redistest.Server) { s.Restart() })
-	back := time.Now()
-	each(func(f *fixture, i int, _ *redistest.Server) {
-		for {
-			stats := f.ids.Stats()
-			if stats.Ready() && stats.Servers[i].Up && stats.Collections[0].Held > 0 {
-				return
-			}
-			if time.Since(back) > 15*time.Second {
-				t.Errorf("%s: got ready %v, %+v after 15 s, want all servers up and numbers in hand", f.name, stats.Ready(), stats.Servers[i])
-				return
-			}
-			<-time.After(10 * time.Millisecond)
 		}
 	})
 }

@@ -2,6 +2,8 @@ package redistest
 
 import (
 	"context"
+	"net"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +27,17 @@ type endpoint interface {
 // itself, so a test of lost replies may need MaxRetries: -1.
 func Options(to endpoint) *redis.Options {
 	return &redis.Options{Network: to.Network(), Addr: to.Addr(), ContextTimeoutEnabled: true}
+}
+
+// CountDials makes a client with opts count the connections that it opens.
+func CountDials(opts *redis.Options) *atomic.Int64 {
+	var dials atomic.Int64
+	dial := redis.NewDialer(opts)
+	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dials.Add(1)
+		return dial(ctx, network, addr)
+	}
+	return &dials
 }
 
 // NewClient returns a new client with Options, which is closed when t ends.
