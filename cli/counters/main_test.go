@@ -1,10 +1,9 @@
-package counters_test
+package counters
 
 import (
 	"testing"
 
-	"github.com/hilo-id/hilo/cli"
-	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, cli.Run) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

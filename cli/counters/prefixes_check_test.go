@@ -8,11 +8,8 @@ import (
 	"testing"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/cli/internal/clitest"
-	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/prefix"
-	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 func TestPrefixesAreCompared(t *testing.T) {
@@ -107,47 +104,4 @@ func TestTheHomeOfIdentitiesIsJudged(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestPrefixCheckOfServers(t *testing.T) {
-	t.Parallel()
-	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
-		north, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })
-		check := append([]string{"prefix", "check"}, flags...)
-		if got := clitest.Must(t, check...); !strings.Contains(got, "north   NorthServer/  none  here        -        orders/NorthServer/1\n") || !strings.Contains(got, "identities come from north") || !strings.Contains(got, "\n0 faults") {
-			t.Errorf("%q", got)
-		}
-		clitest.Must(t, "prefix", "set", "northserver/", "--redis", south.URL())
-		r := clitest.Hilo(t, append(check, "--output", "json")...)
-		got := clitest.Decode[comparison](t, r.Stdout)
-		if r.Code != exit.Fault || got.Faults != 1 || len(got.Servers) != 2 || got.Servers[1].Prefix != "northserver/" {
-			t.Errorf("exit %d, %+v", r.Code, got)
-		}
-		clitest.Must(t, "prefix", "set", "SouthServer/", "--identities", "--redis", south.URL())
-		if r := clitest.Hilo(t, check...); r.Code != exit.Fault || !strings.Contains(r.Stdout, "north and south both report that they are the home of identities") {
-			t.Errorf("%+v", r)
-		}
-		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append([]string{"identity", "next", "companies"}, flags...)...), "both report that they are the home of identities", "hilo prefix check")
-		clitest.Must(t, "prefix", "set", "northserver/", "--identities=false", "--redis", south.URL())
-		if err := north.Client(t).Set(t.Context(), "{Raven}/ServerPrefixForHilo", "x", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if r := clitest.Hilo(t, check...); r.Code != exit.Fault || !strings.Contains(r.Stdout, "is not a hash") || !strings.Contains(r.Stderr, "1 fault found") {
-			t.Errorf("%+v", r)
-		}
-		south.Kill()
-		if r := clitest.Hilo(t, check...); r.Code != exit.Fault || !strings.Contains(r.Stdout, "is not a hash") {
-			t.Errorf("south is down: %+v", r)
-		}
-		if err := north.Client(t).Del(t.Context(), "{Raven}/ServerPrefixForHilo").Err(); err != nil {
-			t.Fatal(err)
-		}
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--identities", "--redis", north.URL())
-		r = clitest.Hilo(t, check...)
-		if r.Code != exit.Unavailable || !strings.Contains(r.Stdout, "prefix NorthServer/") || !strings.Contains(r.Stderr, "south: no Redis answers at "+south.HostPort()) {
-			t.Errorf("south is down: %+v", r)
-		}
-		north.Kill()
-		clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, check...), "north: no Redis answers at "+north.HostPort(), "south: no Redis")
-	})
 }

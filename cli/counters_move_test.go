@@ -1,4 +1,4 @@
-package counters
+package cli
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// fleet is workers that take numbers of "orders" from the server behind their address. A proxy can lead to another server.
-type fleet struct {
+// movingFleet is workers that take numbers of "orders" from the server behind their address. A proxy can lead to another server.
+type movingFleet struct {
 	t       *testing.T
 	working sync.WaitGroup
 	enough  chan struct{}
@@ -25,12 +25,12 @@ type fleet struct {
 	given map[int64]int // how often each number was
 }
 
-func newFleet(t *testing.T) *fleet {
-	return &fleet{t: t, enough: make(chan struct{}), given: make(map[int64]int)}
+func newMovingFleet(t *testing.T) *movingFleet {
+	return &movingFleet{t: t, enough: make(chan struct{}), given: make(map[int64]int)}
 }
 
 // add starts 4 workers at an address. Each goes on when there is no server for a while, and stops with the fleet.
-func (f *fleet) add(address string) {
+func (f *movingFleet) add(address string) {
 	f.t.Helper()
 	server, err := target.Parse("redis://" + address + "?max_retries=-1")
 	if err != nil {
@@ -53,7 +53,7 @@ func (f *fleet) add(address string) {
 	}
 }
 
-func (f *fleet) work(a *allocator.Allocator) {
+func (f *movingFleet) work(a *allocator.Allocator) {
 	for {
 		select {
 		case <-f.enough:
@@ -75,7 +75,7 @@ func (f *fleet) work(a *allocator.Allocator) {
 }
 
 // await returns when so many more numbers were given.
-func (f *fleet) await(more int) {
+func (f *movingFleet) await(more int) {
 	f.t.Helper()
 	deadline := time.After(60 * time.Second)
 	for low := f.count(); f.count() < low+more; {
@@ -87,14 +87,14 @@ func (f *fleet) await(more int) {
 	}
 }
 
-func (f *fleet) count() int {
+func (f *movingFleet) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.given)
 }
 
 // stop ends all workers and gives how many numbers were given twice.
-func (f *fleet) stop() (twice int) {
+func (f *movingFleet) stop() (twice int) {
 	close(f.enough)
 	f.working.Wait()
 	for _, times := range f.given {
@@ -112,7 +112,7 @@ func TestALiveFleetMovesToAnotherServer(t *testing.T) {
 	redistest.EachReal(t, func(t *testing.T, old *redistest.Server) {
 		other := startAlike(t, old)
 		proxy := redistest.NewProxy(t, old)
-		f := newFleet(t)
+		f := newMovingFleet(t)
 		f.add(proxy.Addr())
 		f.await(20_000)
 		if err := old.Client(t).ConfigSet(t.Context(), "min-replicas-to-write", "100").Err(); err != nil {
@@ -160,7 +160,7 @@ func TestAMoveWithAnOldExportGivesNumbersTwice(t *testing.T) {
 func moveLate(t *testing.T, old *redistest.Server, margin string) (twice int) {
 	t.Helper()
 	other := startAlike(t, old)
-	f := newFleet(t)
+	f := newMovingFleet(t)
 	f.add(old.HostPort())
 	f.await(5000)
 	lines := clitest.Must(t, "export", "--redis", old.URL())

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/headroom"
+	"github.com/hilo-id/hilo/cli/internal/finding"
+)
+
+// The types of this file are what the commands of package counters print as JSON. clitest.Decode refuses a field that they lack.
+
+type listed struct {
+	Collection string              `json:"collection"`
+	Max        int64               `json:"max"`
+	Ranges     int64               `json:"ranges"`
+	Epoch      int64               `json:"epoch"`
+	Rate       *float64            `json:"perSecond,omitempty"`
+	Headroom   []headroom.Headroom `json:"headroom"`
+}
+
+type listedIdentity struct {
+	Name     string              `json:"name"`
+	Value    int64               `json:"value"`
+	Epoch    int64               `json:"epoch"`
+	Rate     *float64            `json:"perSecond,omitempty"`
+	Headroom []headroom.Headroom `json:"headroom"`
+}
+
+type inspected struct {
+	Collection string              `json:"collection"`
+	Kind       admin.Kind          `json:"kind"`
+	Max        int64               `json:"max"`
+	Ranges     int64               `json:"ranges"`
+	Epoch      int64               `json:"epoch"`
+	Origin     string              `json:"origin"`
+	Durable    string              `json:"durable"`
+	Key        string              `json:"key"`
+	Rate       *float64            `json:"perSecond,omitempty"`
+	Headroom   []headroom.Headroom `json:"headroom"`
+}
+
+type seeded struct {
+	Collection string `json:"collection"`
+	Max        int64  `json:"max"`
+	Requested  int64  `json:"requested"`
+	Applied    bool   `json:"applied"`
+}
+
+type seededIdentity struct {
+	Name      string `json:"name"`
+	Value     int64  `json:"value"`
+	Requested int64  `json:"requested"`
+	Applied   bool   `json:"applied"`
+}
+
+type plannedChange struct {
+	Collection string     `json:"collection"`
+	Kind       admin.Kind `json:"kind"`
+	Requested  int64      `json:"requested"`
+	Before     *int64     `json:"before"`
+	After      int64      `json:"after"`
+}
+
+type plannedChanges struct {
+	DryRun   bool            `json:"dryRun"`
+	New      int             `json:"new"`
+	Raised   int             `json:"raised"`
+	Stay     int             `json:"stay"`
+	Lost     int             `json:"lost"`
+	Counters []plannedChange `json:"counters"`
+}
+
+type scanned struct {
+	Scanned int64 `json:"scanned"`
+	Matched int64 `json:"matched"`
+	LeftOut int64 `json:"leftOut"`
+	plannedChanges
+}
+
+type imported struct {
+	Prefix     string `json:"prefix"`
+	Tag        string `json:"tag"`
+	Identities bool   `json:"identities"`
+	PrefixSet  bool   `json:"prefixSet"`
+	plannedChanges
+}
+
+type shownPrefix struct {
+	Prefix     string `json:"prefix"`
+	Tag        string `json:"tag"`
+	Identities bool   `json:"identities"`
+	Durable    string `json:"durable"`
+	Example    string `json:"example"`
+}
+
+type comparedServers struct {
+	Servers []comparedServer `json:"servers"`
+	finding.All
+}
+
+type comparedServer struct {
+	Server string `json:"server,omitempty"`
+	shownPrefix
+}
