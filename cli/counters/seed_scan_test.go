@@ -1,8 +1,6 @@
 package counters
 
-import (
-	"testing"
-)
+import "testing"
 
 func TestKeysThatAreHilosOwn(t *testing.T) {
 	t.Parallel()

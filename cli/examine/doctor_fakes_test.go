@@ -13,6 +13,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
@@ -56,13 +57,13 @@ func TestDoctorFindsAServerThatCountsInDoubles(t *testing.T) {
 		p.checkCounting(t.Context(), &d)
 		return p.Findings
 	}
-	got := diagnosis{All: finding.Of(count(double{}))}
-	got.must(t, "exactness", "", finding.Fault, "above 9007199254740992 it issues 9007199254740992..9007199254740996, and should issue 9007199254740993..9007199254740995")
-	for _, f := range got.Findings {
-		checkComplete(t, f)
+	got := count(double{})
+	clitest.WantFinding(t, got, "exactness", "", finding.Fault, "above 9007199254740992 it issues 9007199254740992..9007199254740996, and should issue 9007199254740993..9007199254740995")
+	for _, f := range got {
+		clitest.CheckComplete(t, f)
 	}
-	got = diagnosis{All: finding.Of(count(double{err: errors.New("ERR unknown command 'EVALSHA'")}))}
-	got.must(t, "scripts", "", finding.Fault, "unknown command")
+	got = count(double{err: errors.New("ERR unknown command 'EVALSHA'")})
+	clitest.WantFinding(t, got, "scripts", "", finding.Fault, "unknown command")
 	if got := count(double{err: allocator.ErrCorrupt}); got != nil {
 		t.Errorf("%+v", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
@@ -165,21 +166,12 @@ func TestNodeChecks(t *testing.T) {
 			seen := test.level == ""
 			for _, f := range got {
 				seen = seen || f.Level == test.level && f.What == test.what
-				checkComplete(t, f)
+				clitest.CheckComplete(t, f)
 			}
 			if !seen {
 				t.Errorf("%+v, want %s: %s", got, test.level, test.what)
 			}
 		})
-	}
-}
-
-// checkComplete checks that a finding has a reason, and a remedy if it is a warning or a fault.
-func checkComplete(t *testing.T, f finding.Finding) {
-	t.Helper()
-	bad := f.Level == finding.Fault || f.Level == finding.Warning
-	if bad && f.Do == "" || (bad || f.Level == finding.Unknown) && f.Why == "" || f.Check == "" {
-		t.Errorf("%+v lacks a check, a reason or a remedy", f)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package clitest runs command lines in tests, and has the helpers that tests of several commands share: streams that tests
-// wait on, masters, and initial state.
+// wait on, masters, findings, and initial state.
 //
-// It may import base and exit, and is imported by tests only.
+// It may import base, exit and finding, and is imported by tests only.
 package clitest
 
 import (

@@ -1,4 +1,4 @@
-package examine
+package cli
 
 import (
 	"maps"
@@ -17,7 +17,7 @@ import (
 func TestBenchFiguresAddUp(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		got := clitest.Decode[measured](t, clitest.Must(t, "bench", "--workers", "4", "--allocators", "2", "--collections", "3",
+		got := clitest.Decode[benchReport](t, clitest.Must(t, "bench", "--workers", "4", "--allocators", "2", "--collections", "3",
 			"--count", "200000", "--output", "json", "--redis", s.URL()))
 		if got.IDs != 200_000 || got.IDs != got.Total.Issued || got.Seconds <= 0 || got.Interrupted || got.Compare != nil {
 			t.Errorf("%+v", got)
@@ -45,7 +45,7 @@ func TestBenchFiguresAddUp(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		checkLatency(t, got.Latency)
-		if got.Sampling.OneIn != sampleOneIn || got.Sampling.Waited != got.CallsThatWaited || got.CallsThatWaited == 0 {
+		if got.Sampling.OneIn != 100 || got.Sampling.Waited != got.CallsThatWaited || got.CallsThatWaited == 0 {
 			t.Errorf("%+v", got.Sampling)
 		}
 		clitest.CheckEmpty(t, s)
@@ -56,8 +56,8 @@ func TestBenchExcludesTheWarmUp(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		args := []string{"bench", "--workers", "2", "--rate", "20000", "--count", "5000", "--redis", s.URL()}
-		cold := clitest.Decode[measured](t, clitest.Must(t, append(args, "--output", "json")...))
-		warm := clitest.Decode[measured](t, clitest.Must(t, append(args, "--output", "json", "--warmup", "300ms")...))
+		cold := clitest.Decode[benchReport](t, clitest.Must(t, append(args, "--output", "json")...))
+		warm := clitest.Decode[benchReport](t, clitest.Must(t, append(args, "--output", "json", "--warmup", "300ms")...))
 		if cold.Total.Ranges == 0 || cold.Warmup != 0 {
 			t.Errorf("cold: %+v", cold)
 		}
@@ -74,7 +74,7 @@ func TestBenchExcludesTheWarmUp(t *testing.T) {
 	})
 }
 
-func checkLatency(t *testing.T, p percentiles) {
+func checkLatency(t *testing.T, p benchLatency) {
 	t.Helper()
 	if !slices.IsSorted([]int64{0, p.P50, p.P99, p.P999, p.P9999, p.Greatest}) || p.Greatest == 0 {
 		t.Errorf("%+v", p)
@@ -84,7 +84,7 @@ func checkLatency(t *testing.T, p percentiles) {
 func TestBenchRunsForItsDuration(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		got := clitest.Decode[measured](t, clitest.Must(t, "bench", "--duration", "50ms", "--output", "json", "--redis", s.URL()))
+		got := clitest.Decode[benchReport](t, clitest.Must(t, "bench", "--duration", "50ms", "--output", "json", "--redis", s.URL()))
 		if got.Seconds < 0.05 || got.IDs != got.Total.Issued {
 			t.Errorf("%+v", got)
 		}
@@ -107,7 +107,7 @@ func TestBenchTakesExactlyTheCount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := clitest.Decode[measured](t, clitest.Must(t, append([]string{"bench", "--output", "json", "--redis", "embedded:"}, strings.Fields(args)...)...))
+			got := clitest.Decode[benchReport](t, clitest.Must(t, append([]string{"bench", "--output", "json", "--redis", "embedded:"}, strings.Fields(args)...)...))
 			if got.IDs != count || got.Total.Issued != count {
 				t.Errorf("%d ids, %d issued, want %d", got.IDs, got.Total.Issued, count)
 			}
@@ -122,11 +122,11 @@ func TestBenchTakesExactlyTheCount(t *testing.T) {
 func TestBenchIsNeverFasterThanItsRate(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		got := clitest.Decode[measured](t, clitest.Must(t, "bench", "--rate", "1000", "--duration", "100ms", "--output", "json", "--redis", s.URL()))
+		got := clitest.Decode[benchReport](t, clitest.Must(t, "bench", "--rate", "1000", "--duration", "100ms", "--output", "json", "--redis", s.URL()))
 		if got.IDs > 100 || got.Seconds < 0.1 || got.TargetRate != 1000 || got.Sampling.OneIn != 1 {
 			t.Errorf("%+v", got)
 		}
-		got = clitest.Decode[measured](t, clitest.Must(t, "bench", "--rate", "1000", "--count", "100", "--output", "json", "--redis", s.URL()))
+		got = clitest.Decode[benchReport](t, clitest.Must(t, "bench", "--rate", "1000", "--count", "100", "--output", "json", "--redis", s.URL()))
 		if got.IDs != 100 || got.Seconds < 0.1 || got.PerSecond > 1000 {
 			t.Errorf("%+v", got)
 		}
@@ -139,7 +139,7 @@ func TestBenchIsNeverFasterThanItsRate(t *testing.T) {
 func TestBenchComparesWithIncrements(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		got := clitest.Decode[measured](t, clitest.Must(t, "bench", "--count", "50", "--compare", "--output", "json", "--redis", s.URL()))
+		got := clitest.Decode[benchReport](t, clitest.Must(t, "bench", "--count", "50", "--compare", "--output", "json", "--redis", s.URL()))
 		c := got.Compare
 		if c == nil || c.IDs != 50 || c.Seconds <= 0 || c.PerSecond <= 0 || c.Failures != 0 || c.Ratio != got.PerSecond/c.PerSecond {
 			t.Fatalf("%+v", c)

@@ -1,4 +1,4 @@
-package examine
+package cli
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ func TestVerifyFindsDuplicatesOfIdentities(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, startServer func(...string) *redistest.Server) {
 		north, _, flags := clitest.Masters(t, func() *redistest.Server { return startServer() })
-		v := start(t, append(flags, "--prefer", "south", "--kill-workers", "--duration", "1h", "--rate", "2000", "--workers", "3")...)
+		v := startVerify(t, append(flags, "--prefer", "south", "--kill-workers", "--duration", "1h", "--rate", "2000", "--workers", "3")...)
 		client := north.Client(t)
 		for !v.printed("DUPLICATES: ") && !v.over() {
 			for _, key := range client.Keys(t.Context(), "*/Identities/*").Val() {
@@ -22,12 +22,12 @@ func TestVerifyFindsDuplicatesOfIdentities(t *testing.T) {
 			}
 		}
 		r := v.interrupt()
-		got := clitest.Decode[report](t, r.Stdout)
+		got := clitest.Decode[verifyReport](t, r.Stdout)
 		if r.Code != exit.Fault || got.Duplicates == 0 || got.Proven || len(got.Repeated) == 0 {
 			t.Fatalf("exit %d: %+v", r.Code, got)
 		}
 		for _, again := range got.Repeated {
-			if !strings.HasPrefix(again.First, identityName+"/") {
+			if !strings.HasPrefix(again.First, "identity"+"/") {
 				t.Errorf("%+v", again)
 			}
 		}

@@ -1,4 +1,4 @@
-package examine
+package cli
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// examine runs the doctor and checks that its findings are complete.
-func examine(t *testing.T, code int, args ...string) diagnosis {
+// runDoctor runs the doctor and checks that its findings are complete.
+func runDoctor(t *testing.T, code int, args ...string) diagnosis {
 	t.Helper()
 	r := clitest.Hilo(t, append([]string{"doctor", "--output", "json"}, args...)...)
 	got := clitest.Decode[diagnosis](t, r.Stdout)
@@ -21,7 +21,7 @@ func examine(t *testing.T, code int, args ...string) diagnosis {
 		t.Errorf("exit %d, want %d: %+v", r.Code, code, got)
 	}
 	for _, f := range got.Findings {
-		checkComplete(t, f)
+		clitest.CheckComplete(t, f)
 	}
 	return got
 }
@@ -29,12 +29,7 @@ func examine(t *testing.T, code int, args ...string) diagnosis {
 // must fails the test without a matching finding. The server is "" for findings about all servers, or one without a name.
 func (d diagnosis) must(t *testing.T, check, server string, l finding.Level, what string) {
 	t.Helper()
-	for _, f := range d.Findings {
-		if f.Check == check && f.Server == server && f.Level == l && strings.Contains(f.What, what) {
-			return
-		}
-	}
-	t.Errorf("no finding %s of %q is %s: %q; got %+v", check, server, l, what, d.Findings)
+	clitest.WantFinding(t, d.Findings, check, server, l, what)
 }
 
 // mustLeaveNothing checks that no key of the doctor's is left on a server.
@@ -76,7 +71,7 @@ func TestDoctorOfASoundServer(t *testing.T) {
 		do(t, s, "CONFIG", "SET", "appendonly", "yes")
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
 		clitest.Must(t, "identity", "next", "companies", "--redis", s.URL())
-		got := examine(t, exit.Done, "--redis", s.URL())
+		got := runDoctor(t, exit.Done, "--redis", s.URL())
 		if got.Faults+got.Warnings+got.Unknown > 0 || got.Namespace != "Raven" || got.Servers[0].Address != s.HostPort() {
 			t.Errorf("%+v", got)
 		}
@@ -95,13 +90,13 @@ func TestDoctorFindsAServerThatKeepsNothing(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		do(t, s, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-		got := examine(t, exit.Fault, "--redis", s.URL())
+		got := runDoctor(t, exit.Fault, "--redis", s.URL())
 		got.must(t, "eviction", "", finding.Fault, "allkeys-lru")
 		got.must(t, "persistence", "", finding.Fault, "keeps nothing")
 		do(t, s, "CONFIG", "SET", "save", "3600 1")
-		examine(t, exit.Fault, "--redis", s.URL()).must(t, "persistence", "", finding.Warning, "save 3600 1")
+		runDoctor(t, exit.Fault, "--redis", s.URL()).must(t, "persistence", "", finding.Warning, "save 3600 1")
 		do(t, s, "ACL", "SETUSER", "ann", "on", "nopass", "~*", "+@all", "-config")
-		got = examine(t, exit.Fault, "--redis", strings.Replace(s.URL(), "redis://", "redis://ann:x@", 1))
+		got = runDoctor(t, exit.Fault, "--redis", strings.Replace(s.URL(), "redis://", "redis://ann:x@", 1))
 		got.must(t, "eviction", "", finding.Fault, "allkeys-lru") // by INFO
 		got.must(t, "persistence", "", finding.Warning, "writes no AOF; whether it writes snapshots is unknown")
 	})
@@ -113,26 +108,26 @@ func TestDoctorWithFewRights(t *testing.T) {
 		// The rights of a worker according to the README.
 		do(t, s, "ACL", "SETUSER", "worker", "on", ">x", "~{Raven}/*", "-@all", "+evalsha", "+eval", "+hmget", "+hset", "+hdel", "+exists", "+time", "+info", "+hello")
 		as := func(user string) string { return strings.Replace(s.URL(), "redis://", "redis://"+user+":x@", 1) }
-		got := examine(t, exit.Done, "--redis", as("worker"))
+		got := runDoctor(t, exit.Done, "--redis", as("worker"))
 		got.must(t, "exactness", "", finding.OK, "")
 		got.must(t, "guard", "", finding.OK, "")
 		got.must(t, "keys", "", finding.Unknown, "NOPERM")
 		mustLeaveNothing(t, s)
 
 		do(t, s, "ACL", "SETUSER", "worker", "-info")
-		got = examine(t, exit.Done, "--redis", as("worker"))
+		got = runDoctor(t, exit.Done, "--redis", as("worker"))
 		got.must(t, "role", "", finding.Unknown, "INFO does not report")
 		got.must(t, "eviction", "", finding.Unknown, "")
 		got.must(t, "persistence", "", finding.Unknown, "")
 		got.must(t, "guard", "", finding.Warning, "may not use INFO")
 
 		do(t, s, "ACL", "SETUSER", "worker", "-evalsha")
-		examine(t, exit.Fault, "--redis", as("worker")).must(t, "scripts", "", finding.Fault, "NOPERM")
+		runDoctor(t, exit.Fault, "--redis", as("worker")).must(t, "scripts", "", finding.Fault, "NOPERM")
 		do(t, s, "ACL", "SETUSER", "worker", "-hmget")
 		clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "doctor", "--redis", as("worker")), "denies this user a command")
 
 		do(t, s, "ACL", "SETUSER", "worker", "+hmget", "+evalsha", "-hdel") // only the removal needs HDEL
-		examine(t, exit.Fault, "--redis", as("worker")).must(t, "scripts", "", finding.Fault, "")
+		runDoctor(t, exit.Fault, "--redis", as("worker")).must(t, "scripts", "", finding.Fault, "")
 		mustLeaveNothing(t, s)
 	})
 }
@@ -141,29 +136,29 @@ func TestDoctorOfReplicas(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		do(t, s, "CONFIG", "SET", "appendonly", "yes")
-		examine(t, exit.Fault, "--redis", s.URL(), "--replicas", "1", "--durable-timeout", "20ms").
+		runDoctor(t, exit.Fault, "--redis", s.URL(), "--replicas", "1", "--durable-timeout", "20ms").
 			must(t, "durability", "", finding.Fault, "0 of 1 replicas have it within 20ms")
 
 		replica := startReplica(t, s)
-		got := examine(t, exit.Done, "--redis", s.URL(), "--replicas", "1", "--durable-timeout", "20s")
+		got := runDoctor(t, exit.Done, "--redis", s.URL(), "--replicas", "1", "--durable-timeout", "20s")
 		got.must(t, "replicas", "", finding.OK, "--replicas 1, which is all of them")
 		got.must(t, "durability", "", finding.OK, "")
 		got.must(t, "replica-priority", "", finding.OK, "")
 		got.must(t, "min-replicas", "", finding.Warning, "min-replicas-to-write is 0, and it has 1 replica")
 		do(t, replica, "CONFIG", "SET", "replica-priority", "0")
 		do(t, s, "CONFIG", "SET", "min-replicas-to-write", "1")
-		got = examine(t, exit.Done, "--redis", s.URL())
+		got = runDoctor(t, exit.Done, "--redis", s.URL())
 		got.must(t, "replicas", "", finding.Note, "nothing waits for them")
 		got.must(t, "replica-priority", "", finding.Warning, "replica-priority is 0 at each")
 		got.must(t, "min-replicas", "", finding.OK, "")
-		examine(t, exit.Fault, "--redis", replica.URL()).must(t, "role", "", finding.Fault, "it is a replica, of "+s.HostPort())
+		runDoctor(t, exit.Fault, "--redis", replica.URL()).must(t, "role", "", finding.Fault, "it is a replica, of "+s.HostPort())
 
-		got = examine(t, exit.Fault, "--redis", "a="+s.URL(), "--redis", "b="+replica.URL())
+		got = runDoctor(t, exit.Fault, "--redis", "a="+s.URL(), "--redis", "b="+replica.URL())
 		got.must(t, "shared", "", finding.Fault, "a and b have the same data (same replication id)")
 		got.must(t, "role", "b", finding.Fault, "it is a replica")
 
 		replica.Pause()
-		got = examine(t, exit.Fault, "--redis", s.URL(), "--replicas", "1", "--durable-timeout", "20ms")
+		got = runDoctor(t, exit.Fault, "--redis", s.URL(), "--replicas", "1", "--durable-timeout", "20ms")
 		got.must(t, "replica-priority", "", finding.Unknown, "it did not answer")
 		replica.Resume()
 		mustLeaveNothing(t, s, replica)
@@ -174,21 +169,21 @@ func TestDoctorOfFsync(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		flags := []string{"--redis", s.URL(), "--fsync", "--durable-timeout", "3s"}
-		got := examine(t, exit.Fault, flags...)
+		got := runDoctor(t, exit.Fault, flags...)
 		got.must(t, "fsync", "", finding.Fault, "waits for an AOF, and there is none")
 		got.must(t, "durability", "", finding.Fault, "a range was not confirmed")
 		do(t, s, "CONFIG", "SET", "appendonly", "yes", "appendfsync", "always")
 		if strings.HasPrefix(s.Name(), "redis-7.0") {
-			examine(t, exit.Fault, flags...).must(t, "fsync", "", finding.Fault, "needs WAITAOF, which Redis 7.0.15 does not have")
+			runDoctor(t, exit.Fault, flags...).must(t, "fsync", "", finding.Fault, "needs WAITAOF, which Redis 7.0.15 does not have")
 			return
 		}
-		got = examine(t, exit.Done, flags...)
+		got = runDoctor(t, exit.Done, flags...)
 		got.must(t, "fsync", "", finding.OK, "")
 		got.must(t, "durability", "", finding.OK, "")
 		do(t, s, "CONFIG", "SET", "appendfsync", "everysec")
-		examine(t, exit.Done, flags...).must(t, "durability", "", finding.OK, "")
+		runDoctor(t, exit.Done, flags...).must(t, "durability", "", finding.OK, "")
 		do(t, s, "CONFIG", "SET", "appendfsync", "no")
-		got = examine(t, exit.Fault, append(flags, "--durable-timeout", "100ms")...)
+		got = runDoctor(t, exit.Fault, append(flags, "--durable-timeout", "100ms")...)
 		got.must(t, "fsync", "", finding.Fault, "appendfsync no never confirms")
 		got.must(t, "durability", "", finding.Fault, "not on disk within 100ms")
 	})
@@ -199,19 +194,19 @@ func TestDoctorOfSeveralMasters(t *testing.T) {
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })
 		flags = append(flags, "--require-seeded")
-		got := examine(t, exit.Done, flags...)
+		got := runDoctor(t, exit.Done, flags...)
 		got.must(t, "shared", "", finding.OK, "appears on no other")
 		got.must(t, "prefix", "north", finding.OK, "prefix NorthServer/")
 		mustLeaveNothing(t, north, south)
 
 		clitest.Must(t, "prefix", "set", "NORTHserver/", "--redis", south.URL())
-		examine(t, exit.Fault, flags...).must(t, "prefix", "", finding.Fault, "but for letter case")
+		runDoctor(t, exit.Fault, flags...).must(t, "prefix", "", finding.Fault, "but for letter case")
 		south.Kill()
-		got = examine(t, exit.Fault, flags...)
+		got = runDoctor(t, exit.Fault, flags...)
 		got.must(t, "reach", "south", finding.Fault, "no Redis answers at "+south.HostPort())
 		got.must(t, "exactness", "north", finding.OK, "")
 		clitest.Must(t, "prefix", "clear", "--redis", north.URL())
-		examine(t, exit.Fault, flags...).must(t, "prefix", "north", finding.Fault, "it has neither prefix nor tag") // although it is the only one that answers
+		runDoctor(t, exit.Fault, flags...).must(t, "prefix", "north", finding.Fault, "it has neither prefix nor tag") // although it is the only one that answers
 		north.Kill()
 		clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, append([]string{"doctor"}, flags...)...),
 			"north: no Redis answers at "+north.HostPort(), "south: no Redis answers at "+south.HostPort())
@@ -224,12 +219,12 @@ func TestDoctorOfOneServerListedTwice(t *testing.T) {
 		s := start()
 		clitest.Must(t, "prefix", "set", "North/", "--redis", s.URL())
 		twice := []string{"--redis", "a=" + s.URL(), "--redis", "b=" + s.URL()}
-		got := examine(t, exit.Fault, twice...)
+		got := runDoctor(t, exit.Fault, twice...)
 		if s.Real() {
 			got.must(t, "shared", "", finding.Fault, "a and b are one server (same run_id)")
 			got.mustNotBeDistinct(t)
 			do(t, s, "ACL", "SETUSER", "default", "-info")
-			got = examine(t, exit.Fault, twice...)
+			got = runDoctor(t, exit.Fault, twice...)
 		}
 		got.must(t, "shared", "", finding.Fault, "what is written to a or b appears on both")
 		got.must(t, "prefix", "", finding.Fault, "a and b have the same prefix North/")
@@ -241,7 +236,7 @@ func TestDoctorOfOneServerListedTwice(t *testing.T) {
 func (d diagnosis) mustNotBeDistinct(t *testing.T) {
 	t.Helper()
 	for _, f := range d.Findings {
-		if f.Check == checkShared && f.Level == finding.OK {
+		if f.Check == "shared" && f.Level == finding.OK {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -253,19 +248,19 @@ func TestDoctorOfAMasterThatReplicatesFromAnother(t *testing.T) {
 		clitest.Must(t, "prefix", "set", "North/", "--redis", north.URL())
 		south := startReplica(t, north)
 		both := []string{"--redis", "north=" + north.URL(), "--redis", "south=" + south.URL()}
-		got := examine(t, exit.Fault, both...)
+		got := runDoctor(t, exit.Fault, both...)
 		got.must(t, "shared", "", finding.Fault, "north and south have the same data (same replication id)")
 		got.must(t, "role", "south", finding.Fault, "it is a replica")
 		got.mustNotBeDistinct(t)
 
 		do(t, south, "ACL", "SETUSER", "default", "-info") // only the test key shows it
-		got = examine(t, exit.Fault, both...)
+		got = runDoctor(t, exit.Fault, both...)
 		got.must(t, "shared", "", finding.Fault, "what is written to north appears on south")
 		got.mustNotBeDistinct(t)
 
 		do(t, south, "ACL", "SETUSER", "default", "+info")
 		do(t, south, "REPLICAOF", "NO", "ONE")
-		got = examine(t, exit.Fault, both...)
+		got = runDoctor(t, exit.Fault, both...)
 		got.must(t, "shared", "", finding.OK, "appears on no other")
 		got.must(t, "prefix", "", finding.Fault, "north and south have the same prefix North/")
 		mustLeaveNothing(t, north, south)
@@ -287,7 +282,7 @@ func TestDoctorOfAClusterExaminesEachPrimary(t *testing.T) {
 			do(t, c.Nodes[1], "CONFIG", "SET", "maxmemory-policy", "allkeys-lfu")
 			url := "redis+cluster://" + strings.Join(c.Addrs(), ",")
 			clitest.Must(t, "next", "orders", "--redis", url)
-			got := examine(t, exit.Fault, "--redis", "east="+url, "--replicas", "1")
+			got := runDoctor(t, exit.Fault, "--redis", "east="+url, "--replicas", "1")
 			for i, node := range c.Nodes[:3] {
 				name := "east " + node.HostPort()
 				got.must(t, "replicas", name, finding.OK, "")
@@ -313,7 +308,7 @@ func TestDoctorExaminesThePrimaryOfSentinels(t *testing.T) {
 		replica := startReplica(t, s)
 		do(t, replica, "CONFIG", "SET", "replica-priority", "0")
 		sentinels := redistest.StartSentinels(t, s, 1, 1)
-		got := examine(t, exit.Done, "--redis", "redis+sentinel://"+strings.Join(sentinels.Addrs(), ",")+"/"+redistest.MasterName,
+		got := runDoctor(t, exit.Done, "--redis", "redis+sentinel://"+strings.Join(sentinels.Addrs(), ",")+"/"+redistest.MasterName,
 			"--replicas", "1", "--durable-timeout", "20s")
 		got.must(t, "role", "", finding.OK, "")
 		got.must(t, "replicas", "", finding.OK, "--replicas 1")

@@ -1,4 +1,4 @@
-package examine
+package cli
 
 import (
 	"strings"
@@ -17,11 +17,11 @@ func TestDoctorFindsCountersThatNeedINFO(t *testing.T) {
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
 		do(t, s, "ACL", "SETUSER", "ann", "on", "nopass", "~*", "+@all", "-info")
 		as := strings.Replace(s.URL(), "redis://", "redis://ann:x@", 1)
-		examine(t, exit.Fault, "--redis", as).must(t, "guard", "", finding.Fault, "1 key with an Origin, and scripts of this user may not use INFO: {Raven}/HiLo/orders")
+		runDoctor(t, exit.Fault, "--redis", as).must(t, "guard", "", finding.Fault, "1 key with an Origin, and scripts of this user may not use INFO: {Raven}/HiLo/orders")
 		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, "next", "orders", "--redis", as), "has an Origin", "+info")
 
 		do(t, s, "HDEL", "{Raven}/HiLo/orders", "Origin") // the remedy if no user may use INFO
-		examine(t, exit.Done, "--redis", as).must(t, "guard", "", finding.Warning, "may not use INFO")
+		runDoctor(t, exit.Done, "--redis", as).must(t, "guard", "", finding.Warning, "may not use INFO")
 		clitest.Must(t, "next", "orders", "--redis", as)
 		mustLeaveNothing(t, s)
 	})

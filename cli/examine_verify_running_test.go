@@ -1,4 +1,4 @@
-package examine
+package cli
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 // idsCame is printed when the first identifiers are recorded.
 const idsCame = "take identifiers"
 
-// running is a hilo verify that runs in the background.
-type running struct {
+// runningVerify is a hilo verify that runs in the background.
+type runningVerify struct {
 	t              *testing.T
 	cancel         context.CancelFunc
 	ended          chan struct{}
@@ -22,9 +22,9 @@ type running struct {
 	code           int
 }
 
-func start(t *testing.T, args ...string) *running {
+func startVerify(t *testing.T, args ...string) *runningVerify {
 	t.Helper()
-	b := &running{t: t, ended: make(chan struct{})}
+	b := &runningVerify{t: t, ended: make(chan struct{})}
 	var ctx context.Context
 	ctx, b.cancel = context.WithCancel(t.Context())
 	t.Cleanup(func() {
@@ -39,18 +39,18 @@ func start(t *testing.T, args ...string) *running {
 	return b
 }
 
-func (b *running) interrupt() clitest.Result {
+func (b *runningVerify) interrupt() clitest.Result {
 	b.cancel()
 	return b.result()
 }
 
 // result waits for the end and returns the result.
-func (b *running) result() clitest.Result {
+func (b *runningVerify) result() clitest.Result {
 	<-b.ended
 	return clitest.Result{Code: b.code, Stdout: b.stdout.String(), Stderr: b.stderr.String()}
 }
 
-func (b *running) over() bool {
+func (b *runningVerify) over() bool {
 	select {
 	case <-b.ended:
 		return true
@@ -60,7 +60,7 @@ func (b *running) over() bool {
 }
 
 // printed reports whether stderr has text after the last text that was found.
-func (b *running) printed(text string) bool {
+func (b *runningVerify) printed(text string) bool {
 	at := strings.Index(b.stderr.String()[b.seen:], text)
 	if at < 0 {
 		return false
@@ -70,7 +70,7 @@ func (b *running) printed(text string) bool {
 }
 
 // await waits until printed(text) is true.
-func (b *running) await(text string) {
+func (b *runningVerify) await(text string) {
 	b.t.Helper()
 	for {
 		over := b.over()

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestDoctorFindsBadKeys(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "next", "orders", "--redis", s.URL())
+		const ttl = 1000 * time.Second
+		expires := time.Now()
+		do(t, s, "EXPIRE", "{Raven}/HiLo/orders", 1000)
+		do(t, s, "HSET", "{Raven}/HiLo/bad", "Max", "007")
+		do(t, s, "HSET", "{Raven}/ServerSide", "Value", "1e3")
+		do(t, s, "SET", "{Raven}/Identities/none", "1")
+		do(t, s, "HSET", "{Raven}/Identities/orders", "Value", "1")
+		do(t, s, "HSET", "{Raven}/HiLo/nomax", "Ranges", "3")
+		do(t, s, "HSET", "{Raven}/Identities/lease", "Lease", "x")
+		do(t, s, "SET", "{Raven}/Else", "1") // of another program
+		do(t, s, "EXPIRE", "{Raven}/Else", 1000)
+		got := runDoctor(t, exit.Fault, "--redis", s.URL())
+		left := ttl // minus the seconds that passed until the doctor read it
+		shows := func(f finding.Finding) bool { return strings.HasSuffix(f.What, " in "+left.String()) }
+		for !slices.ContainsFunc(got.Findings, shows) && left > ttl-time.Since(expires) {
+			left -= time.Second
+		}
+		got.must(t, "ttl", "", finding.Fault, "1 key about to expire: {Raven}/HiLo/orders in "+left.String())
+		got.must(t, "state", "", finding.Fault, "5 values that cannot be used: ")
+		got.must(t, "state", "", finding.Fault, `{Raven}/HiLo/bad has Max "007"`)
+		got.must(t, "state", "", finding.Fault, `{Raven}/ServerSide has Value "1e3"`)
+		got.must(t, "state", "", finding.Fault, "{Raven}/Identities/none is not a hash")
+		got.must(t, "state", "", finding.Fault, "{Raven}/HiLo/nomax has no Max, yet numbers were issued")
+		got.must(t, "state", "", finding.Fault, "{Raven}/Identities/lease has no Value, yet numbers were issued")
+		got.must(t, "mixed", "", finding.Fault, "1 name both a collection and an identity: orders")
+		do(t, s, "HSET", "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North1")
+		got = runDoctor(t, exit.Fault, "--redis", s.URL())
+		got.must(t, "prefix", "", finding.Fault, `"North1" ends in a digit`)
+		for _, f := range got.Findings {
+			if f.Check == "mixed" {
+				t.Errorf("with a prefix that cannot be read: %+v", f)
+			}
+		}
+	})
+}
+
+func TestDoctorFindsCountersThatWereRecreated(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		reports := func(level finding.Level) string {
+			t.Helper()
+			var all []string
+			for _, f := range runDoctor(t, exit.Fault, "--redis", s.URL()).Findings {
+				if f.Check == "reset" && f.Level == level {
+					all = append(all, f.What)
+				}
+			}
+			return strings.Join(all, "\n")
+		}
+		clitest.Must(t, "next", "orders", "--redis", s.URL())
+		if got := reports(finding.Note); !strings.Contains(got, "every counter began after the server was started") {
+			t.Errorf("got %q, want that the server is new", got)
+		}
+		do(t, s, "HSET", "{Raven}/HiLo/orders", "Epoch", "1", "Ranges", 10)
+		if got := reports(finding.Note) + reports(finding.Warning); got != "" {
+			t.Errorf("a counter that jumped and is in use: got %q, want nothing", got)
+		}
+		do(t, s, "HSET", "{Raven}/HiLo/orders", "Ranges", 9)
+		if got := reports(finding.Warning); got != "1 counter jumped and issued few ranges: {Raven}/HiLo/orders (epoch 1, 9 ranges)" {
+			t.Errorf("got %q, want orders", got)
+		}
+	})
+}
+
+func TestDoctorComparesTheStatedDurabilityWithTheSettings(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		do(t, s, "CONFIG", "SET", "appendonly", "yes")
+		do(t, s, "CONFIG", "SET", "appendfsync", "always")
+		s.Await("to have its AOF", func(ctx context.Context) bool {
+			return strings.Contains(s.Client(t).Info(ctx, "persistence").Val(), "aof_rewrite_in_progress:0")
+		})
+		runDoctor(t, exit.Done, "--redis", s.URL()).must(t, "durable", "", finding.Note, "it keeps every write, and does not state so")
+		clitest.Must(t, "prefix", "set", "--durable", "always", "--redis", s.URL())
+		runDoctor(t, exit.Done, "--redis", s.URL()).must(t, "durable", "", finding.OK, "its settings agree")
+		do(t, s, "CONFIG", "SET", "appendfsync", "everysec")
+		runDoctor(t, exit.Fault, "--redis", s.URL()).must(t, "durable", "", finding.Fault, "and does not: appendfsync is everysec: CONFIG SET appendfsync always")
+	})
+}
