@@ -21,7 +21,8 @@ type authority struct {
 	t      *testing.T
 	signer *x509.Certificate
 	key    *ecdsa.PrivateKey
-	file   string // its own certificate, in PEM
+	text   string // its own certificate, in PEM
+	file   string // with the text
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -33,7 +34,8 @@ func newAuthority(t *testing.T) *authority {
 	}
 	pair := a.sign(template)
 	a.signer, a.key = pair.Leaf, pair.PrivateKey.(*ecdsa.PrivateKey)
-	a.file = writePEM(t, "CERTIFICATE", pair.Certificate[0])
+	a.text = pemText("CERTIFICATE", pair.Certificate[0])
+	a.file = clitest.WriteFile(t, a.text)
 	return a
 }
 
@@ -57,7 +59,7 @@ func (a *authority) issue(hosts ...string) tls.Certificate {
 // sign signs with the authority's key, or, as long as it has none, with that of the certificate.
 func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 	a.t.Helper()
-	template.SerialNumber = big.NewInt(1)
+	template.SerialNumber = big.NewInt(time.Now().UnixNano()) // so that tests tell certificates apart
 	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -81,14 +83,20 @@ func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 // files writes a certificate and its key as the flags want them.
 func (a *authority) files(pair tls.Certificate) (cert, key string) {
 	a.t.Helper()
+	certText, keyText := a.texts(pair)
+	return clitest.WriteFile(a.t, certText), clitest.WriteFile(a.t, keyText)
+}
+
+// texts returns a certificate and its key in PEM.
+func (a *authority) texts(pair tls.Certificate) (cert, key string) {
+	a.t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return writePEM(a.t, "CERTIFICATE", pair.Certificate[0]), writePEM(a.t, "PRIVATE KEY", der)
+	return pemText("CERTIFICATE", pair.Certificate[0]), pemText("PRIVATE KEY", der)
 }
 
-func writePEM(t *testing.T, kind string, der []byte) (path string) {
-	t.Helper()
-	return clitest.WriteFile(t, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
+func pemText(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }

@@ -3,15 +3,19 @@ package cli
 import (
 	"context"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 )
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "hilo" { // a shell of the tests completes a command line
-		os.Exit(Run(context.Background(), os.Args, Env{Stdout: os.Stdout, Stderr: os.Stderr}))
+	if filepath.Base(os.Args[0]) == "hilo" { // a test sends signals to it, or its shell completes a command line
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		context.AfterFunc(ctx, stop)
+		os.Exit(Run(ctx, os.Args, Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
 	}
 	clitest.Main(m, Run)
 }

@@ -1,71 +1,17 @@
-package run
+package cli
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
-
-// authority signs certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	file string
-}
-
-// text returns the certificate as PEM.
-func (a *authority) text() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))
-}
-
-func newCertificate(t *testing.T, parent *authority) (certPEM, keyPEM string, made *authority) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "hilo"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	signer, signKey := template, key
-	if parent != nil {
-		signer, signKey = parent.cert, parent.key
-	} else {
-		template.IsCA, template.KeyUsage = true, x509.KeyUsageCertSign
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, signer, &key.PublicKey, signKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certPEM = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	keyPEM = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
-	return certPEM, keyPEM, &authority{cert: cert, key: key, file: clitest.WriteFile(t, certPEM)}
-}
 
 // requestTLS sends a POST, with a certificate of signer unless it is nil. It returns the status and the serial number of the
 // server's certificate.
@@ -73,15 +19,11 @@ func requestTLS(t *testing.T, url string, trusted []*authority, signer *authorit
 	t.Helper()
 	roots := x509.NewCertPool()
 	for _, a := range trusted {
-		roots.AddCert(a.cert)
+		roots.AddCert(a.signer)
 	}
 	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	if signer != nil {
-		cert, key, _ := newCertificate(t, signer)
-		pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		pair := signer.issue("worker")
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
 	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, ForceAttemptHTTP2: true}
@@ -103,12 +45,12 @@ func requestTLS(t *testing.T, url string, trusted []*authority, signer *authorit
 
 func TestServeReadsCertificatesAndTokensAgainWhenTheyChange(t *testing.T) {
 	t.Parallel()
-	_, _, ca := newCertificate(t, nil)
-	_, _, newCA := newCertificate(t, nil)
-	cert, key, made := newCertificate(t, ca)
+	ca, newCA := newAuthority(t), newAuthority(t)
+	made := ca.issue("127.0.0.1")
+	cert, key := ca.texts(made)
 	const oldToken, newToken = "the-old-token-of-all", "the-new-token-of-all"
 	files := map[string]string{}
-	for flag, text := range map[string]string{"--cert": cert, "--key": key, "--client-ca": ca.text(), "--token-file": oldToken} {
+	for flag, text := range map[string]string{"--cert": cert, "--key": key, "--client-ca": ca.text, "--token-file": oldToken} {
 		files[flag] = clitest.WriteFile(t, text)
 	}
 	replace := func(flag, text string) {
@@ -120,7 +62,7 @@ func TestServeReadsCertificatesAndTokensAgainWhenTheyChange(t *testing.T) {
 	for flag, file := range files {
 		args = append(args, flag, file)
 	}
-	r := start(t, args...)
+	r := startServe(t, args...)
 	send := func(signer *authority, token string) (int, string) {
 		status, serial, _ := requestTLS(t, r.url+"/v1/ids/orders", []*authority{ca, newCA}, signer, "Bearer "+token)
 		return status, serial
@@ -145,16 +87,17 @@ func TestServeReadsCertificatesAndTokensAgainWhenTheyChange(t *testing.T) {
 	clitest.AwaitTrue(t, "the new token", func() bool { status, _ := send(nil, newToken); return status == 200 })
 	expect("the old token after it was removed", nil, oldToken, 401)
 
-	newCert, newKey, newMade := newCertificate(t, newCA)
+	newMade := newCA.issue("127.0.0.1")
+	newCert, newKey := newCA.texts(newMade)
 	replace("--cert", newCert) // does not match the key yet
-	if _, serial := send(nil, newToken); serial != made.cert.SerialNumber.String() {
+	if _, serial := send(nil, newToken); serial != made.Leaf.SerialNumber.String() {
 		t.Errorf("the certificate is %s, want the old one", serial)
 	}
 	replace("--key", newKey)
-	replace("--client-ca", newCA.text())
+	replace("--client-ca", newCA.text)
 	clitest.AwaitTrue(t, "the new certificate", func() bool {
 		_, serial := send(nil, newToken)
-		return serial == newMade.cert.SerialNumber.String()
+		return serial == newMade.Leaf.SerialNumber.String()
 	})
 	clitest.AwaitTrue(t, "the new authority", func() bool { status, _ := send(newCA, ""); return status == 200 })
 	expect("a certificate of the old authority after it was removed", ca, "", 0)
@@ -162,12 +105,11 @@ func TestServeReadsCertificatesAndTokensAgainWhenTheyChange(t *testing.T) {
 
 func TestServeOnAllInterfacesNeedsTLSAndATokenOrCertificate(t *testing.T) {
 	t.Parallel()
-	_, _, ca := newCertificate(t, nil)
-	_, _, other := newCertificate(t, nil)
-	cert, key, _ := newCertificate(t, ca)
+	ca, other := newAuthority(t), newAuthority(t)
+	cert, key := ca.files(ca.issue("127.0.0.1"))
 	const token = "a-token-of-some-length"
-	r := start(t, "--redis", "embedded:", "--listen", "0.0.0.0:0", "--log-level", "error",
-		"--cert", clitest.WriteFile(t, cert), "--key", clitest.WriteFile(t, key), "--client-ca", ca.file,
+	r := startServe(t, "--redis", "embedded:", "--listen", "0.0.0.0:0", "--log-level", "error",
+		"--cert", cert, "--key", key, "--client-ca", ca.file,
 		"--token-file", clitest.WriteFile(t, "# ours\n"+token+"\n"))
 	_, port, err := net.SplitHostPort(r.url[len("https://"):])
 	if err != nil {

@@ -1,4 +1,4 @@
-package run
+package cli
 
 import (
 	"bufio"
@@ -17,11 +17,11 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// startProcess starts hilo serve as a process of its own.
-func startProcess(t *testing.T, s *redistest.Server) (url string, process *exec.Cmd) {
+// startServeProcess starts hilo serve as a process of its own.
+func startServeProcess(t *testing.T, s *redistest.Server) (url string, process *exec.Cmd) {
 	t.Helper()
 	process = exec.CommandContext(t.Context(), os.Args[0], "serve", "--listen", "127.0.0.1:0", "--redis", s.URL())
-	process.Env = append(os.Environ(), "HILO_TEST_AS_PROGRAM=1")
+	process.Args[0] = "hilo" // which makes the test binary run it
 	process.Stderr = io.Discard
 	stdout, err := process.StdoutPipe()
 	if err != nil {
@@ -46,7 +46,7 @@ func takeUntilClosed(t *testing.T, url string, seen *sync.Map, min int64, stop f
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			client := newClient(t)
+			client := newHTTPClient(t)
 			for {
 				response, err := client.Post(url+"/v1/ids/orders?count=3", "", nil) //nolint:noctx // it ends with the server
 				if err != nil {
@@ -76,7 +76,7 @@ func takeUntilClosed(t *testing.T, url string, seen *sync.Map, min int64, stop f
 func TestServeIssuesNoIDTwiceAndReturnsTheRestOnSIGTERM(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		url, process := startProcess(t, s)
+		url, process := startServeProcess(t, s)
 		var seen sync.Map
 		twice := takeUntilClosed(t, url, &seen, 3000, func() { _ = process.Process.Signal(syscall.SIGTERM) })
 		if err := process.Wait(); err != nil {
@@ -96,7 +96,7 @@ func TestServeIssuesNoIDTwiceWhenKilled(t *testing.T) {
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		var seen sync.Map
 		for range 3 {
-			url, process := startProcess(t, s)
+			url, process := startServeProcess(t, s)
 			if twice := takeUntilClosed(t, url, &seen, 1000, func() { _ = process.Process.Kill() }); twice != 0 {
 				t.Errorf("got %d duplicates, want none", twice)
 			}

@@ -1,4 +1,4 @@
-package run
+package cli
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func TestWorkerTakesStoresAndReturns(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		documents := redistest.StartMini(t)
-		r := clitest.Decode[report](t, succeed(t, "worker", "orders", "users", "--rate", "max", "--count", "1001", "--goroutines", "3",
+		r := clitest.Decode[workerReport](t, mustWork(t, "worker", "orders", "users", "--rate", "max", "--count", "1001", "--goroutines", "3",
 			"--documents", documents.URL(), "--redis", s.URL(), "--output", "json"))
 		if r.IDs != 1001 || r.Stored != 1001 || r.Duplicates != 0 || r.Unstored != 0 || r.Stopped != "count" {
 			t.Errorf("%+v", r)
@@ -26,7 +26,7 @@ func TestWorkerTakesStoresAndReturns(t *testing.T) {
 			r.NotReturned != r.Total.Held-r.Total.Returned {
 			t.Errorf("%+v", r.Collections)
 		}
-		if len(r.Prefixes) != 1 || r.Prefixes[0] != (prefixCount{IDs: 1001}) {
+		if len(r.Prefixes) != 1 || r.Prefixes[0] != (workerPrefix{IDs: 1001}) {
 			t.Errorf("%+v", r.Prefixes)
 		}
 		keys, err := documents.Client(t).Keys(t.Context(), "*").Result()
@@ -59,7 +59,7 @@ func TestWorkerFetchesARangeOfEachCollectionFirst(t *testing.T) {
 		if err := s.Client(t).HSet(t.Context(), "{Raven}/HiLo/corrupt", "Max", "x").Err(); err != nil {
 			t.Fatal(err)
 		}
-		r := clitest.Decode[report](t, clitest.Hilo(t, "worker", "orders", "users", "corrupt", "people", "--count", "1", "--goroutines", "1",
+		r := clitest.Decode[workerReport](t, clitest.Hilo(t, "worker", "orders", "users", "corrupt", "people", "--count", "1", "--goroutines", "1",
 			"--redis", s.URL(), "--output", "json").Stdout)
 		for _, c := range r.Collections {
 			if c.Collection != "corrupt" && c.Ranges != 1 {
@@ -76,10 +76,10 @@ func TestWorkerReportsDuplicates(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		args := []string{"worker", "orders", "--rate", "0", "--count", "20", "--documents", s.URL(), "--redis", s.URL(), "--output", "json"}
-		first := clitest.Decode[report](t, succeed(t, args...))
+		first := clitest.Decode[workerReport](t, mustWork(t, args...))
 		clitest.Must(t, "seed", "orders", "--max", "15", "--force", "--redis", s.URL())
 		r := clitest.Hilo(t, args...)
-		found := clitest.Decode[report](t, r.Stdout)
+		found := clitest.Decode[workerReport](t, r.Stdout)
 		if found.Duplicates != 5 || found.Stored != 15 || found.IDs != 20 {
 			t.Errorf("%+v", found)
 		}
@@ -109,7 +109,7 @@ func TestWorkerStartsBeforeItsServers(t *testing.T) {
 		documents.Restart()
 		w.stderr.Await(t, "documents are stored again")
 		r := w.wait()
-		found := clitest.Decode[report](t, r.Stdout)
+		found := clitest.Decode[workerReport](t, r.Stdout)
 		if r.Code != exit.Done || found.Stored != 100 || found.Errors.Servers == 0 || found.Errors.Documents == 0 || found.Unstored != 0 {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
@@ -137,8 +137,8 @@ func TestWorkerOfTwoMastersWaitsForTheirPrefixes(t *testing.T) {
 		clitest.Must(t, "prefix", "set", "NorthServer/", "--redis", north.URL())
 		clitest.Must(t, "prefix", "set", "SouthServer/", "--tag", "B", "--redis", south.URL())
 		r := w.wait()
-		found := clitest.Decode[report](t, r.Stdout)
-		if r.Code != exit.Done || found.Stored != 50 || len(found.Prefixes) != 1 || found.Prefixes[0] != (prefixCount{"SouthServer/", "B", 50}) {
+		found := clitest.Decode[workerReport](t, r.Stdout)
+		if r.Code != exit.Done || found.Stored != 50 || len(found.Prefixes) != 1 || found.Prefixes[0] != (workerPrefix{"SouthServer/", "B", 50}) {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
 	})
@@ -156,7 +156,7 @@ func TestWorkerContinuesAtTheOtherMaster(t *testing.T) {
 		clitest.AwaitKey(t, documents, "orders/SouthServer/1")
 		w.cancel()
 		r := w.wait()
-		found := clitest.Decode[report](t, r.Stdout)
+		found := clitest.Decode[workerReport](t, r.Stdout)
 		if r.Code != exit.Done || found.Stopped != "signal" || len(found.Prefixes) != 2 || found.Stored != found.IDs {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
@@ -176,7 +176,7 @@ func TestWorkerReportsWhatItCouldNotReturn(t *testing.T) {
 		s.Kill()
 		w.cancel()
 		r := w.wait()
-		found := clitest.Decode[report](t, r.Stdout)
+		found := clitest.Decode[workerReport](t, r.Stdout)
 		if r.Code != exit.Done || found.Total.Returned != 0 || found.NotReturned == 0 || found.NotReturned != found.Total.Burnt {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
@@ -204,7 +204,7 @@ func TestWorkerServesOthersWhileACollectionIsRefused(t *testing.T) {
 		clitest.AwaitKey(t, documents, "users/8")
 		w.cancel()
 		r := w.wait()
-		found := clitest.Decode[report](t, r.Stdout)
+		found := clitest.Decode[workerReport](t, r.Stdout)
 		if r.Code != exit.Done || found.Errors.Servers == 0 || found.Stored != found.IDs {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
@@ -221,7 +221,7 @@ func TestWorkerEndsWhenRetryingIsUseless(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "seed", "orders", "--max", "9223372036854775800", "--redis", s.URL())
 		r := clitest.Hilo(t, "worker", "orders", "--rate", "max", "--documents", s.URL(), "--redis", s.URL(), "--output", "json")
-		if found := clitest.Decode[report](t, r.Stdout); found.Stopped != "failed" || found.IDs != 7 || found.Stored != 7 {
+		if found := clitest.Decode[workerReport](t, r.Stdout); found.Stopped != "failed" || found.IDs != 7 || found.Stored != 7 {
 			t.Errorf("%+v", found)
 		}
 		if r.Code != exit.Refused || !strings.Contains(r.Stderr, "hilo: after 7 ids: ") || !strings.Contains(r.Stderr, "exhausted") {
@@ -236,7 +236,7 @@ func TestWorkerEndsWhenRetryingIsUseless(t *testing.T) {
 
 func TestWorkerKeepsItsRateAndDuration(t *testing.T) {
 	t.Parallel()
-	r := clitest.Decode[report](t, succeed(t, "worker", "orders", "--rate", "2000", "--duration", "1s", "--redis", "embedded:", "--output", "json"))
+	r := clitest.Decode[workerReport](t, mustWork(t, "worker", "orders", "--rate", "2000", "--duration", "1s", "--redis", "embedded:", "--output", "json"))
 	// On a busy machine it may be late. It may take the identifiers of a tenth of a second at once.
 	if r.Stopped != "duration" || r.IDs > 2300 || r.IDs < 200 || r.Seconds < 0.99 {
 		t.Errorf("%+v", r)
@@ -326,8 +326,8 @@ func TestWorkerShowsNoPassword(t *testing.T) {
 	}
 }
 
-// succeed runs a worker, checks that stderr has only the line of its start, and returns stdout.
-func succeed(t *testing.T, args ...string) string {
+// mustWork runs a worker, checks that stderr has only the line of its start, and returns stdout.
+func mustWork(t *testing.T, args ...string) string {
 	t.Helper()
 	r := clitest.Hilo(t, args...)
 	if r.Code != exit.Done || strings.Count(r.Stderr, "\n") != 1 || !strings.Contains(r.Stderr, " takes ids of ") {

@@ -1,4 +1,4 @@
-package run
+package cli
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// tool returns the path of a program of the Debian package prometheus.
-func tool(t *testing.T, name string) string {
+// prometheusTool returns the path of a program of the Debian package prometheus.
+func prometheusTool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -30,10 +30,10 @@ func tool(t *testing.T, name string) string {
 // It checks the syntax only, because the file with the token of the gateway exists only in the containers.
 func TestPromtoolFindsNoFault(t *testing.T) {
 	t.Parallel()
-	promtool := tool(t, "promtool")
+	promtool := prometheusTool(t, "promtool")
 	for _, arguments := range []string{"check config --syntax-only prometheus.yml", "check rules alerts.yml", "test rules alerts_test.yml"} {
 		command := exec.CommandContext(t.Context(), promtool, strings.Fields(arguments)...)
-		command.Dir = "../../docker/prometheus"
+		command.Dir = "../docker/prometheus"
 		if output, err := command.CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", arguments, err, output)
 		}
@@ -43,7 +43,7 @@ func TestPromtoolFindsNoFault(t *testing.T) {
 // It evaluates every panel and every rule on the metrics of workers.
 func TestPrometheusScrapesAFleet(t *testing.T) {
 	t.Parallel()
-	program := tool(t, "prometheus")
+	program := prometheusTool(t, "prometheus")
 	north, _, flags := clitest.Masters(t, func() *redistest.Server { return redistest.StartMini(t) })
 	documents := redistest.StartMini(t)
 	var targets []string
@@ -53,7 +53,7 @@ func TestPrometheusScrapesAFleet(t *testing.T) {
 	}
 	const token = "a-token-of-some-length"
 	file := clitest.WriteFile(t, token+"\n")
-	gateway := strings.TrimPrefix(start(t, append(flags, "--token-file", file)...).url, "http://")
+	gateway := strings.TrimPrefix(startServe(t, append(flags, "--token-file", file)...).url, "http://")
 	p := startPrometheus(t, program, targets, fmt.Sprintf("{job_name: gateway, authorization: {credentials_file: %q}, static_configs: [{targets: [%q]}]}",
 		file, gateway))
 
@@ -84,7 +84,7 @@ type prometheusServer struct{ base string }
 
 func startPrometheus(t *testing.T, program string, targets []string, more string) prometheusServer {
 	t.Helper()
-	rules, err := filepath.Abs("../../docker/prometheus/alerts.yml")
+	rules, err := filepath.Abs("../docker/prometheus/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package run
+package cli
 
 import (
 	"fmt"
@@ -25,13 +25,13 @@ func TestProbePrintsTheResponse(t *testing.T) {
 	if got := clitest.Must(t, "probe", server.URL+"/readyz"); got != "ready\n" {
 		t.Errorf("%q", got)
 	}
-	shown := clitest.Decode[answer](t, clitest.Must(t, "probe", server.URL+"/readyz", "--output", "json"))
-	if want := (answer{Ready: true, Status: 200, Answer: "ready"}); shown != want {
+	shown := clitest.Decode[probeAnswer](t, clitest.Must(t, "probe", server.URL+"/readyz", "--output", "json"))
+	if want := (probeAnswer{Ready: true, Status: 200, Answer: "ready"}); shown != want {
 		t.Errorf("%+v", shown)
 	}
 	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "probe", server.URL+"/starting"), "/starting is not ready: no server is up")
 	r := clitest.Hilo(t, "probe", server.URL+"/starting", "--output", "json")
-	if want := (answer{Status: 503, Answer: "no server is up"}); r.Code != exit.Failed || clitest.Decode[answer](t, r.Stdout) != want {
+	if want := (probeAnswer{Status: 503, Answer: "no server is up"}); r.Code != exit.Failed || clitest.Decode[probeAnswer](t, r.Stdout) != want {
 		t.Errorf("%+v", r)
 	}
 	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "probe", server.URL+"/hanging", "--timeout", "10ms"), "nothing came back within 10ms")

@@ -1,4 +1,4 @@
-package run
+package cli
 
 import (
 	"encoding/json"
@@ -14,9 +14,9 @@ func TestServeNamesOtherGatewaysInTheTopology(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
-		first, client := start(t, "--redis", s.URL(), "--database", "Shop=Raven"), newClient(t)
-		second := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--node", "A="+first.url+"/", "--node", "C=https://c.example")
-		status, body := request(t, client, "GET", second.url+"/topology?name=Shop")
+		first, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven"), newHTTPClient(t)
+		second := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--node", "A="+first.url+"/", "--node", "C=https://c.example")
+		status, body := sendRequest(t, client, "GET", second.url+"/topology?name=Shop")
 		var got struct {
 			Nodes []struct{ Url, ClusterTag string }
 			Etag  int64
@@ -25,8 +25,8 @@ func TestServeNamesOtherGatewaysInTheTopology(t *testing.T) {
 			got.Nodes[0].Url != second.url || got.Nodes[1].Url != first.url || got.Nodes[2].ClusterTag != "C" {
 			t.Errorf("%d %s", status, body)
 		}
-		request(t, client, "GET", second.url+"/databases/Shop/hilo/next?tag=users")
-		request(t, client, "PUT", second.url+"/databases/Shop/hilo/return?tag=users&end=32&last=2")
+		sendRequest(t, client, "GET", second.url+"/databases/Shop/hilo/next?tag=users")
+		sendRequest(t, client, "PUT", second.url+"/databases/Shop/hilo/return?tag=users&end=32&last=2")
 		if max := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/users", "Max").Val(); max != "32" {
 			t.Errorf("Max is %s: a return was accepted beside --node", max)
 		}
@@ -38,8 +38,8 @@ func TestServeAnswersTopologyWithoutItsServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	s.Kill()
-	r := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--timeout", "1s")
-	if status, body := request(t, newClient(t), "GET", r.url+"/topology?name=Shop"); status != 200 || !strings.Contains(body, `"Url":"`+r.url+`","ClusterTag":"?"`) {
+	r := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--timeout", "1s")
+	if status, body := sendRequest(t, newHTTPClient(t), "GET", r.url+"/topology?name=Shop"); status != 200 || !strings.Contains(body, `"Url":"`+r.url+`","ClusterTag":"?"`) {
 		t.Errorf("%d %s", status, body)
 	}
 }
@@ -48,18 +48,18 @@ func TestServeIssuesNothingAboveTheLimit(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
-		r, client := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--limit", "40"), newClient(t)
-		if status, body := request(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users&lastBatchSize=64"); status != 201 || !strings.Contains(body, `"High":40,`) {
+		r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--limit", "40"), newHTTPClient(t)
+		if status, body := sendRequest(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users&lastBatchSize=64"); status != 201 || !strings.Contains(body, `"High":40,`) {
 			t.Errorf("RavenDB's half: %d %s", status, body)
 		}
-		if status, body := request(t, client, "POST", r.url+"/v1/ids/orders?count=40"); status != 200 {
+		if status, body := sendRequest(t, client, "POST", r.url+"/v1/ids/orders?count=40"); status != 200 {
 			t.Errorf("the plain API: %d %s", status, body)
 		}
 		for _, above := range []struct {
 			method, target string
 			want           int
 		}{{"GET", "/databases/Shop/hilo/next?tag=users", 500}, {"POST", "/v1/ids/orders", 422}} {
-			if status, body := request(t, client, above.method, r.url+above.target); status != above.want || !strings.Contains(body, "ErrExhausted") {
+			if status, body := sendRequest(t, client, above.method, r.url+above.target); status != above.want || !strings.Contains(body, "ErrExhausted") {
 				t.Errorf("%s above the limit: %d %s", above.target, status, body)
 			}
 		}
@@ -71,13 +71,13 @@ func TestServeWarnsOfNumbersThatClientsRound(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
 		clitest.Must(t, "seed", "small", "--max", "9007199254740991", "--redis", s.URL())
-		quiet := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--limit", "9007199254740991")
+		quiet := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--limit", "9007199254740991")
 		quiet.stop()
 		if got := quiet.stderr.String(); got != "" {
 			t.Errorf("got %q at 2^53-1, want no warning", got)
 		}
 		clitest.Must(t, "seed", "large", "--max", "9007199254740992", "--redis", s.URL())
-		r := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--limit", "9007199254740992")
+		r := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--limit", "9007199254740992")
 		r.stderr.Await(t, "the limit is above 2^53-1")
 		r.stderr.Await(t, "a counter is above 2^53-1")
 		if got := r.stderr.String(); !strings.Contains(got, "large") || strings.Contains(got, "small") {

@@ -1,4 +1,4 @@
-package run
+package cli
 
 import (
 	"context"
@@ -21,8 +21,8 @@ type runningServe struct {
 	stop   func() (code int)
 }
 
-// start starts hilo serve in this process, at most until the test ends.
-func start(t *testing.T, args ...string) runningServe {
+// startServe starts hilo serve in this process, at most until the test ends.
+func startServe(t *testing.T, args ...string) runningServe {
 	t.Helper()
 	var stdout, stderr clitest.Watched
 	ctx, cancel := context.WithCancel(context.Background())
@@ -42,8 +42,8 @@ func start(t *testing.T, args ...string) runningServe {
 	return runningServe{url, &stderr, stop}
 }
 
-// request sends a request and returns the status and the body.
-func request(t *testing.T, client *http.Client, method, url string) (int, string) {
+// sendRequest sends a request and returns the status and the body.
+func sendRequest(t *testing.T, client *http.Client, method, url string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
@@ -61,8 +61,8 @@ func request(t *testing.T, client *http.Client, method, url string) (int, string
 	return response.StatusCode, strings.TrimSpace(string(body))
 }
 
-// newClient returns a client whose connections are closed when the test ends.
-func newClient(t *testing.T) *http.Client {
+// newHTTPClient returns a client whose connections are closed when the test ends.
+func newHTTPClient(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -73,22 +73,22 @@ func TestServeIssuesIDsAndReturnsTheRest(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
-		r, client := start(t, "--redis", s.URL(), "--database", "Shop=Raven"), newClient(t)
-		if status, body := request(t, client, "POST", r.url+"/v1/ids/orders?count=2"); status != 200 || body != `{"ids":["orders/1-A","orders/2-A"]}` {
+		r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven"), newHTTPClient(t)
+		if status, body := sendRequest(t, client, "POST", r.url+"/v1/ids/orders?count=2"); status != 200 || body != `{"ids":["orders/1-A","orders/2-A"]}` {
 			t.Errorf("%d %s", status, body)
 		}
-		if status, body := request(t, client, "GET", r.url+"/topology?name=Shop"); status != 200 ||
+		if status, body := sendRequest(t, client, "GET", r.url+"/topology?name=Shop"); status != 200 ||
 			body != `{"Nodes":[{"Url":"`+r.url+`","ClusterTag":"A","ServerRole":"Member","Database":"Shop"}],"Etag":1}` {
 			t.Errorf("%d %s", status, body)
 		}
-		status, body := request(t, client, "GET", r.url+"/databases/shop/hilo/next?tag=users&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0")
+		status, body := sendRequest(t, client, "GET", r.url+"/databases/shop/hilo/next?tag=users&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0")
 		if status != 201 || !strings.HasPrefix(body, `{"Prefix":"users/","Low":1,"High":32,"LastSize":32,"ServerTag":"A","LastRangeAt":"`) {
 			t.Errorf("%d %s", status, body)
 		}
 		if got := clitest.Must(t, "probe", r.url+"/readyz"); got != "ready\n" {
 			t.Errorf("%q", got)
 		}
-		_, listed := request(t, client, "GET", r.url+"/v1/collections")
+		_, listed := sendRequest(t, client, "GET", r.url+"/v1/collections")
 		var seen, want any
 		if err := json.Unmarshal([]byte(listed), &seen); err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestServeIssuesIDsAndReturnsTheRest(t *testing.T) {
 func TestServeFetchesARangeOfEachNamedCollectionFirst(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		r := start(t, "--redis", s.URL(), "orders", "users")
+		r := startServe(t, "--redis", s.URL(), "orders", "users")
 		for collection, want := range map[string]string{"orders": "32", "users": "32", "invoices": ""} {
 			if max := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/"+collection, "Max").Val(); max != want {
 				t.Errorf("Max of %s is %q, want %q", collection, max, want)
@@ -146,9 +146,9 @@ func TestServeAcceptsReturnsByDefault(t *testing.T) {
 			t.Parallel()
 			s := redistest.StartMini(t)
 			clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL(), "--namespace", "shop")
-			r, client := start(t, append(tt.flags, "--redis", s.URL())...), newClient(t)
-			request(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
-			if status, body := request(t, client, "PUT", r.url+"/databases/Shop/hilo/return?tag=users&end=32&last=2"); status != 204 || body != "" {
+			r, client := startServe(t, append(tt.flags, "--redis", s.URL())...), newHTTPClient(t)
+			sendRequest(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
+			if status, body := sendRequest(t, client, "PUT", r.url+"/databases/Shop/hilo/return?tag=users&end=32&last=2"); status != 204 || body != "" {
 				t.Errorf("%d %s", status, body)
 			}
 			if max := s.Client(t).HGet(t.Context(), "{shop}/HiLo/users", "Max").Val(); max != tt.want {
@@ -166,16 +166,16 @@ func TestServeStartsBeforeItsServer(t *testing.T) {
 	s := redistest.StartMini(t)
 	clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
 	s.Kill()
-	r, client := start(t, "--redis", s.URL(), "--database", "Shop=Raven", "--timeout", "1s", "orders"), newClient(t)
+	r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--timeout", "1s", "orders"), newHTTPClient(t)
 	r.stderr.Await(t, "some collections have no range yet")
-	if status, _ := request(t, client, "GET", r.url+"/readyz"); status != 503 {
+	if status, _ := sendRequest(t, client, "GET", r.url+"/readyz"); status != 503 {
 		t.Errorf("%d", status)
 	}
 	s.Restart()
 	s.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NodeTag", "A")
 	clitest.AwaitTrue(t, "ids", func() bool {
-		status, _ := request(t, client, "POST", r.url+"/v1/ids/orders")
-		next, _ := request(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
+		status, _ := sendRequest(t, client, "POST", r.url+"/v1/ids/orders")
+		next, _ := sendRequest(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
 		return status == 200 && next == 201
 	})
 }
@@ -220,8 +220,8 @@ func TestServeRefusesADatabaseUntilItsServerHasANodeTag(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "North/", "--redis", s.URL())
-		unnamed := start(t, "--redis", s.URL())
-		r, client := start(t, "--redis", s.URL(), "--database", "Shop=Raven"), newClient(t)
+		unnamed := startServe(t, "--redis", s.URL())
+		r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven"), newHTTPClient(t)
 		const remedy = "hilo prefix set --tag A --namespace Raven"
 		if got := r.stderr.String(); !strings.Contains(got, "warn") || !strings.Contains(got, remedy) {
 			t.Errorf("with --database the log is %q, want a warning with %q", got, remedy)
@@ -230,14 +230,14 @@ func TestServeRefusesADatabaseUntilItsServerHasANodeTag(t *testing.T) {
 			t.Errorf("without --database the log is %q, want nothing", got)
 		}
 		const next = "/databases/Shop/hilo/next?tag=users"
-		if status, body := request(t, client, "GET", r.url+next); status != 500 || !strings.Contains(body, "ErrPrefixMissing") || !strings.Contains(body, remedy) {
+		if status, body := sendRequest(t, client, "GET", r.url+next); status != 500 || !strings.Contains(body, "ErrPrefixMissing") || !strings.Contains(body, remedy) {
 			t.Errorf("without a tag: got %d %s, want 500 and ErrPrefixMissing with %q", status, body, remedy)
 		}
-		if status, body := request(t, client, "POST", r.url+"/v1/ids/orders"); status != 200 {
+		if status, body := sendRequest(t, client, "POST", r.url+"/v1/ids/orders"); status != 200 {
 			t.Errorf("the plain API: got %d %s, want 200", status, body)
 		}
 		clitest.Must(t, "prefix", "set", "North/", "--tag", "A", "--redis", s.URL())
-		if status, body := request(t, client, "GET", r.url+next); status != 201 {
+		if status, body := sendRequest(t, client, "GET", r.url+next); status != 201 {
 			t.Errorf("with a tag: got %d %s, want 201", status, body)
 		}
 	})
@@ -245,7 +245,7 @@ func TestServeRefusesADatabaseUntilItsServerHasANodeTag(t *testing.T) {
 
 func TestServeRefusesAnAddressInUse(t *testing.T) {
 	t.Parallel()
-	r := start(t, "--redis", "embedded:")
+	r := startServe(t, "--redis", "embedded:")
 	got := clitest.Hilo(t, "serve", "--redis", "embedded:", "--listen", strings.TrimPrefix(r.url, "http://"))
 	if got.Code != exit.Failed || !strings.Contains(got.Stderr, "address already in use") || strings.Contains(got.Stdout, r.url) {
 		t.Errorf("%+v", got)
@@ -256,10 +256,10 @@ func TestServeContinuesAtTheNextMaster(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, begin func(args ...string) *redistest.Server) {
 		north, _, flags := clitest.Masters(t, func() *redistest.Server { return begin() })
-		r, client := start(t, append(flags, "--log-level", "error")...), newClient(t)
-		_, first := request(t, client, "POST", r.url+"/v1/ids/orders")
+		r, client := startServe(t, append(flags, "--log-level", "error")...), newHTTPClient(t)
+		_, first := sendRequest(t, client, "POST", r.url+"/v1/ids/orders")
 		north.Kill()
-		status, second := request(t, client, "POST", r.url+"/v1/ids/users")
+		status, second := sendRequest(t, client, "POST", r.url+"/v1/ids/users")
 		if status != 200 || !strings.Contains(first, "orders/NorthServer/1") || !strings.Contains(second, "users/SouthServer/1") {
 			t.Errorf("%s, %d %s", first, status, second)
 		}

@@ -1,4 +1,4 @@
-package run
+package cli
 
 import (
 	"errors"
@@ -51,7 +51,7 @@ func TestWorkerReturnsRangesWhileDocumentsHang(t *testing.T) {
 		clitest.AwaitTrue(t, "a return", func() bool { return client.HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val() == "1" })
 		resumes()
 		r := w.wait()
-		if found := clitest.Decode[report](t, r.Stdout); r.Code != exit.Done || found.Stored != 1 || found.Unstored != 0 || found.NotReturned != 0 {
+		if found := clitest.Decode[workerReport](t, r.Stdout); r.Code != exit.Done || found.Stored != 1 || found.Unstored != 0 || found.NotReturned != 0 {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
 	})
@@ -75,7 +75,7 @@ func TestWorkerGivesUpDocumentsThatHang(t *testing.T) {
 	<-hanging
 	w.cancel()
 	r := w.wait()
-	if found := clitest.Decode[report](t, r.Stdout); r.Code != exit.Unavailable || found.Stored != 0 || found.Unstored != 1 {
+	if found := clitest.Decode[workerReport](t, r.Stdout); r.Code != exit.Unavailable || found.Stored != 0 || found.Unstored != 1 {
 		t.Errorf("exit %d, %+v", r.Code, found)
 	}
 }
@@ -89,10 +89,10 @@ func TestWorkerUsesThePasswordOfDocuments(t *testing.T) {
 	s2.RequireLogin("worker", "one")
 	one, two := clitest.WriteFile(t, "one\n"), clitest.WriteFile(t, "two\n")
 	login := func(s *redistest.Server) string { return "redis://worker@" + s.Addr() }
-	succeed(t, "worker", "orders", "--count", "3", "--rate", "max", "--redis", login(s), "--password-file", one,
+	mustWork(t, "worker", "orders", "--count", "3", "--rate", "max", "--redis", login(s), "--password-file", one,
 		"--documents", login(documents), "--documents-password-file", two)
-	succeed(t, "worker", "orders", "--count", "3", "--rate", "max", "--redis", login(s), "--password-file", one, "--documents", login(s2))
-	succeed(t, "worker", "orders", "--count", "3", "--rate", "max", "--redis", login(s), "--password-file", one,
+	mustWork(t, "worker", "orders", "--count", "3", "--rate", "max", "--redis", login(s), "--password-file", one, "--documents", login(s2))
+	mustWork(t, "worker", "orders", "--count", "3", "--rate", "max", "--redis", login(s), "--password-file", one,
 		"--documents", redistest.StartMini(t).URL()) // without a password
 }
 
@@ -113,7 +113,7 @@ func TestStoreCountsALostReplyAsStored(t *testing.T) {
 		r := clitest.Hilo(t, "worker", "orders", "--rate", "max", "--count", "50", "--goroutines", "1",
 			"--redis", s.URL(), "--documents", "redis://"+proxy.Addr()+"?max_retries=1", "--output", "json")
 		<-dropped
-		found := clitest.Decode[report](t, r.Stdout)
+		found := clitest.Decode[workerReport](t, r.Stdout)
 		if r.Code != exit.Done || found.Stored != 50 || found.Duplicates != 0 || found.Unstored != 0 {
 			t.Errorf("%+v", found)
 		}

@@ -1,0 +1,37 @@
+package cli
+
+import "github.com/hilo-id/hilo/cli/internal/fleet"
+
+// The types of this file are what the commands of package run print as JSON. clitest.Decode refuses a field that they lack.
+
+type workerReport struct {
+	Worker      string         `json:"worker"`
+	Stopped     string         `json:"stopped"`
+	Seconds     float64        `json:"seconds"`
+	IDs         int64          `json:"ids"`
+	PerSecond   float64        `json:"perSecond"`
+	Stored      int64          `json:"stored"`
+	Duplicates  int64          `json:"duplicates"`
+	Unstored    int64          `json:"unstored"`
+	NotReturned int64          `json:"notReturned"`
+	Errors      workerErrors   `json:"errors"`
+	Prefixes    []workerPrefix `json:"prefixes"`
+	fleet.Report
+}
+
+type workerErrors struct {
+	Servers   int64 `json:"servers"`
+	Documents int64 `json:"documents"`
+}
+
+type workerPrefix struct {
+	Prefix string `json:"prefix"`
+	Tag    string `json:"tag"`
+	IDs    int64  `json:"ids"`
+}
+
+type probeAnswer struct {
+	Ready  bool   `json:"ready"`
+	Status int    `json:"status"`
+	Answer string `json:"answer"`
+}
