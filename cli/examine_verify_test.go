@@ -241,10 +241,6 @@ func TestVerifyRestoresALostPrefix(t *testing.T) {
 	})
 }
 
-// quietly is for the URL of a server that is killed. After pool_size failed dials go-redis keeps dialing for a second, even
-// after the client is closed.
-const quietly = "?pool_size=10000"
-
 func TestVerifyNamesKeysThatItCannotRemove(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {

@@ -1,10 +1,9 @@
-package show_test
+package show
 
 import (
 	"testing"
 
-	"github.com/hilo-id/hilo/cli"
-	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, cli.Run) }
+func TestMain(m *testing.M) { redistest.Main(m) }

@@ -8,8 +8,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,13 +24,21 @@ import (
 // program runs a command line.
 var program func(ctx context.Context, args []string, env base.Env) int
 
-// Main implements TestMain for a package whose tests run the whole program with run. The tests are in a package that the
-// program imports, so they cannot import it, but a TestMain in package_test can.
+// Main implements TestMain for package cli, whose tests run the whole program with run. Tests that see a command from outside
+// are there too: in the package of the command they would need an external test package that imports the program, for which
+// Go compiles everything between the two once more.
 func Main(m *testing.M, run func(ctx context.Context, args []string, env base.Env) int) {
 	if slices.Contains(os.Args, "--as-worker") { // hilo verify starts its own executable, which is the test
 		os.Exit(run(context.Background(), os.Args, base.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
 	}
 	program = run
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue { // none was named
+		// Twice as many as redistest.Main chooses: most of these tests wait, for a server, an outage or a duration.
+		if err := flag.Set(parallel.Name, strconv.Itoa(12*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
 	redistest.Main(m)
 }
 

@@ -1,4 +1,4 @@
-package show
+package cli
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ func TestDevServesUntilItsContextEnds(t *testing.T) {
 				out, err := clitest.Writer(pipe.Write), clitest.Writer(stderr.Write)
 				ended <- clitest.RunTo(ctx, &out, &err, "dev", "--addr", "127.0.0.1:0", "--output", format)
 			}()
-			url := announced(t, reader, format)
+			url := announcedByDev(t, reader, format)
 			go func() { _, _ = io.Copy(io.Discard, reader) }()
 
 			for _, want := range []string{"orders/1\n", "orders/2\n"} {
@@ -46,8 +46,8 @@ func TestDevServesUntilItsContextEnds(t *testing.T) {
 	}
 }
 
-// announced returns the URL that dev prints.
-func announced(t *testing.T, output io.Reader, format string) string {
+// announcedByDev returns the URL that dev prints.
+func announcedByDev(t *testing.T, output io.Reader, format string) string {
 	t.Helper()
 	lines := bufio.NewReader(output)
 	if format == "text" {
@@ -65,7 +65,7 @@ func announced(t *testing.T, output io.Reader, format string) string {
 		}
 		text += line
 	}
-	return clitest.Decode[started](t, text).URL
+	return clitest.Decode[devStarted](t, text).URL
 }
 
 func TestDevReportsAnAddressInUse(t *testing.T) {
