@@ -189,8 +189,8 @@ func (b *batcher) flush() {
 	}
 }
 
-// next removes and returns the callers that one request serves, and how many values they want. These are the first one, and those after it that can share its
-// request. A caller whose ctx has ended is removed and not returned.
+// next removes and returns the callers that one request serves, and how many values they want. These are the first one, and
+// those after it that can share its request. A caller whose ctx has ended is removed and not returned.
 func (b *batcher) next() (group []*waiter, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -209,7 +209,8 @@ func (b *batcher) next() (group []*waiter, total int64) {
 	return group, total
 }
 
-// request sends one request for a group that wants total values. If the limit leaves too little for all of them, each one has a request of its own.
+// request sends one request for a group that wants total values. If the limit leaves too little for all of them, each one
+// has a request of its own.
 func (b *batcher) request(group []*waiter, total int64) {
 	reply, err := b.send(group[0], total)
 	if errors.Is(err, scripts.ErrExhausted) && len(group) > 1 {
