@@ -1,11 +1,8 @@
 package redistest
 
 import (
-	"context"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 func eachBinary(t *testing.T, test func(t *testing.T, b Binary)) {
@@ -51,48 +48,6 @@ func TestTheReplicationIDCanBeChanged(t *testing.T) {
 		if after := replicationID(t.Context(), t, client); after == before {
 			t.Errorf("it is %s as before", after)
 		}
-	})
-}
-
-func TestSentinelsNameAnotherPrimaryWhenTheirsIsGone(t *testing.T) {
-	t.Parallel()
-	eachBinary(t, func(t *testing.T, b Binary) {
-		primary := Start(t, b)
-		StartReplica(t, primary)
-		sentinels := StartSentinels(t, primary, 3, 1)
-		client := redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: MasterName, SentinelAddrs: sentinels.Addrs(), ContextTimeoutEnabled: true,
-		})
-		t.Cleanup(func() { _ = client.Close() })
-		if err := client.Set(t.Context(), "n", "1", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		primary.Kill()
-		sentinels.AwaitFailover(primary)
-		primary.Await("to have a successor", func(ctx context.Context) bool { return client.Incr(ctx, "n").Err() == nil })
-	})
-}
-
-func TestAClusterMovesASlotAndReplacesAPrimary(t *testing.T) {
-	t.Parallel()
-	eachBinary(t, func(t *testing.T, b Binary) {
-		cluster := StartCluster(t, b, 3, 1)
-		client := NewClusterClient(t, cluster)
-		slot := cluster.Slot("n")
-		owner := int(slot) * 3 / 16384
-		steps := 0
-		if err := client.Incr(t.Context(), "n").Err(); err != nil {
-			t.Fatal(err)
-		}
-		cluster.Move(slot, cluster.Nodes[owner], cluster.Nodes[(owner+1)%3], func() { steps++ })
-		if n, err := client.Incr(t.Context(), "n").Result(); n != 2 || err != nil || steps != 3 {
-			t.Errorf("after the move in %d steps: %d, %v", steps, n, err)
-		}
-		cluster.Nodes[(owner+1)%3].Kill()
-		cluster.Nodes[0].Await("to serve again", func(ctx context.Context) bool {
-			client.ReloadState(ctx) // go-redis asks the dead one for a minute otherwise
-			return client.Incr(ctx, "n").Err() == nil
-		})
 	})
 }
 
