@@ -8,15 +8,10 @@ import (
 	"strconv"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestMain(m *testing.M) {
-	// go-redis dials a server that is gone once a second, and finds only then that the client was closed.
-	redistest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
-}
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 var keys = Keys{
 	Counter: "{Raven}/HiLo/orders",
