@@ -296,7 +296,12 @@ func TestComputedGapAppliesIfAnyClientReliesOnIt(t *testing.T) {
 		next("not the first request", 0, got.High)
 		wantStored(t, client, "Gap", "")
 		s.ChangeReplicationID()
-		next("after a loss", 0, got.High)
+		got = next("after a loss", 0, got.High)
+		wantStored(t, client, "Gap", "computed")
+		client.HDel(t.Context(), keys.Counter, "Gap")
+		gateway := request("of a gateway, with its client's floor")
+		gateway.Floor, gateway.RaiseTop = got.High, true
+		mustNext(t, client, gateway)
 		wantStored(t, client, "Gap", "computed")
 	})
 }

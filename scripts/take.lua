@@ -282,7 +282,9 @@ if issue then
   if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', name) end
   if evidence ~= '' then redis.call('HSET', key, 'Epoch', epoch) end
   if above(guard_gap, kept_gap) then redis.call('HSET', key, 'GuardGap', guard_gap) end
-  if guard_gap == '0' and (floor == '0' or evidence ~= '') then -- the client's first request, or all before may be lost
+  -- The first request of a client sets Gap, and so does its first one after a loss. If the field is lost later, so are all
+  -- numbers that were issued with it. A gateway sends its clients' floor first, and has read the field.
+  if guard_gap == '0' and not relied_on and (floor == '0' or evidence ~= '' or raise_top == '1') then
     more[#more + 1], more[#more + 2] = 'Gap', 'computed'
   end
   redis.call('HSET', key, field, high, 'Issued', issued, 'Written', written, unpack(more))
