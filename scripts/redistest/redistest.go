@@ -39,18 +39,24 @@ import (
 // Main runs the tests of a package that starts servers; TestMain calls it. Such tests wait most of the time, so six per
 // processor run at once, unless -parallel is set. A goroutine that is left behind fails the run.
 func Main(m *testing.M) {
-	logging.Disable() // go-redis reports what tests bring about on purpose
-	flag.Parse()
+	logging.Disable()       // go-redis reports what tests bring about on purpose
 	debug.SetGCPercent(400) // what the servers of tests allocate is small, and soon forgotten
-	const parallel = "test.parallel"
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == parallel })
-	if !said {
-		if err := flag.Set(parallel, strconv.Itoa(6*runtime.GOMAXPROCS(0))); err != nil {
-			panic(err)
-		}
-	}
+	Parallel(6)
 	goleak.VerifyTestMain(settling{m})
+}
+
+// Parallel makes n tests per processor run at once, unless -parallel is set or Parallel was called before.
+func Parallel(n int) {
+	flag.Parse()
+	const name = "test.parallel"
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	if set {
+		return
+	}
+	if err := flag.Set(name, strconv.Itoa(n*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 }
 
 // settling runs tests and then waits for goroutines that end by themselves. go-redis dials a server that is gone once a second,

@@ -8,11 +8,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"os"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -32,13 +29,7 @@ func Main(m *testing.M, run func(ctx context.Context, args []string, env base.En
 		os.Exit(run(context.Background(), os.Args, base.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
 	}
 	program = run
-	flag.Parse()
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue { // none was named
-		// Twice as many as redistest.Main chooses: most of these tests wait, for a server, an outage or a duration.
-		if err := flag.Set(parallel.Name, strconv.Itoa(12*runtime.GOMAXPROCS(0))); err != nil {
-			panic(err)
-		}
-	}
+	redistest.Parallel(12) // twice as many as redistest.Main, because more of these tests wait
 	redistest.Main(m)
 }
 
