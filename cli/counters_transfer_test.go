@@ -202,7 +202,7 @@ func TestAnExportIsWholeOrNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for _, broken := range []struct {
 			name string
-			says string
+			want string
 			by   func(client redistest.Client)
 		}{
 			{"a counter", "{Raven}/", func(client redistest.Client) { client.HSet(t.Context(), "{Raven}/HiLo/broken", "Max", "01") }},
@@ -220,7 +220,7 @@ func TestAnExportIsWholeOrNothing(t *testing.T) {
 			client.FlushAll(t.Context())
 			clitest.Furnish(t, s)
 			broken.by(client)
-			clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "export", "--redis", s.URL()), broken.says)
+			clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "export", "--redis", s.URL()), broken.want)
 		}
 	})
 }

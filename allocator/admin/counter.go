@@ -92,7 +92,7 @@ func (m *Admin) storage(k Kind) storage {
 	panic("bug: a counter of no kind")
 }
 
-// has reports whether a key is that of a counter of the kind.
+// has reports whether a key belongs to a counter of the kind.
 func (s storage) has(key string) bool {
 	name, found := strings.CutPrefix(key, s.prefix)
 	return found && (name == "" || s.kind != KindServerSide)

@@ -13,8 +13,8 @@ import (
 // in PATH.
 const installed = "/usr/lib/postgresql/*/bin"
 
-// find returns the directory of initdb and postgres: that of the initdb in PATH, or
-// else that of the newest version that Debian installed.
+// find returns the directory of initdb and postgres. It prefers the initdb in PATH to
+// the newest version that Debian installed.
 func find() (string, error) {
 	var places []string
 	if path, err := exec.LookPath("initdb"); err == nil {

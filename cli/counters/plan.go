@@ -110,7 +110,7 @@ func (p *plan) Run(ctx context.Context) error {
 	return p.Show(done, func() error { return done.Print(p.Session) })
 }
 
-// check returns the changes that the plan would make, or an error that says why it cannot.
+// check returns the changes that the plan would make. It fails if a row cannot be imported.
 func (p *plan) check(ctx context.Context, m *admin.Admin) (changes, error) {
 	bad := &badLines{File: p.Source}
 	p.checkMixed(bad)

@@ -48,7 +48,7 @@ var columns = []string{"collection", "max", "kind"}
 
 const exampleHeader = "the first line names the columns, as in collection,max or collection,max,kind"
 
-// csv parses CSV up to the first line that is not valid, after which lines cannot be told apart.
+// csv parses CSV up to the first invalid line, because the ends of the lines after it are unknown.
 func (r *rows) csv(content []byte) {
 	in := csv.NewReader(bytes.NewReader(content))
 	in.FieldsPerRecord = -1

@@ -21,7 +21,7 @@ type verify struct {
 	*base.Session
 	servers     target.Servers
 	settings    map[string]string // of worker processes, by environment variable
-	Base        string            // the user's namespace, while Namespace is that of the trial
+	Base        string            // the user's namespace; Namespace belongs to the trial
 	IDs         int64
 	Workers     int
 	Goroutines  bool // instead of processes

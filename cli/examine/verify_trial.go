@@ -20,7 +20,7 @@ import (
 type trial struct {
 	verify
 	masters []*master
-	keys    []string // every key that is written, that of the prefix first
+	keys    []string // every key that is written, beginning with the server's prefix
 	ledger  proof.Ledger
 	result  report // counts of workers; the method report completes it
 	bar     *term.Bar

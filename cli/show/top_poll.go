@@ -48,7 +48,7 @@ type polledCounter struct {
 	identity bool
 }
 
-// label returns the name as commands accept it. That of an identity ends in |.
+// label returns the name as commands accept it. The name of an identity ends in |.
 func (c *polledCounter) label() string {
 	if c.identity {
 		return c.Name + "|"

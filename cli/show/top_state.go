@@ -20,7 +20,7 @@ type state struct {
 
 type server struct {
 	name     string
-	last     pollResult // the newest; while the server is down, about is that of the last success
+	last     pollResult // the newest; while the server is down, about stays from the last success
 	since    time.Time  // time of the last change between up and down
 	seq      int64      // state.seq of the newest result; 0 before the first
 	counters map[string]*counter

@@ -34,7 +34,7 @@ type redisBackend struct {
 	cluster  clusterClient // client, if it is one
 }
 
-// clusterClient is a *redis.ClusterClient.
+// clusterClient is implemented by *redis.ClusterClient.
 type clusterClient interface{ ReloadState(ctx context.Context) }
 
 // NewBackend returns the Backend of a client, and once, which is the same client without retries if it can be made so. The read
