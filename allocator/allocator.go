@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,11 +19,7 @@ import (
 // Allocator issues identifiers of any number of collections. It is safe for concurrent use. Make one per process and Close
 // it at the end.
 type Allocator struct {
-	opts    Options
-	fleet   *fleet.Fleet
-	refills queue
-	// identities combines requests for identities and server-side identifiers.
-	identities *batcher.Group
+	shared
 	// byName has the collections. types has the *entityType of each reflect.Type that Assign has seen.
 	byName registry
 	types  sync.Map
@@ -69,7 +64,8 @@ func newBackend(client redis.UniversalClient, o Options) fleet.Backend {
 }
 
 func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
-	a := &Allocator{opts: opts, closed: make(chan struct{})}
+	a := &Allocator{shared: shared{opts: opts}, closed: make(chan struct{})}
+	a.refills.run = (*Collection).runRefill
 	a.fleet = fleet.New(servers, fleet.Options{
 		AttemptTimeout: opts.attemptTimeout(),
 		CheckTimeout:   opts.RefillTimeout,
@@ -83,15 +79,6 @@ func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
 	})
 	a.identities = batcher.New(a.collectionMarks)
 	return a
-}
-
-// now returns the time since the allocator was made.
-func (a *Allocator) now() time.Duration { return a.fleet.Now() }
-
-// horizon returns for how long numbers are held. It is the Runway and the longest time until a recovered server is found,
-// which is an attempt in flight that fails and the back-off after it.
-func (a *Allocator) horizon() time.Duration {
-	return a.opts.Runway + a.opts.attemptTimeout() + fleet.MaxBackoff
 }
 
 // collectionMarks returns the marks of a collection at a server, or nil if the collection was never used.
@@ -152,7 +139,7 @@ func (a *Allocator) collection(name string) *Collection {
 	if c, ok := a.byName.find(name); ok {
 		return c
 	}
-	c := &Collection{a: a, name: name, several: len(a.fleet.Servers()) > 1}
+	c := &Collection{a: &a.shared, name: name, several: len(a.fleet.Servers()) > 1}
 	c.cur.Store(none)
 	if folded := prefix.Fold(name); folded != name {
 		c.counter = a.collection(folded).counter

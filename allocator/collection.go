@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/allocator/internal/watermark"
 )
@@ -23,7 +24,7 @@ type Collection struct {
 	// closed reports that no refill starts any more, and sealed that the ranges in hand were ended. mu guards them. They stand
 	// here because they need no space of their own.
 	closed, sealed bool
-	a              *Allocator
+	a              *shared
 	// name is the collection as the caller spells it. All spellings share counter.
 	name    string
 	counter *counter
@@ -53,6 +54,24 @@ type Collection struct {
 
 // Name returns the collection as the caller spells it.
 func (c *Collection) Name() string { return c.name }
+
+// shared is the part of an Allocator that its collections use.
+type shared struct {
+	opts    Options
+	fleet   *fleet.Fleet
+	refills queue[*Collection]
+	// identities combines requests for identities and server-side identifiers.
+	identities *batcher.Group
+}
+
+// now returns the time since the allocator was made.
+func (a *shared) now() time.Duration { return a.fleet.Now() }
+
+// horizon returns for how long numbers are held. It is the Runway and the longest time until a recovered server is found,
+// which is an attempt in flight that fails and the back-off after it.
+func (a *shared) horizon() time.Duration {
+	return a.opts.Runway + a.opts.attemptTimeout() + fleet.MaxBackoff
+}
 
 // counter is a counter in Redis as this client knows it. Collections whose names differ only in letter case share it.
 type counter struct {

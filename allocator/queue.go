@@ -6,25 +6,27 @@ import "sync"
 // has.
 const refillers = 32
 
-// queue runs refills on up to refillers goroutines, which end when none is left.
-type queue struct {
+// queue runs work on up to refillers goroutines, which end when none is left. run has to be set.
+type queue[T any] struct {
+	run func(T)
+
 	mu      sync.Mutex // guards what follows, and is locked after Collection.mu
-	waiting []*Collection
+	waiting []T
 	running int
 	workers sync.WaitGroup
 }
 
-func (q *queue) push(c *Collection) {
+func (q *queue[T]) push(work T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, c)
+	q.waiting = append(q.waiting, work)
 	if q.running < refillers {
 		q.running++
 		q.workers.Go(q.work)
 	}
 }
 
-func (q *queue) work() {
+func (q *queue[T]) work() {
 	for {
 		q.mu.Lock()
 		if len(q.waiting) == 0 {
@@ -36,6 +38,6 @@ func (q *queue) work() {
 		next := q.waiting[0]
 		q.waiting = q.waiting[1:]
 		q.mu.Unlock()
-		next.runRefill()
+		q.run(next)
 	}
 }
