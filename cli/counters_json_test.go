@@ -41,6 +41,7 @@ type inspected struct {
 type seeded struct {
 	Collection string `json:"collection"`
 	Max        int64  `json:"max"`
+	Before     int64  `json:"before"`
 	Requested  int64  `json:"requested"`
 	Applied    bool   `json:"applied"`
 }
@@ -48,6 +49,7 @@ type seeded struct {
 type seededIdentity struct {
 	Name      string `json:"name"`
 	Value     int64  `json:"value"`
+	Before    int64  `json:"before"`
 	Requested int64  `json:"requested"`
 	Applied   bool   `json:"applied"`
 }

@@ -26,8 +26,9 @@ func TestScriptsRefuseInvalidArguments(t *testing.T) {
 		}},
 		{"return", []string{"t", "32", "0", "0", "1"}, map[int][]string{0: other(""), 1: decimals, 2: decimals, 4: decimals}},
 		{"seed", []string{"Max", "5", "orders", "0", "", ""}, map[int][]string{0: other("", "max", "Low"), 1: decimals}},
-		{"import", []string{"Max", "5", "orders", "0", "0", "0", "0", "0", "0", "0"}, map[int][]string{
+		{"import", []string{"Max", "5", "orders", "0", "0", "0", "0", "0", "0", "0", "0", "0", ""}, map[int][]string{
 			0: other("", "max", "Low"), 1: decimals, 3: decimals, 4: decimals, 5: decimals, 6: decimals, 8: decimals, 9: decimals,
+			10: decimals, 11: decimals,
 		}},
 		{"configure", []string{"", "A", "here", "", ""}, map[int][]string{2: other("there"), 3: other("never")}},
 	}

@@ -5,7 +5,7 @@
 -- Output: {prefix; tag; '1' if it is the home of identities, else '0'; replication id, '' if INFO is not permitted;
 -- durable}
 --   durable  '' if the server has no Durable; 'always' if a counter with another Origin lost nothing; else why such a
---            counter jumps and the field is removed, 'replica', 'history' or 'aof', as in next
+--            counter jumps and the field is removed, 'replica', 'history', 'aof' or 'cluster', as in next
 -- Errors: HILO_CORRUPT.
 --
 -- It writes nothing, and replicas reply too. Sent twice: it replies twice.

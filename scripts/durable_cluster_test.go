@@ -85,3 +85,23 @@ func TestDurableFollowsASlotThatMoves(t *testing.T) {
 		})
 	}
 }
+
+// A slot takes the statement to a primary for which it was not made. There each counter has another origin.
+func TestDurableIsRemovedOnANodeOfACluster(t *testing.T) {
+	t.Parallel()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.StartCluster(t, b, 2, 0, "--appendonly", "yes", "--appendfsync", "always").Client(t)
+			client.HSet(t.Context(), keys.Server, "Durable", "always")
+			client.HSet(t.Context(), keys.Counter, "Max", 32, "Origin", anotherOrigin)
+			got, err := Next(t.Context(), client, keys, request("one"))
+			if err != nil || got.Durable != DurableCluster || got.Evidence != EvidenceOrigin {
+				t.Errorf("got %+v and %v, want Durable cluster and a jump for origin", got, err)
+			}
+			if there := client.HExists(t.Context(), keys.Server, "Durable").Val(); there {
+				t.Error("Durable: got it, want it removed")
+			}
+		})
+	}
+}

@@ -224,7 +224,7 @@ func FuzzStateWrittenByHand(f *testing.F) {
 		case "seed":
 			args = []string{field, floor, "orders", strconv.FormatUint(uint64(present>>13&1), 10), value, written}
 		case "import":
-			args = []string{field, floor, "orders", "1", "1", before, "0", "1", "5", "0"}
+			args = []string{field, floor, "orders", "1", "1", before, "0", "1", "5", "0", lowered, written, "seed"}
 		}
 		state := map[string]string{}
 		for i, pair := range [][2]string{

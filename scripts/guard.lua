@@ -28,5 +28,7 @@ local function lost_since(origin, replication, info, durable)
     return true, 'history'
   end
   if type(persistence) ~= 'string' or not find(persistence, 'aof_enabled:1\r', 1, true) then return true, 'aof' end
+  local cluster = redis.pcall('INFO', 'cluster') -- where a slot takes the field to a server that it was not set for
+  if type(cluster) == 'string' and find(cluster, 'cluster_enabled:1', 1, true) then return true, 'cluster' end
   return false, durable
 end

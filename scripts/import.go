@@ -25,6 +25,9 @@ type ImportRequest struct {
 	Lost     bool  // the source may have lost writes since it wrote the counter, so that Value, Bare and Epoch are raised as by a jump
 	Issued   int64 // the source's tallies, Issued and IssuedBefore together
 	GuardGap int64 // the source's GuardGap, 0 for none
+	// Lowered, Written and Forced are the source's fields, 0 and "" for none.
+	Lowered, Written int64
+	Forced           string
 }
 
 // Imported is the outcome of one ImportRequest.
@@ -62,7 +65,7 @@ func Import(ctx context.Context, client redis.Scripter, r ImportRequest) Importe
 func (r ImportRequest) call() call {
 	return call{
 		[]string{r.Keys.Counter, r.Keys.Server, r.Keys.Other},
-		[]any{r.Field, r.Value, r.Name, r.Epoch, r.Ranges, r.Bare, r.Top, bit(r.Lost), r.Issued, r.GuardGap},
+		[]any{r.Field, r.Value, r.Name, r.Epoch, r.Ranges, r.Bare, r.Top, bit(r.Lost), r.Issued, r.GuardGap, r.Lowered, r.Written, r.Forced},
 	}
 }
 

@@ -13,8 +13,11 @@
 --            identity
 -- ARGV[7] -> top: greatest High that a gateway issued, to raise Top to; 0 for none
 -- ARGV[8] -> lost: '1' if the source may have lost writes since it wrote the counter
--- ARGV[9] -> issued: the source's tallies, Issued and IssuedBefore together; used if lost is '1', like the next
+-- ARGV[9] -> issued: the source's tallies, Issued and IssuedBefore together, to raise Issued to
 -- ARGV[10] -> guard_gap: the source's GuardGap, 0 for none
+-- ARGV[11] -> lowered: the source's Lowered, to raise Lowered to
+-- ARGV[12] -> written: the source's Written, which is below the time of every later write here
+-- ARGV[13] -> forced: the source's Forced, '' for none; kept if the counter has one
 --
 -- Output: {value that stands now; value that stood before, '' if there was none}
 -- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
@@ -26,24 +29,28 @@
 --
 -- Sent twice: the second time raises nothing more.
 
-local field, wanted, name, epoch, ranges, bare_max, top, lost, issued, guard_gap = unpack(ARGV)
+local field, wanted, name, epoch, ranges, bare_max, top, lost, issued, guard_gap, lowered, source_written, forced = unpack(ARGV)
 
-if not (decimal(wanted) and decimal(epoch) and decimal(ranges) and decimal(bare_max) and decimal(top) and decimal(issued) and
-    decimal(guard_gap)) or (field ~= 'Max' and field ~= 'Value') then
-  return redis.error_reply('HILO_ARGUMENT import wants Max or Value, and decimals from 0 to ' .. LARGEST)
+local valid = #ARGV == 13 and (field == 'Max' or field == 'Value')
+for _, value in ipairs({wanted, epoch, ranges, bare_max, top, issued, guard_gap, lowered, source_written}) do
+  valid = valid and decimal(value)
+end
+if not valid then
+  return redis.error_reply('HILO_ARGUMENT import wants 13 arguments, Max or Value, and decimals from 0 to ' .. LARGEST)
 end
 if is_replica then return redis.error_reply(ON_REPLICA) end
 
-local names = {field, 'Epoch', 'Ranges', 'Bare', 'Top', 'GuardGap', 'Written', 'Issued', 'IssuedBefore', 'Name', 'Origin'}
+local names = {field, 'Epoch', 'Ranges', 'Bare', 'Top', 'GuardGap', 'Lowered', 'Issued', 'Written', 'IssuedBefore', 'Name', 'Origin', 'Forced'}
 local state, err = fields(key, unpack(names))
 if err then return err end
-for i = 1, 9 do
+for i = 1, 10 do
   if state[i] and not decimal(state[i]) then
     return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', state[i], DECIMAL)
   end
 end
-local stood, _, _, _, _, own_gap, before, own_issued, own_before = unpack(state, 1, 9)
-local stored_name, origin = state[10], state[11] or ''
+local stood, own_gap, own_issued, before, own_before = state[1], state[6], state[8], state[9] or '0', state[10]
+local stored_name, origin = state[11], state[12] or ''
+if above(source_written, before) then before = source_written end
 local stands = stood or '0'
 
 if lost == '1' then
@@ -58,11 +65,12 @@ if above(wanted, stands) then stands = wanted end
 if field == 'Max' and bare and other_key ~= server_key then
   local bare_to, lost_here = stands
   lost_here, durable = lost_since(origin, replication, info, durable)
-  if lost_here then bare_to = past(stands, RANGE_GAP, own_gap or '0', plus(own_issued or '0', own_before or '0')) end
+  local tally = plus(above(issued, own_issued or '0') and issued or own_issued or '0', own_before or '0') -- with what is written below
+  if lost_here then bare_to = past(stands, RANGE_GAP, own_gap or '0', tally) end
   if above(bare_to, bare_max) then bare_max = bare_to end
 end
-local write = {'HSET', key, field, stands, 'Name', stored_name or name, 'Written', (write_time(before or '0'))}
-for i, value in ipairs({epoch, ranges, bare_max, top, guard_gap}) do
+local write = {'HSET', key, field, stands, 'Name', stored_name or name, 'Written', (write_time(before))}
+for i, value in ipairs({epoch, ranges, bare_max, top, guard_gap, lowered, issued}) do
   if above(value, state[i + 1] or '0') then
     write[#write + 1] = names[i + 1]
     write[#write + 1] = value
@@ -71,6 +79,10 @@ end
 if origin == '' and replication ~= '' then
   write[#write + 1] = 'Origin'
   write[#write + 1] = replication
+end
+if forced ~= '' and not state[13] then
+  write[#write + 1] = 'Forced'
+  write[#write + 1] = forced
 end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 if durable ~= '' and durable ~= 'always' then redis.call('HDEL', server_key, 'Durable') end

@@ -263,3 +263,26 @@ func TestImportOfACounterThatMayHaveLostWritesRaisesItByTheGap(t *testing.T) {
 		})
 	}
 }
+
+// A forced seed that is repeated after a move, or a loss, reads these fields.
+func TestImportCarriesForcedSeedsAndTallies(t *testing.T) {
+	t.Parallel()
+	const ahead = 9_000_000_000_000_000 // microseconds, of a server whose clock is two centuries ahead
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		importOne(t, client, ImportRequest{Value: 100, Lowered: 3, Forced: "one 5 6", Issued: 500, Written: ahead})
+		importOne(t, client, ImportRequest{Value: 90, Lowered: 2, Forced: "two 7 8", Issued: 400})
+		state := stored(t, client)
+		for field, want := range map[string]string{"Max": "100", "Lowered": "3", "Forced": "one 5 6", "Issued": "500"} {
+			if state[field] != want {
+				t.Errorf("%s: got %q, want %q", field, state[field], want)
+			}
+		}
+		if got, want := state["Written"], fmt.Sprint(ahead+2); got != want {
+			t.Errorf("Written: got %s, want %s, after each time of the other server", got, want)
+		}
+		if got := mustNext(t, client, request("one")); got.Issued != 532 {
+			t.Errorf("issued lately: got %d, want 532", got.Issued)
+		}
+	})
+}

@@ -57,6 +57,7 @@ const (
 	DurableReplica  DurableState = "replica"  // a replica is connected
 	DurableHistory  DurableState = "history"  // the replication id changed otherwise than by a restart from the AOF
 	DurableAOF      DurableState = "aof"      // the AOF is off
+	DurableCluster  DurableState = "cluster"  // the server is a node of a cluster
 	DurableEvidence DurableState = "evidence" // writes were lost all the same
 )
 

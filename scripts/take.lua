@@ -41,7 +41,7 @@
 --             it
 --   durable   '' if the server has no Durable, 'always' if it stays, else why it was removed: 'replica' (one is
 --             connected), 'history' (the replication id changed otherwise than by a restart from the AOF), 'aof' (it is
---             off), 'evidence' (writes were lost all the same)
+--             off), 'cluster' (the server is a node of one), 'evidence' (writes were lost all the same)
 --   top       with raise_top the value of Top before this range, 0 for none; else 0
 -- If an exact value cannot be issued, low is '0', and the counter is not written.
 -- Errors: HILO_ARGUMENT, HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED; of

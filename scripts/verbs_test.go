@@ -18,6 +18,6 @@ var Verbs = []Verb{
 	{"seed", "seed", seed, 3, 6},
 	{"identity", "take", identity, 3, 15},
 	{"describe", "describe", describe, 3, 0},
-	{"import", "import", importing, 3, 10},
+	{"import", "import", importing, 3, 13},
 	{"configure", "configure", configure, 1, 5},
 }

@@ -36,9 +36,12 @@ type State struct {
 	// Bare is the greatest number of a collection that was issued without prefix and tag, 0 for none. The identity of
 	// its name continues above it.
 	Bare int64
-	// Written is the time of the last write, in microseconds of the server's clock, 0 if unknown. Import ignores it, and
-	// Origin.
+	// Written is the time of the last write, in microseconds of the server's clock, 0 if unknown. Import ignores Origin.
 	Written int64
+	// Lowered counts the forced seeds that lowered the counter. Forced identifies the newest one that a gateway made, and the
+	// state that it found, "" for none.
+	Lowered int64
+	Forced  string
 	// Top is the greatest number that a gateway issued, 0 for none.
 	Top int64
 	// Issued counts the numbers that were issued in the last two minutes in which any were. GuardGap is the greatest
@@ -62,8 +65,11 @@ const (
 	KindServerSide Kind = "server-side"
 )
 
-// fieldBare holds State.Bare.
-const fieldBare = "Bare"
+// fieldBare holds State.Bare, and fieldForced State.Forced.
+const (
+	fieldBare   = "Bare"
+	fieldForced = "Forced"
+)
 
 // storage describes how the counters of a kind are stored in Redis.
 type storage struct {
@@ -124,7 +130,7 @@ func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
 }
 
 func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
-	return client.HMGet(ctx, key, append([]string{"Name", "Origin", "Lease", s.field}, bookkeeping...)...)
+	return client.HMGet(ctx, key, slices.Concat([]string{"Name", "Origin", "Lease", s.field}, bookkeeping, []string{fieldForced})...)
 }
 
 // bookkeeping are the other fields that hold a number. A script refuses a counter in which one of them holds anything else.
@@ -136,7 +142,7 @@ func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) 
 	switch {
 	case err != nil || found:
 		return counter, err
-	case slices.ContainsFunc(read.Val()[1:], func(v any) bool { return v != nil && v != "" }):
+	case slices.ContainsFunc(read.Val()[1:4+len(bookkeeping)], func(v any) bool { return v != nil && v != "" }):
 		return State{}, fmt.Errorf("admin: %w: key %s has no %s, yet numbers were issued; seed it above all that was issued",
 			scripts.ErrCorrupt, key, s.field)
 	}
@@ -180,5 +186,6 @@ func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (co
 	if counter.Issued += numbers[8]; counter.Issued < 0 { // IssuedBefore
 		counter.Issued = math.MaxInt64
 	}
+	counter.Lowered, counter.Forced = numbers[10], text(4+len(bookkeeping))
 	return counter, values[3] != nil, nil
 }

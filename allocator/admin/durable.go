@@ -36,7 +36,7 @@ func (m *Admin) TrustSettings() *Admin {
 // CheckDurable returns nil if the server may state prefix.DurableAlways, as far as it can be checked. The server has to be a
 // primary without replicas that writes an AOF with appendfsync always, also during rewrites, and its last write and rewrite
 // have to have succeeded. That its data is nowhere else, and that it is started from its own newest files only, cannot be
-// checked. The errors are ErrNotDurableServer, ErrSettingsUnknown, ErrUnavailable and ErrInvalidOptions.
+// checked. A node of a cluster may not. The errors are ErrNotDurableServer, ErrSettingsUnknown, ErrUnavailable and ErrInvalidOptions.
 func (m *Admin) CheckDurable(ctx context.Context) error {
 	_, _, err := m.durability(ctx)
 	return err
@@ -99,10 +99,12 @@ func readDurability(ctx context.Context, node redis.Cmdable) (origin string, rew
 		}
 	}
 	info := make(map[string]string) // one section for each call, since two fail before Redis 7.0
-	for _, section := range []string{"replication", "persistence"} {
+	for _, section := range []string{"replication", "persistence", "cluster"} {
 		text, err := node.Info(ctx, section).Result()
 		if answer := redis.Error(nil); errors.As(err, &answer) {
-			unseen = append(unseen, "INFO "+section)
+			if section != "cluster" { // a server without that section is no node of one
+				unseen = append(unseen, "INFO "+section)
+			}
 		} else if err != nil {
 			return "", false, err
 		}
@@ -129,6 +131,9 @@ func readDurability(ctx context.Context, node redis.Cmdable) (origin string, rew
 			}
 		}
 	}
+	if infoField(info["cluster"], "cluster_enabled") == "1" {
+		wrong = append(wrong, "it is a node of a cluster, where a slot takes the field to a server that may not keep every write: do without Durable")
+	}
 	origin = infoField(replicating, "master_replid")
 	rewriting = infoField(persistence, "aof_rewrite_in_progress") == "1" || infoField(persistence, "aof_rewrite_scheduled") == "1"
 	switch {
@@ -152,7 +157,8 @@ func (m *Admin) settle(ctx context.Context, origin string) error {
 			old = append(old, state)
 		}
 	}
-	for _, state := range old {
+	for i := range old {
+		state := &old[i]
 		keys, token, limit := m.storage(state.Kind).keys(state.Name), crand.Text(), int64(math.MaxInt64)
 		if state.Kind == KindServerSide {
 			limit = prefix.MaxServerSide

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func TestDurableServerContinuesWithoutAJump(t *testing.T) {
 			t.Errorf("export: got %+v and %v, want nothing lost", all, err)
 		}
 		tagged := prefix.Server{NodeTag: "A", Durable: prefix.DurableAlways}
-		if err := m.SetServerPrefix(t.Context(), tagged); err != nil {
+		if err := m.KeepDurable().SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A"}); err != nil {
 			t.Error(err)
 		}
 		if got, err := m.ServerPrefix(t.Context()); got != tagged || err != nil {
@@ -109,6 +110,34 @@ func TestDurableIsRefusedIfTheServerContradictsIt(t *testing.T) {
 		replica := redistest.StartReplica(t, s, durableArgs...)
 		refused(m, "a replica is connected")
 		refused(mustNew(t, redistest.NewClient(t, replica), Options{}), "it is a replica")
+	})
+}
+
+// A replica that was promoted may have inherited the statement, for which it was not checked, and counters that it would waive
+// a loss of.
+func TestDurableChecksAndSettlesWhereItIsSetAlready(t *testing.T) {
+	t.Parallel()
+	eachDurable(t, func(t *testing.T, _ redistest.Binary, s *redistest.Server) {
+		client := redistest.NewClient(t, s)
+		m := mustNew(t, client, Options{})
+		const counter = "{Raven}/HiLo/orders"
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "always")
+		client.HSet(t.Context(), counter, "Max", 32, "Origin", "00000000000000000000000000000000000000ff")
+		client.ConfigSet(t.Context(), "appendfsync", "everysec")
+		if err := m.SetServerPrefix(t.Context(), always); !errors.Is(err, ErrNotDurableServer) {
+			t.Errorf("with everysec: got %v, want ErrNotDurableServer", err)
+		}
+		if err := m.KeepDurable().SetServerPrefix(t.Context(), prefix.Server{NodeTag: "A"}); err != nil {
+			t.Errorf("a tag alone: got %v, want nil", err)
+		}
+		client.ConfigSet(t.Context(), "appendfsync", "always")
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "always")
+		if err := m.SetServerPrefix(t.Context(), always); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := m.Counter(t.Context(), "orders"); err != nil || got.Max < 32+65536 {
+			t.Errorf("got %+v and %v, want a counter that jumped", got, err)
+		}
 	})
 }
 
@@ -222,17 +251,23 @@ func TestDurableOfAClusterChecksThePrimaryThatOwnsTheKey(t *testing.T) {
 			cluster := redistest.StartCluster(t, b, 2, 0)
 			owner := redistest.NewClient(t, cluster.Nodes[cluster.Slot("{Raven}")*2/16384])
 			m := mustNew(t, redistest.NewClusterClient(t, cluster), Options{})
-			if err := m.SetServerPrefix(t.Context(), always); !errors.Is(err, ErrNotDurableServer) {
-				t.Errorf("without AOF: got %v, want ErrNotDurableServer", err)
+			refused := func(about string, want bool) {
+				t.Helper()
+				err := m.SetServerPrefix(t.Context(), always)
+				if !errors.Is(err, ErrNotDurableServer) || !strings.Contains(err.Error(), "a node of a cluster") {
+					t.Errorf("got %v, want ErrNotDurableServer that names the cluster", err)
+				}
+				if got := strings.Contains(fmt.Sprint(err), about); got != want {
+					t.Errorf("the error %v names %s: got %v, want %v", err, about, got, want)
+				}
 			}
+			refused("appendonly is no", true)
 			for _, setting := range durableSettings {
 				owner.ConfigSet(t.Context(), setting.name, setting.want)
 			}
-			if err := m.WithTimeout(1<<36).SetServerPrefix(t.Context(), always); err != nil {
-				t.Errorf("got %v, want nil", err)
-			}
-			if got := owner.HGet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable").Val(); got != "always" {
-				t.Errorf("got %q, want always", got)
+			refused("appendonly", false)
+			if got := owner.Exists(t.Context(), "{Raven}/ServerPrefixForHilo").Val(); got != 0 {
+				t.Errorf("got %d keys, want none", got)
 			}
 		})
 	}

@@ -36,8 +36,8 @@ type Imported struct {
 }
 
 // Import raises many counters in few round trips, 100,000 in some seconds, and adds those that are missing. It never
-// lowers one. Max, Ranges, Epoch, Bare, Top and GuardGap each become the greater of the stored value and the State's. A
-// State that is marked Lost is raised by a gap too. Origin is not copied, because another server's would be evidence of
+// lowers one. Max, Ranges, Epoch, Bare, Top, GuardGap, Lowered and Issued each become the greater of the stored value and the
+// State's, and Forced is added where there is none. A State that is marked Lost is raised by a gap too. Origin is not copied, because another server's would be evidence of
 // lost writes. If there is none, this server's own is written, so that a loss right after the import shows. Like a seed, an
 // import keeps ranges that are in use from being returned.
 //
@@ -48,7 +48,8 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 	results := make([]Imported, len(states))
 	var requests []scripts.ImportRequest
 	var places []int
-	for i, state := range states {
+	for i := range states {
+		state := &states[i]
 		if results[i].Err = m.validState(state); results[i].Err != nil {
 			continue
 		}
@@ -61,6 +62,7 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 			Keys: keys, Field: s.field,
 			Name: state.Name, Value: state.Max, Epoch: state.Epoch, Ranges: state.Ranges, Bare: state.Bare, Top: state.Top,
 			Lost: state.Lost, Issued: min(state.Issued, math.MaxInt64/2), GuardGap: state.GuardGap,
+			Lowered: state.Lowered, Written: state.Written, Forced: state.Forced,
 		})
 		places = append(places, i)
 	}
@@ -110,7 +112,8 @@ func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []St
 	reads := make([]*redis.SliceCmd, len(states))
 	others := make([]*redis.IntCmd, len(states))
 	_, _ = m.client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
-		for i, state := range states {
+		for i := range states {
+			state := &states[i]
 			if results[i].Err = m.validState(state); results[i].Err != nil {
 				continue
 			}
@@ -123,11 +126,11 @@ func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []St
 		}
 		return nil
 	})
-	for i, state := range states {
+	for i := range states {
 		if reads[i] == nil {
 			continue
 		}
-		results[i] = m.checked(ctx, state, reads[i], others[i])
+		results[i] = m.checked(ctx, &states[i], reads[i], others[i])
 		if err := results[i].Err; errors.Is(err, failure.ErrUnavailable) {
 			down = err
 		}
@@ -135,7 +138,7 @@ func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []St
 	return down
 }
 
-func (m *Admin) checked(ctx context.Context, state State, read *redis.SliceCmd, other *redis.IntCmd) Imported {
+func (m *Admin) checked(ctx context.Context, state *State, read *redis.SliceCmd, other *redis.IntCmd) Imported {
 	s := m.storage(state.Kind)
 	keys := s.keys(state.Name)
 	if other != nil {
@@ -156,7 +159,7 @@ func (m *Admin) checked(ctx context.Context, state State, read *redis.SliceCmd, 
 }
 
 // validState returns an error for a state that no counter can have.
-func (m *Admin) validState(state State) error {
+func (m *Admin) validState(state *State) error {
 	name := state.Name
 	switch state.Kind {
 	case KindHiLo, KindIdentity:
@@ -178,6 +181,7 @@ func (m *Admin) validState(state State) error {
 	}{
 		{"Max", state.Max}, {"Ranges", state.Ranges}, {"Epoch", state.Epoch}, {"Bare", state.Bare},
 		{"Top", state.Top}, {"Issued", state.Issued}, {"GuardGap", state.GuardGap},
+		{"Lowered", state.Lowered}, {"Written", state.Written},
 	} {
 		if field.value < 0 {
 			return fmt.Errorf("admin: %s: %w: %s of %d: must be 0 or more", name, failure.ErrInvalidOptions, field.name, field.value)

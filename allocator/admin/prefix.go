@@ -45,8 +45,9 @@ func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 //
 // It waits until every connected replica has the write. With ErrNotConfirmed it is made, and a failover can lose it.
 //
-// Before Durable is set, the server has to pass CheckDurable. Each counter that was written before a restart or a promotion
+// Before Durable is set, also where it is set already, the server has to pass CheckDurable. Each counter that was written before a restart or a promotion
 // of the server first issues one number and jumps, because afterwards its loss would not show.
+// KeepDurable leaves Durable as it is.
 //
 // The errors are ErrInvalidName, ErrCorrupt, ErrNotConfirmed, ErrIncomplete and ErrUnavailable. With Durable they are also
 // ErrNotDurableServer, ErrSettingsUnknown, and those of a counter that cannot issue a number, such as ErrMixed.
@@ -59,29 +60,48 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 		return err
 	}
 	request := scripts.ConfigureRequest{Prefix: s.ServerPrefix, Tag: s.NodeTag, Identities: s.Identities}
-	states := s.Durable != "" && now.Durable != s.Durable
+	states := s.Durable != "" && !m.keeping
 	switch {
-	case states:
+	case m.keeping:
+		request.Durable = scripts.DurableKeep
+	case states: // also where it is set: a replica that was promoted may have inherited it
 		if request.Origin, err = m.awaitDurable(ctx); err != nil {
 			return err
 		}
 		request.Durable = scripts.DurableSet
-	case s.Durable != "":
-		request.Durable = scripts.DurableKeep
 	}
 	if !s.IsZero() && !m.filling {
 		if err := m.noteBare(ctx); err != nil {
 			return err
 		}
 	}
-	key := m.keys.Server()
 	if states {
+		if now.Durable != "" { // under it a counter would not jump
+			removal := request
+			removal.Durable = scripts.DurableRemove
+			if err := m.configure(ctx, removal); err != nil {
+				return err
+			}
+		}
 		if err := m.settle(ctx, request.Origin); err != nil {
 			return err
 		}
 		return m.stateDurable(ctx, request)
 	}
+	return m.configure(ctx, request)
+}
+
+// configure sets all settings, confirmed by every connected replica.
+func (m *Admin) configure(ctx context.Context, request scripts.ConfigureRequest) error {
+	key := m.keys.Server()
 	return m.confirmed(ctx, key, func(client redis.Scripter) error { return scripts.Configure(ctx, client, key, request) })
+}
+
+// KeepDurable returns an Admin whose SetServerPrefix leaves Durable as it is, whatever it is passed.
+func (m *Admin) KeepDurable() *Admin {
+	other := *m
+	other.keeping = true
+	return &other
 }
 
 // ForPrefix returns an Admin for a server that an import fills and that gets the prefix s afterwards. Numbers that Import

@@ -49,6 +49,8 @@ type record struct {
 	Written      int64  `json:"written,omitempty"`      // of a counter: time of the last write, in microseconds of the server's clock
 	Issued       int64  `json:"issued,omitempty"`       // of a counter: numbers issued in the last two minutes that had any
 	GuardGap     int64  `json:"guardGap,omitempty"`     // of a counter: the greatest GuardGap of a client
+	Lowered      int64  `json:"lowered,omitempty"`      // of a counter: forced seeds that lowered it
+	Forced       string `json:"forced,omitempty"`       // of an identity: the newest forced seed of a gateway, and the state that it found
 	Lost         bool   `json:"lost,omitempty"`         // of a counter: origin is not replication, so that writes may be lost
 	Counters     *int   `json:"counters,omitempty"`     // of end: number of counters
 }
@@ -109,10 +111,11 @@ func (e export) Run(ctx context.Context) error {
 	_ = encoder.Encode(record{
 		Kind: linePrefix, ServerPrefix: server.ServerPrefix, NodeTag: server.NodeTag, Identities: server.Identities, Durable: server.Durable,
 	})
-	for _, s := range all.States {
+	for i := range all.States {
+		s := &all.States[i]
 		_ = encoder.Encode(record{
 			Kind: string(s.Kind), Collection: s.Name, Max: &s.Max, Ranges: s.Ranges, Epoch: s.Epoch, Bare: s.Bare,
-			Top: s.Top, Origin: s.Origin, Written: s.Written, Issued: s.Issued, GuardGap: s.GuardGap, Lost: s.Lost,
+			Top: s.Top, Origin: s.Origin, Written: s.Written, Issued: s.Issued, GuardGap: s.GuardGap, Lowered: s.Lowered, Forced: s.Forced, Lost: s.Lost,
 		})
 	}
 	_ = encoder.Encode(record{Kind: lineEnd, Counters: new(len(all.States))})

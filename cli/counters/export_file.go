@@ -87,11 +87,11 @@ func (f *file) counter(line int, l record) error {
 		return err
 	case l.Max == nil:
 		return errors.New("max is missing")
-	case min(*l.Max, l.Ranges, l.Epoch, l.Bare, l.Top, l.Written, l.Issued, l.GuardGap) < 0:
+	case min(*l.Max, l.Ranges, l.Epoch, l.Bare, l.Top, l.Written, l.Issued, l.GuardGap, l.Lowered) < 0:
 		return errors.New("every number must be 0 or more")
 	}
 	row := planRow{Line: line, State: admin.State{
-		Kind: kind, Bare: l.Bare, Top: l.Top, Written: l.Written, Issued: l.Issued, GuardGap: l.GuardGap, Lost: l.Lost,
+		Kind: kind, Bare: l.Bare, Top: l.Top, Written: l.Written, Issued: l.Issued, GuardGap: l.GuardGap, Lowered: l.Lowered, Forced: l.Forced, Lost: l.Lost,
 		Counter: admin.Counter{Name: l.Collection, Max: *l.Max, Ranges: l.Ranges, Epoch: l.Epoch, Origin: l.Origin},
 	}}
 	if err := row.Validate(f.separator); err != nil {

@@ -31,6 +31,7 @@ type serverPrefix struct {
 	changes []func(*prefix.Server)
 	all     bool // prefix, tag and home change, so the present ones need not be valid
 	yes     bool // trust the settings that cannot be read
+	keeps   bool // leave Durable as it is, because it is not named
 }
 
 type shownPrefix struct {
@@ -136,6 +137,7 @@ A change is confirmed by all connected replicas, or else the exit code is 1.`,
 				s.changes = append(s.changes, func(now *prefix.Server) { now.Identities = named.Identities })
 			}
 			s.all = len(s.changes) == 3
+			s.keeps = !r.IsSet(flagDurable)
 			if r.IsSet(flagDurable) {
 				s.changes = append(s.changes, func(now *prefix.Server) { now.Durable = named.Durable })
 			}
@@ -180,6 +182,9 @@ func (s serverPrefix) Run(ctx context.Context) error {
 		}
 		if s.yes {
 			m = m.TrustSettings()
+		}
+		if s.keeps {
+			m = m.KeepDurable()
 		}
 		for _, change := range s.changes {
 			change(&now)

@@ -156,6 +156,8 @@ local function lost_since(origin, replication, info, durable)
     return true, 'history'
   end
   if type(persistence) ~= 'string' or not find(persistence, 'aof_enabled:1\r', 1, true) then return true, 'aof' end
+  local cluster = redis.pcall('INFO', 'cluster') -- where a slot takes the field to a server that it was not set for
+  if type(cluster) == 'string' and find(cluster, 'cluster_enabled:1', 1, true) then return true, 'cluster' end
   return false, durable
 end
 -- describe.lua: reports the values of the server's own key.
@@ -165,7 +167,7 @@ end
 -- Output: {prefix; tag; '1' if it is the home of identities, else '0'; replication id, '' if INFO is not permitted;
 -- durable}
 --   durable  '' if the server has no Durable; 'always' if a counter with another Origin lost nothing; else why such a
---            counter jumps and the field is removed, 'replica', 'history' or 'aof', as in next
+--            counter jumps and the field is removed, 'replica', 'history', 'aof' or 'cluster', as in next
 -- Errors: HILO_CORRUPT.
 --
 -- It writes nothing, and replicas reply too. Sent twice: it replies twice.

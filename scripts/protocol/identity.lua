@@ -156,6 +156,8 @@ local function lost_since(origin, replication, info, durable)
     return true, 'history'
   end
   if type(persistence) ~= 'string' or not find(persistence, 'aof_enabled:1\r', 1, true) then return true, 'aof' end
+  local cluster = redis.pcall('INFO', 'cluster') -- where a slot takes the field to a server that it was not set for
+  if type(cluster) == 'string' and find(cluster, 'cluster_enabled:1', 1, true) then return true, 'cluster' end
   return false, durable
 end
 local IDENTITY = true
@@ -202,7 +204,7 @@ local IDENTITY = true
 --             it
 --   durable   '' if the server has no Durable, 'always' if it stays, else why it was removed: 'replica' (one is
 --             connected), 'history' (the replication id changed otherwise than by a restart from the AOF), 'aof' (it is
---             off), 'evidence' (writes were lost all the same)
+--             off), 'cluster' (the server is a node of one), 'evidence' (writes were lost all the same)
 --   top       with raise_top the value of Top before this range, 0 for none; else 0
 -- If an exact value cannot be issued, low is '0', and the counter is not written.
 -- Errors: HILO_ARGUMENT, HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED; of
