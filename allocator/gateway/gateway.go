@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
@@ -127,13 +128,32 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refusal returns the status for a request that is refused whatever its path, and the reason, or 0.
 func (g *gateway) refusal(w http.ResponseWriter, r *http.Request) (status int, why string) {
-	if err := g.crossOrigin.Check(r); err != nil {
+	if why := access.ForeignHost(r); g.opts.Loopback && why != "" {
+		return http.StatusMisdirectedRequest, why
+	}
+	if err := g.checkOrigin(r); err != nil {
 		return http.StatusForbidden, "requests that pages of other origins send are refused: " + err.Error()
 	}
 	if why := g.signIn.Refusal(r); why != "" && !isOpen(r.URL.Path) {
 		return http.StatusUnauthorized, why
 	}
 	return access.Bound(w, r)
+}
+
+// checkOrigin returns an error for a request that a page of another origin sent and that could issue identifiers. RavenDB's clients
+// take ranges by GET, which a page can send to any server, by an image for example. All their paths are therefore checked for
+// every method.
+func (g *gateway) checkOrigin(r *http.Request) error {
+	if r.Method != http.MethodPost && issues(r.URL.Path) {
+		r = r.WithContext(r.Context())
+		r.Method = http.MethodPost
+	}
+	return g.crossOrigin.Check(r)
+}
+
+// issues reports whether identifiers are issued or returned under a path.
+func issues(path string) bool {
+	return ravendb.Theirs(path) || strings.HasPrefix(path, "/v1/ids/") || strings.HasPrefix(path, "/v1/identities/")
 }
 
 // isOpen reports whether a path needs no sign-in.

@@ -31,6 +31,10 @@ type Options struct {
 	// ClientCertificates accepts a client certificate that the TLS listener verified as sign-in. Without it and tokens no
 	// sign-in is required.
 	ClientCertificates bool
+	// Loopback is for a listener that only this machine reaches. A request whose Host is neither localhost nor a loopback
+	// address is refused with 421: a page could otherwise reach the gateway by a name that resolves to loopback. A proxy in
+	// front of it has to send such a Host.
+	Loopback bool
 	// Separator is the allocator's. Default "/".
 	Separator string
 	// Timeout bounds how long a request waits for the server. Default 5 s.

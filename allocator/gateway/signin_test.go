@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -143,6 +144,7 @@ func TestCrossOriginRequestsAreRefused(t *testing.T) {
 		}{
 			{"POST", "/v1/ids/orders", 200},
 			{"POST", "/v1/identities/companies", 200},
+			{"GET", "/databases/Shop/hilo/next?tag=users", 201},
 			{"PUT", "/databases/Shop/hilo/return?tag=users&end=1&last=1", 204},
 			{"POST", "/databases/Shop/identity/next?name=companies", 200},
 			{"POST", "/databases/Shop/identity/seed?name=companies&value=1", 200},
@@ -151,12 +153,60 @@ func TestCrossOriginRequestsAreRefused(t *testing.T) {
 			if tt.want {
 				want = 403
 			}
-			if a := d.send(request.method, request.target, tt.change); a.status != want {
+			a := d.send(request.method, request.target, tt.change)
+			if a.status != want {
 				t.Errorf("%s: %s %s: got %d %s, want %d", tt.name, request.method, request.target, a.status, a.body, want)
+			}
+			switch theirs := strings.HasPrefix(request.target, "/databases/"); {
+			case !tt.want:
+			case theirs && !strings.Contains(a.body, `"Type":"Raven.Client.Exceptions.Security.AuthorizationException"`):
+				t.Errorf("%s: %s %s: got %s, want the form of RavenDB's errors", tt.name, request.method, request.target, a.body)
+			case !theirs:
+				refused(t, a, 403, "about:blank")
+			}
+		}
+		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
+			if a := d.send(method, "/v1/ids/orders", tt.change); (a.status == 403) != tt.want {
+				t.Errorf("%s: %s /v1/ids/orders: got %d, want 403: %t", tt.name, method, a.status, tt.want)
 			}
 		}
 		if a := d.send("GET", "/v1/collections", tt.change); a.status != 200 {
 			t.Errorf("%s: GET: got %d, want 200", tt.name, a.status)
 		}
 	}
+}
+
+// A foreign name can resolve to loopback (DNS rebinding), and its pages are then of the same origin.
+func TestForeignHostIsRefusedOnLoopback(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	loopback := open(t, s, func(_ *allocator.Options, o *gateway.Options) { o.Loopback = true })
+	reachable := open(t, s)
+	for host, foreign := range map[string]bool{
+		"localhost:8080": false, "127.0.0.1": false, "127.0.0.2:8080": false, "[::1]:8080": false,
+		"rebound.example": true, "rebound.example:8080": true, "": true,
+	} {
+		as := func(r *http.Request) { r.Host = host }
+		for _, request := range []struct {
+			method, target string
+			done           int
+		}{
+			{"POST", "/v1/ids/orders", 200},
+			{"GET", "/v1/collections", 200},
+			{"GET", "/databases/Shop/hilo/next?tag=users", 201},
+			{"POST", "/databases/Shop/identity/next?name=companies", 200},
+		} {
+			want := request.done
+			if foreign {
+				want = 421
+			}
+			if a := loopback.send(request.method, request.target, as); a.status != want {
+				t.Errorf("Host %q: %s %s: got %d %s, want %d", host, request.method, request.target, a.status, a.body, want)
+			}
+			if a := reachable.send(request.method, request.target, as); a.status != request.done {
+				t.Errorf("Host %q, not on loopback: %s %s: got %d %s, want %d", host, request.method, request.target, a.status, a.body, request.done)
+			}
+		}
+	}
+	refused(t, loopback.send("POST", "/v1/ids/orders", func(r *http.Request) { r.Host = "rebound.example" }), 421, "about:blank")
 }

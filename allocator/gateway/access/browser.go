@@ -5,9 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -22,12 +20,11 @@ const tokenParameter = "token"
 // those and client certificates, it accepts a token as the password of Basic authentication, under any user name. A GET with
 // a valid ?token=TOKEN is answered by a cookie for this host and a page that leads to the same URL without it.
 //
-// A loopback listener accepts no Host other than 127.0.0.1, [::1] and localhost: 421. A foreign name that resolves to
-// loopback (DNS rebinding) would give the pages of its owner access. Requests that are too large are refused as by Bound.
+// With loopback, a Host that ForeignHost refuses is answered with 421. Requests that are too large are refused as by Bound.
 func ForBrowsers(signIn SignIn, loopback bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if loopback && !isLoopback(r.Host) {
-			refuse(w, http.StatusMisdirectedRequest, "this server is reached as 127.0.0.1, [::1] or localhost")
+		if why := ForeignHost(r); loopback && why != "" {
+			refuse(w, http.StatusMisdirectedRequest, why)
 			return
 		}
 		if status, why := Bound(w, r); status != 0 {
@@ -51,21 +48,6 @@ func ForBrowsers(signIn SignIn, loopback bool, next http.Handler) http.Handler {
 func refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, why, status)
-}
-
-// isLoopback reports whether a Host header, with or without a port, names loopback.
-func isLoopback(host string) bool {
-	name := host
-	if before, _, err := net.SplitHostPort(host); err == nil {
-		name = before
-	} else if strings.HasPrefix(host, "[") {
-		name = strings.Trim(host, "[]")
-	}
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(name)
-	return err == nil && (address == netip.IPv6Loopback() || address == netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 }
 
 // exchange sets the cookie for the token of a URL, and removes the token from the URL, which is shown and stored.

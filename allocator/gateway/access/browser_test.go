@@ -118,7 +118,9 @@ func TestForBrowsersChecksTheHostOnLoopback(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]int{
 		"127.0.0.1": 200, "127.0.0.1:8080": 200, "localhost": 200, "LOCALHOST:80": 200, "[::1]": 200, "[::1]:8080": 200,
-		"": 421, "evil.example": 421, "evil.example:8080": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example": 421, "127.0.0.2": 421, "[::2]:1": 421,
+		"127.0.0.2": 200, "127.255.255.254:8080": 200, "[::ffff:127.0.0.1]:8080": 200,
+		"[::1": 421, "128.0.0.1": 421, "0.0.0.0:8080": 421, "[::]:8080": 421,
+		"": 421, "evil.example": 421, "evil.example:8080": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example": 421, "[::2]:1": 421,
 	} {
 		got := send(t, access.SignIn{}, true, "http://x/", func(r *http.Request) { r.Host = host })
 		if got.StatusCode != want {

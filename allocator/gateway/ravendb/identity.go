@@ -27,7 +27,7 @@ type identityRequest struct {
 	space *namespace
 	c     *counter
 	name  string
-	id    string // of the request and its parameters, or ""
+	id    requestID
 }
 
 func (h *Handler) readIdentity(r *http.Request, verb string) (i identityRequest, err error) {
@@ -41,8 +41,9 @@ func (h *Handler) readIdentity(r *http.Request, verb string) (i identityRequest,
 	if err := prefix.ValidateCollection(i.name, h.opts.Separator); err != nil {
 		return i, fmt.Errorf("name: %w", err)
 	}
-	if i.id = i.query["raft-request-id"]; len(i.id) > maxRequestID {
-		return i, argument("raft-request-id is %d bytes long: at most %d", len(i.id), maxRequestID)
+	id := i.query["raft-request-id"]
+	if len(id) > maxRequestID {
+		return i, argument("raft-request-id is %d bytes long: at most %d", len(id), maxRequestID)
 	}
 	if i.space, err = h.namespace(r.Context(), r.PathValue("database")); err != nil {
 		return i, err
@@ -50,8 +51,12 @@ func (h *Handler) readIdentity(r *http.Request, verb string) (i identityRequest,
 	if i.c, err = h.counter(i.space, fleet.Identity, i.name); err != nil {
 		return i, err
 	}
-	if i.id != "" {
-		i.id = strings.Join([]string{verb, i.c.keys.Counter, i.query["value"], i.query["force"], i.id}, "\x00")
+	if id != "" {
+		var value, force string // only a seed has them, which validates both before it uses the id
+		if verb == "seed" {
+			value, force = i.query["value"], i.query["force"]
+		}
+		i.id = sha256.Sum256([]byte(strings.Join([]string{verb, i.c.keys.Counter, value, force, id}, "\x00")))
 	}
 	return i, nil
 }
@@ -92,7 +97,7 @@ func (h *Handler) identitySeed(r *http.Request) (reply, error) {
 	}
 	request := scripts.SeedRequest{Field: scripts.FieldValue, Name: i.name, Value: value, Force: force}
 	if !force {
-		i.id = "" // it acts as often as it is sent without harm
+		i.id = requestID{} // it acts as often as it is sent without harm
 	}
 	stands, err := h.forcedSeeds.do(r.Context(), i.id, func(a *answer) (stands int64, err error) { //nolint:contextcheck // a request is finished also if its client is gone
 		ctx := detached(r)
@@ -132,8 +137,8 @@ const fieldForced = "Forced"
 // request may come to another gateway, when this one is down, or to this one after a restart. If it read the state anew there, it
 // would lower numbers that were issued since. The state and the field are read at once, so a request that finds no field found
 // the state before the other one acted.
-func (h *Handler) expect(ctx context.Context, counter, id string) (scripts.Standing, error) {
-	if id == "" {
+func (h *Handler) expect(ctx context.Context, counter string, id requestID) (scripts.Standing, error) {
+	if id == (requestID{}) {
 		return scripts.Stands(ctx, h.client, counter, scripts.FieldValue)
 	}
 	read, err := h.client.HMGet(ctx, counter, scripts.FieldValue, "Written", fieldForced).Result()
@@ -144,7 +149,7 @@ func (h *Handler) expect(ctx context.Context, counter, id string) (scripts.Stand
 	for i := range texts {
 		texts[i], _ = read[i].(string)
 	}
-	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(id)))
+	sum := fmt.Sprintf("%x", id)
 	if state, ok := strings.CutPrefix(texts[2], sum+" "); ok {
 		value, written, _ := strings.Cut(state, " ")
 		return scripts.Standing{Value: value, Written: written}, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -193,6 +194,37 @@ func TestIdentityRequestsWithOneIDShareTheAnswer(t *testing.T) {
 		})
 		if value := w.get("{Raven}/Identities/companies", "Value"); value != "1" || len(seen) != 0 {
 			t.Errorf("got Value %s, %d ids, want 1, 0", value, len(seen))
+		}
+	})
+}
+
+func TestIdentitySeedActsOnceAlsoAfterAMove(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		const key, seed = "{Raven}/Identities/people", "/databases/Shop/identity/seed?name=people&value=1000&force=true&raft-request-id=one"
+		w.set(key, "Value", "5000")
+		w.answers(http.MethodPost, seed, 200, `{"NewSeedValue":1000}`)
+		w.answers(http.MethodPost, "/databases/Shop/identity/next?name=people", 200, `{"NewIdentityValue":1001}`)
+
+		m, err := admin.New(w.client, admin.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := m.Export(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.client.Del(t.Context(), key)
+		for _, got := range m.Import(t.Context(), all.States) {
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+		}
+		moved := w.again()
+		_ = send(t, moved, http.MethodPost, seed) // 500: it cannot take effect again
+		if got, want := body(t, send(t, moved, http.MethodPost, "/databases/Shop/identity/next?name=people")), `{"NewIdentityValue":1002}`; got != want {
+			t.Errorf("after the seed was repeated: got %s, want %s", got, want)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package ravendb
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 	"time"
@@ -21,6 +22,10 @@ const (
 // errTooManySeeds is the error of a forced seed that could not be remembered.
 var errTooManySeeds = fmt.Errorf("%w: too many forced seeds: each is remembered for ten minutes so that it acts once; repeat the request later", allocator.ErrUnavailable)
 
+// requestID is a digest of the id of a request and its parameters, or zero for a request without an id. Clients choose the length of
+// both, so they are not kept.
+type requestID [sha256.Size]byte
+
 // answers returns to a request that is repeated the answer that it got before, or the one in flight.
 type answers struct {
 	max    int
@@ -29,13 +34,13 @@ type answers struct {
 	full error
 
 	mu    sync.Mutex // guards what follows
-	byID  map[string]*answer
+	byID  map[requestID]*answer
 	order []*answer // by time; one that was replaced in byID counts too
 }
 
 // answer is the answer to one request.
 type answer struct {
-	id    string
+	id    requestID
 	done  chan struct{} // closed when value and err are set
 	at    time.Time
 	value int64
@@ -54,10 +59,10 @@ func (a *answer) failed() bool {
 	}
 }
 
-// do calls ask once for each id, and again if it failed. It always calls it for "". If ctx ends, a caller that waits for
+// do calls ask once for each id, and again if it failed. It always calls it for the zero id. If ctx ends, a caller that waits for
 // another one's answer gives up.
-func (a *answers) do(ctx context.Context, id string, ask func(*answer) (int64, error)) (int64, error) {
-	if id == "" {
+func (a *answers) do(ctx context.Context, id requestID, ask func(*answer) (int64, error)) (int64, error) {
+	if id == (requestID{}) {
 		return ask(new(answer))
 	}
 	known, first, err := a.remember(id, time.Now())
@@ -78,7 +83,7 @@ func (a *answers) do(ctx context.Context, id string, ask func(*answer) (int64, e
 }
 
 // remember returns the answer for id. first reports that the caller has to ask for it.
-func (a *answers) remember(id string, now time.Time) (known *answer, first bool, err error) {
+func (a *answers) remember(id requestID, now time.Time) (known *answer, first bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.forget(now)
@@ -97,7 +102,7 @@ func (a *answers) remember(id string, now time.Time) (known *answer, first bool,
 		known.expected = before.expected
 	}
 	if a.byID == nil {
-		a.byID = make(map[string]*answer)
+		a.byID = make(map[requestID]*answer)
 	}
 	a.byID[id] = known
 	a.order = append(a.order, known)
