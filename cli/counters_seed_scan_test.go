@@ -83,8 +83,15 @@ func TestSeedScanForIdentitiesCountsNoPrefixAndNoTag(t *testing.T) {
 func TestSeedScanOfNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		if got := clitest.Must(t, "seed", "--scan", "x*", "--yes", "--redis", s.URL()); got != "0 counters: 0 new, 0 raised, 0 stay\n" {
-			t.Errorf("%s", got)
+		scan := func(more ...string) clitest.Result {
+			return clitest.Hilo(t, append([]string{"seed", "--yes", "--redis", s.URL()}, more...)...)
+		}
+		clitest.MustFail(t, exit.Fault, scan("--scan", "zzz/*"), `nothing found: none of 0 keys matches "zzz/*"`)
+		s.Client(t).Set(t.Context(), "zzz/x", "{}", 0)
+		clitest.MustFail(t, exit.Fault, scan("--scan", "zzz/*", "--dry-run"), `nothing found: 1 of 1 keys match "zzz/*", but none is an identifier`, `"zzz/x"`)
+		got := scan("--scan", "zzz/*", "--output", "json")
+		if found := clitest.Decode[scanned](t, got.Stdout); got.Code != exit.Fault || found.Matched != 1 || found.LeftOut != 1 {
+			t.Errorf("got %+v, want exit %d and one key left out", got, exit.Fault)
 		}
 	})
 }

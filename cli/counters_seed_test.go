@@ -15,9 +15,10 @@ func TestSeedRaisesAndLowersOnlyWithForce(t *testing.T) {
 			{"--max 4000", "orders: Max is 4000\n", "orders/4001\n"},
 			{"--max 4001", "orders: Max is 4001\n", "orders/4002\n"},
 			{"--max 17", "orders: Max stays 4002, above 17; --force lowers it\n", "orders/4003\n"},
-			{"--force --max 17", "orders: Max is 17\n", "orders/18\n"},
-			{"--max=0 --force", "orders: Max is 0\n", "orders/1\n"},
-			{"--max 0", "orders: Max stays 1, above 0; --force lowers it\n", "orders/2\n"},
+			{"--force --max 17", "orders: Max lowered from 4003 to 17\n", "orders/18\n"},
+			{"--max=0 --force", "orders: Max lowered from 18 to 0\n", "orders/1\n"},
+			{"--max=1 --force", "orders: Max is 1\n", "orders/2\n"},
+			{"--max 0", "orders: Max stays 2, above 0; --force lowers it\n", "orders/3\n"},
 		}
 		for _, step := range steps {
 			args := append([]string{"seed", "orders", "--redis", s.URL()}, strings.Fields(step.args)...)
@@ -39,9 +40,10 @@ func TestSeedAsJSON(t *testing.T) {
 			return clitest.Decode[seeded](t, clitest.Must(t, append([]string{"seed", "orders", "--max", max, "--output", "json", "--redis", s.URL()}, flags...)...))
 		}
 		for _, got := range []struct{ is, want seeded }{
-			{seed("9223372036854775807"), seeded{"orders", most, most, true}},
-			{seed("5"), seeded{"orders", most, 5, false}},
-			{seed("5", "--force=false"), seeded{"orders", most, 5, false}},
+			{seed("9223372036854775807"), seeded{"orders", most, 0, most, true}},
+			{seed("5"), seeded{"orders", most, 0, 5, false}},
+			{seed("5", "--force=false"), seeded{"orders", most, 0, 5, false}},
+			{seed("5", "--force"), seeded{"orders", 5, most, 5, true}},
 		} {
 			if got.is != got.want {
 				t.Errorf("%+v, want %+v", got.is, got.want)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -22,8 +23,11 @@ func TestProbePrintsTheResponse(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 
-	if got := clitest.Must(t, "probe", server.URL+"/readyz"); got != "ready\n" {
-		t.Errorf("%q", got)
+	hostPort := strings.TrimPrefix(server.URL, "http://")
+	for _, address := range []string{server.URL + "/readyz", server.URL, server.URL + "?x=1", hostPort, hostPort + "/readyz"} {
+		if got := clitest.Must(t, "probe", address); got != "ready\n" {
+			t.Errorf("probe %s: got %q, want ready", address, got)
+		}
 	}
 	shown := clitest.Decode[probeAnswer](t, clitest.Must(t, "probe", server.URL+"/readyz", "--output", "json"))
 	if want := (probeAnswer{Ready: true, Status: 200, Answer: "ready"}); shown != want {
@@ -56,7 +60,9 @@ func TestProbeRefusesABadCommandLine(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no scheme", []string{"127.0.0.1:9090"}, `the URL is "127.0.0.1:9090": must be such as http://`},
+		{"no port", []string{"127.0.0.1"}, `the URL is "127.0.0.1": must be such as http://`},
+		{"a port that is no number", []string{"localhost:http"}, `the URL is "localhost:http": must be such as http://`},
+		{"no host, but a port", []string{":9090"}, `the URL is ":9090": must be such as http://`},
 		{"another scheme", []string{"redis://h"}, "must be such as http://"},
 		{"no host", []string{"http:///readyz"}, "must be such as http://"},
 		{"two", []string{"http://a", "http://b"}, `"http://b" is one too many`},

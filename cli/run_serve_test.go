@@ -265,3 +265,25 @@ func TestServeContinuesAtTheNextMaster(t *testing.T) {
 		}
 	})
 }
+
+// The name of another site can resolve to loopback.
+func TestServeRefusesAForeignHostOnLoopback(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartMini(t)
+	r, client := startServe(t, "--redis", s.URL()), newHTTPClient(t)
+	for host, want := range map[string]int{"": http.StatusOK, "localhost": http.StatusOK, "rebound.example": http.StatusMisdirectedRequest} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/v1/ids/orders", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("Host %q: got %d, want %d", host, response.StatusCode, want)
+		}
+	}
+}

@@ -52,6 +52,7 @@ type topSnapshot struct {
 	Began       string          `json:"began"`
 	Namespace   string          `json:"namespace"`
 	Interval    float64         `json:"intervalSeconds"`
+	Alarms      string          `json:"alarmBound"`
 	Summary     topSummary      `json:"summary"`
 	Servers     []topServer     `json:"servers"`
 	Collections []topCollection `json:"collections"`

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -215,6 +216,22 @@ func TestSiteRefuses(t *testing.T) {
 			if !strings.HasPrefix(policy, "default-src 'none';") || !strings.Contains(policy, "frame-ancestors 'none'") ||
 				header.Get("Access-Control-Allow-Origin") != "" || header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("headers: %v", header)
+			}
+		})
+	}
+}
+
+func TestSiteIsReachedByTheURLThatItPrints(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"127.0.0.2:0", "localhost:0"} {
+		t.Run(address, func(t *testing.T) {
+			t.Parallel()
+			if runtime.GOOS != "linux" && address == "127.0.0.2:0" {
+				t.Skip("other systems have 127.0.0.1 alone")
+			}
+			site := startTop(t, "--redis", "embedded:", "--listen", address)
+			if response, body := site.request(http.MethodGet, "/state"); response.StatusCode != http.StatusOK {
+				t.Errorf("%s/state: got %d %s, want 200", site.url, response.StatusCode, body)
 			}
 		})
 	}

@@ -84,7 +84,7 @@ func (p *plan) raise(ctx context.Context, prepare func(*target.Client, *admin.Ad
 		}
 		done, err = p.each(ctx, "writing", nil, func(states []admin.State) []admin.Imported { return m.Import(ctx, states) })
 		if err == nil && p.Server != p.Found {
-			err = m.SetServerPrefix(ctx, p.Server)
+			err = m.KeepDurable().SetServerPrefix(ctx, p.Server)
 		}
 		return err
 	})

@@ -21,7 +21,8 @@ type seed struct {
 
 type seeded struct {
 	Collection string `json:"collection"`
-	Max        int64  `json:"max"` // now
+	Max        int64  `json:"max"`              // now
+	Before     *int64 `json:"before,omitempty"` // with --force, if there was a counter
 	Requested  int64  `json:"requested"`
 	Applied    bool   `json:"applied"` // false if it was above, and stays
 }
@@ -56,7 +57,7 @@ counted and left out.`,
 				"hilo seed orders --max 4000", "hilo seed --file counters.csv --dry-run",
 				"hilo seed --scan 'orders/*'", "hilo seed --scan 'app:*' --strip app: --yes",
 			},
-			"1 failed, interrupted, or aborted", "3 Redis unavailable", "4 the name is taken by the other kind"),
+			"1 failed, interrupted, or aborted", "3 Redis unavailable", "4 the name is taken by the other kind", "5 --scan found no identifier"),
 		Flags: []cli.Flag{
 			&cli.GenericFlag{Name: "max", Aliases: []string{"value"}, Usage: "`N`, 0 to 9223372036854775807, the greatest number that is taken", Value: base.Count("", 0)},
 			&cli.BoolFlag{Name: "force", Usage: "lower the counter too"},
@@ -116,12 +117,18 @@ func (s seed) Run(ctx context.Context) error {
 		s.Source, s.Rows = "--max", []planRow{one}
 		return s.plan.Run(ctx)
 	}
-	set, field := (*admin.Admin).Seed, "Max"
+	set, see, field := (*admin.Admin).Seed, (*admin.Admin).Counter, "Max"
 	if s.identity {
-		set, field = (*admin.Admin).SeedIdentity, "Value"
+		set, see, field = (*admin.Admin).SeedIdentity, (*admin.Admin).Identity, "Value"
 	}
 	var now int64
+	var before *int64
 	err := base.Administer(ctx, s.Session, s.Target, func(m *admin.Admin) (err error) {
+		if s.Force {
+			if found, err := see(m, ctx, s.Name); err == nil { // a seed also repairs a counter that cannot be read
+				before = &found.Max
+			}
+		}
 		now, err = set(m, ctx, s.Name, s.Max, s.Force)
 		return err
 	})
@@ -129,9 +136,11 @@ func (s seed) Run(ctx context.Context) error {
 	case err != nil:
 		return err
 	case s.JSON && s.identity:
-		return s.WriteJSON(seededIdentity{s.Name, now, s.Max, now == s.Max})
+		return s.WriteJSON(seededIdentity{s.Name, now, before, s.Max, now == s.Max})
 	case s.JSON:
-		return s.WriteJSON(seeded{s.Name, now, s.Max, now == s.Max})
+		return s.WriteJSON(seeded{s.Name, now, before, s.Max, now == s.Max})
+	case before != nil && *before > now:
+		return s.Printf("%s: %s lowered from %d to %d\n", s.Name, field, *before, now)
 	case now == s.Max:
 		return s.Printf("%s: %s is %d\n", s.Name, field, now)
 	}
@@ -158,7 +167,8 @@ func (s fromFile) Run(ctx context.Context) error {
 
 type seededIdentity struct {
 	Name      string `json:"name"`
-	Value     int64  `json:"value"` // now
+	Value     int64  `json:"value"`            // now
+	Before    *int64 `json:"before,omitempty"` // with --force, if there was an identity
 	Requested int64  `json:"requested"`
 	Applied   bool   `json:"applied"` // false if it was above, and stays
 }

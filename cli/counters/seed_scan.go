@@ -67,11 +67,26 @@ func (s *fromScan) Run(ctx context.Context) error {
 		return err
 	case s.JSON:
 		s.found.changes = done
-		return s.WriteJSON(s.found)
+		return cmp.Or(s.WriteJSON(s.found), s.nothing())
+	case len(s.Rows) == 0:
+		return s.nothing()
 	case s.DryRun:
 		return cmp.Or(s.printScan(s.Session), done.Print(s.Session))
 	}
 	return done.Print(s.Session)
+}
+
+// nothing returns an error if the scan found no identifier. A pattern with a mistake would otherwise pass for a seed.
+func (s *fromScan) nothing() error {
+	f, keys := s.found, s.Style(s.Stderr)
+	switch {
+	case len(s.Rows) > 0:
+		return nil
+	case f.Matched == 0:
+		return &exit.Error{Code: exit.Fault, Text: keys.Sprintf("nothing found: none of %d keys matches %q", f.Scanned, s.Pattern)}
+	}
+	return &exit.Error{Code: exit.Fault, Text: keys.Sprintf("nothing found: %d of %d keys match %q, but none is an identifier that seeds a %s counter, "+
+		"%.64q among them", f.Matched, f.Scanned, s.Pattern, s.Kind, s.example)}
 }
 
 // agree shows the changes on stderr and waits for a confirmation, unless nothing would change.

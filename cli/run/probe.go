@@ -6,8 +6,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -35,8 +37,9 @@ func ProbeCommand(env base.Env) *cli.Command {
 		Description: base.Describe(`
 Sends a GET request to URL, by default `+defaultProbe+`, and prints
 the response. It succeeds if the status is 200, and waits at most --timeout. For https://
---tls-ca names the authorities to trust.`,
-			[]string{"hilo probe", "hilo probe http://127.0.0.1:9090/healthz --timeout 1s"},
+--tls-ca names the authorities to trust. host:port stands for http://host:port, and
+without a path the path is /readyz.`,
+			[]string{"hilo probe", "hilo probe 127.0.0.1:8080", "hilo probe http://127.0.0.1:9090/healthz --timeout 1s"},
 			"1 not ready, or no answer"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			p := probe{URL: defaultProbe}
@@ -47,14 +50,36 @@ the response. It succeeds if the status is 200, and waits at most --timeout. For
 			default:
 				r.Failf("%s takes one URL: %q is one too many", r.FullName(), given[1])
 			}
-			if parsed, err := url.Parse(p.URL); err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
-				r.Failf("the URL is %q: must be such as %s", p.URL, defaultProbe)
+			address, ok := probeURL(p.URL)
+			if !ok {
+				r.Failf("the URL is %q: must be such as %s or 127.0.0.1:9090", p.URL, defaultProbe)
 			}
+			p.URL = address
 			p.Session = r.SessionWithoutRedis()
 			p.TLS = &tls.Config{RootCAs: r.Access().Authorities, MinVersion: tls.VersionTLS12}
 			return p
 		}),
 	}
+}
+
+// probeURL completes an address: host:port is http://host:port, and a URL without a path gets that of the readiness.
+func probeURL(text string) (address string, ok bool) {
+	if !strings.Contains(text, "://") {
+		authority, _, _ := strings.Cut(text, "/")
+		host, port, err := net.SplitHostPort(authority)
+		if _, notNumber := strconv.ParseUint(port, 10, 16); err != nil || notNumber != nil || host == "" {
+			return "", false
+		}
+		text = "http://" + text
+	}
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+		return "", false
+	}
+	if parsed.Path == "" {
+		parsed.Path = "/readyz"
+	}
+	return parsed.String(), true
 }
 
 // answer is the result of hilo probe.

@@ -25,7 +25,7 @@ func readServe(r *base.Reader) base.Runner {
 	s.readPublicURL(r)
 	s.readNodes(r)
 	if s.web != nil {
-		s.gateway.SignIn = s.web.SignIn
+		s.gateway.SignIn, s.gateway.Loopback = s.web.SignIn, s.web.Loopback
 	}
 	return s
 }

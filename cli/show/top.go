@@ -33,6 +33,7 @@ type top struct {
 	Count    int64 // snapshots to print; 0 means no end
 	Sort     string
 	Filter   string
+	Columns  string      // type of the columns that store ids
 	Limit    int64       // greatest number that the allocators issue
 	web      *web.Server // nil without --listen
 }
@@ -45,15 +46,23 @@ func TopCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "top",
 		Usage:     "watch servers and counters live",
-		UsageText: "hilo top [--interval D] [--sort KEY] [--filter TEXT] [--count N | --listen ADDR]",
+		UsageText: "hilo top [--interval D] [--sort KEY] [--filter TEXT] [--columns TYPE] [--count N | --listen ADDR]",
 		Description: base.Describe(`
 Shows each server with its role and health, and each collection with its Max, the
-rate over the last minute, ranges, epoch, and the time left, at that rate, until
+numbers reserved a second, ranges, epoch, and the time left, at that rate, until
 Max exceeds 2^31-1 (32-bit integers), 2^53-1 (JavaScript) and --limit, 2^63-1. The name
-of an identity ends in |. Counters that jumped after lost writes since top began, or
-have low headroom (90 % used, or less than a week left), come first unless another
-order is chosen. Jumps are also listed below. A server that does not answer is shown as
-down until it answers again. A – means none or unknown: an unchanged counter has no time left.
+of an identity ends in |. A server that does not answer is shown as down until it answers
+again. A – means none or unknown: an unchanged counter has no time left.
+
+Counters that jumped since top began, or have low headroom (90 % used, or less than a
+week left), alarm: they are marked and come first unless another order is chosen. Which
+bound alarms depends on where ids are stored: --limit with --columns bigint, 2^53-1 with
+double and 2^31-1 with int, or --limit if it is nearer. The other bounds are only shown.
+Jumps are also listed below.
+
+Workers reserve numbers in ranges and use them later. The rate is measured from the
+moment that one range is seen to the moment that a later one is seen, over up to five
+minutes. It becomes exact with the second range.
 
 Keys: s sorts by the next column, r reverses the order, / filters by name, Esc clears
 the filter, b shows headroom as time, numbers left or share used, p pauses, arrows and
@@ -76,6 +85,7 @@ sends a token as the password of any user, or once as ?token=TOKEN to receive a 
 				"hilo top --redis north=redis://10.0.0.1 --redis south=redis://10.0.0.2",
 				"hilo top --output json --interval 10s",
 				"hilo top --sort left --filter order --count 3",
+				"hilo top --columns int",
 				"hilo top --listen 127.0.0.1:8081",
 			},
 			"1 failed or interrupted", "3 Redis unavailable: with --count, no server answered the last poll"),
@@ -85,6 +95,7 @@ sends a token as the password of any user, or once as ?token=TOKEN to receive a 
 			&cli.GenericFlag{Name: "sort", Usage: "sort by `KEY`", Value: base.Choice(sorts[0], sorts...)},
 			&cli.StringFlag{Name: "filter", Usage: "only collections with `TEXT` in their name"},
 			&cli.GenericFlag{Name: "limit", Usage: "`N` is the greatest number that your allocators issue", Value: base.Number("", 1, math.MaxInt64), DefaultText: "2^63-1"},
+			&cli.GenericFlag{Name: "columns", Usage: "`TYPE` of the columns that store ids, whose greatest integer alarms", Value: base.Choice("bigint", columns...)},
 			&cli.GenericFlag{Name: "count", Aliases: []string{"n"}, Usage: "print `N` snapshots, then end", Value: base.Count("", 1), DefaultText: "no end, 1 with json"},
 		),
 		Action: base.Action(env, readTop),
@@ -97,6 +108,7 @@ func readTop(r *base.Reader) base.Runner {
 	t := top{Session: r.Session(), targets: r.Targets(), Interval: r.Period("interval"), Limit: r.Number("limit")}
 	t.Filter, _ = r.Text("filter")
 	t.Sort, _ = r.Text("sort")
+	t.Columns, _ = r.Text("columns")
 	t.web = web.Read(r, t.Session)
 	if t.Count = r.Number("count"); t.Count > 0 && t.web != nil {
 		r.Failf("--count and --%s exclude each other: remove one of them", web.FlagListen)

@@ -11,18 +11,12 @@ import (
 	"github.com/hilo-id/hilo/allocator/headroom"
 )
 
-// Rates are averages over rateWindow, since large ranges are issued rarely. They are computed from points that are at least
-// ratePoint apart.
-const (
-	rateWindow = time.Minute
-	ratePoint  = rateWindow / 12
-)
-
 const (
 	maxHistory = 60 // readings kept of each counter
 	maxJumps   = 20
 
-	// Headroom is low if this percentage of the numbers up to the next bound is used, or if the rest lasts less than lowLeft.
+	// Headroom is low if this percentage of the numbers up to the bound that alarms is used, or if the rest lasts less than
+	// lowLeft.
 	lowUsed = 90.0
 	lowLeft = 7 * 24 * time.Hour
 )
@@ -31,10 +25,11 @@ const (
 type counter struct {
 	polledCounter // the newest reading
 	server        *server
-	seq           int64           // state.seq of the result that changed it last
-	points        []polledCounter // points of the rate, the oldest first; the last is the newest reading
-	rate          float64         // numbers issued a second, less those returned
-	rated         bool            // whether the rate is known
+	alarm         int   // index in headroom of the bound that alarms
+	seq           int64 // state.seq of the result that changed it last
+	meter         meter
+	rate          float64 // numbers reserved a second, less those returned
+	rated         bool    // whether the rate is known
 	headroom      []headroom.Headroom
 	jumps         []jump    // since the first poll
 	history       []reading // since the first poll, thinned out
@@ -43,7 +38,7 @@ type counter struct {
 // jump is an increase of the epoch.
 type jump struct {
 	at       time.Time
-	by       int64 // increase of Max since the previous poll
+	by       int64 // skipped numbers, or the increase of Max since the previous poll if more than one range was issued
 	epoch    int64
 	evidence string
 }
@@ -60,7 +55,7 @@ func (c *counter) matches(filter string) bool {
 	return strings.Contains(strings.ToLower(c.label()), strings.ToLower(filter))
 }
 
-// evidenceOf returns the evidence of lost writes that follows from the replication ids before and after.
+// evidenceOf returns the evidence that follows from the replication ids before and after.
 func evidenceOf(before, after string) string {
 	if before != "" && before != after {
 		return "the server was restarted or promoted"
@@ -68,21 +63,24 @@ func evidenceOf(before, after string) string {
 	return "a client had seen greater numbers, or the counter was missing"
 }
 
-// read adds a reading, drops old ones, and reports whether the displayed values changed.
+// columns are the types of the columns that store ids, the narrowest first, in the order of the bounds of package headroom.
+var columns = []string{"int", "double", "bigint"}
+
+// alarmBound returns the index of the bound that alarms: that of the type of the columns, or the limit if it is nearer.
+func alarmBound(column string, limit int64) int {
+	bounds, i := headroom.To(limit, 0, 0), slices.Index(columns, column)
+	if last := len(bounds) - 1; i < 0 || bounds[i].Left > bounds[last].Left {
+		return last
+	}
+	return i
+}
+
+// read adds a reading and reports whether the displayed values changed.
 func (c *counter) read(seen polledCounter, limit int64) (changed bool) {
 	before, rate, rated := c.Counter, c.rate, c.rated
 	c.polledCounter = seen
-	if n := len(c.points); n > 1 && c.points[n-1].at.Sub(c.points[n-2].at) < ratePoint {
-		c.points = c.points[:n-1]
-	}
-	c.points = append(c.points, seen)
-	for len(c.points) > 2 && seen.at.Sub(c.points[1].at) >= rateWindow {
-		c.points = slices.Delete(c.points, 0, 1)
-	}
-	first := c.points[0]
-	if c.rate, c.rated = 0, len(c.points) > 1; c.rated {
-		c.rate = rounded(max(0, float64(seen.Max-first.Max)/seen.at.Sub(first.at).Seconds()))
-	}
+	c.rate, c.rated = c.meter.read(seen.at, seen.Max)
+	c.rate = rounded(c.rate)
 	changed = c.Counter != before || c.rate != rate || c.rated != rated
 	if changed || c.headroom == nil {
 		c.headroom = headroom.To(limit, c.Max, c.rate)
@@ -150,9 +148,23 @@ func (c *counter) left() float64 {
 	return math.Inf(1)
 }
 
+// critical returns the headroom to the bound that alarms.
+func (c *counter) critical() *headroom.Headroom { return &c.headroom[c.alarm] }
+
+// criticalLeft returns the seconds until the counter exceeds the bound that alarms.
+func (c *counter) criticalLeft() float64 {
+	switch h := c.critical(); {
+	case h.Left == 0:
+		return 0
+	case h.SecondsLeft != nil:
+		return *h.SecondsLeft
+	}
+	return math.Inf(1)
+}
+
 func (c *counter) low() bool {
-	h := c.next()
-	return h == nil || h.Used >= lowUsed || c.left() < lowLeft.Seconds()
+	h := c.critical()
+	return h.Left == 0 || h.Used >= lowUsed || c.criticalLeft() < lowLeft.Seconds()
 }
 
 // jumpedSince reports whether the counter jumped after a time.
@@ -198,7 +210,7 @@ var orders = map[string]func(a, b *counter) int{
 			}
 			return 1
 		case alarmed:
-			return cmp.Or(cmp.Compare(a.left(), b.left()), byRate(a, b))
+			return cmp.Or(cmp.Compare(a.criticalLeft(), b.criticalLeft()), byRate(a, b))
 		}
 		return byRate(a, b)
 	},

@@ -14,7 +14,7 @@ import (
 // printSnapshots prints a snapshot after each interval.
 func (t top) printSnapshots(ctx context.Context) error {
 	return t.open(ctx, func(pollers []*poller) error {
-		state := newState(t.targets, t.Limit)
+		state := t.newState()
 		state.pollAll(ctx, pollers)
 		ticker := time.NewTicker(t.Interval)
 		defer ticker.Stop()

@@ -23,6 +23,7 @@ type pollResult struct {
 	down     string        // reason for the failure, as a sentence; empty if the server is up
 	brief    string        // the reason in a few words
 	counters []polledCounter
+	lows     map[string]int64 // first numbers of the newest ranges of collections that jumped; incomplete
 	about
 }
 
@@ -63,6 +64,7 @@ type poller struct {
 	client   *target.Client
 	admin    *admin.Admin
 	settings settings
+	epochs   map[string]int64 // of the collections, at the last poll that succeeded
 }
 
 // settings caches the reply of CONFIG for a minute. An empty reply means that CONFIG is not permitted, and is never requested
@@ -147,7 +149,39 @@ func (p *poller) read(ctx context.Context, found *pollResult) error {
 			found.counters = append(found.counters, polledCounter{state.Counter, time.Now(), state.Kind == admin.KindIdentity})
 		}
 	}
+	p.readJumps(ctx, client, found)
 	return nil
+}
+
+// readJumps reads the first number after each jump of a collection since the last poll, from which its size follows.
+func (p *poller) readJumps(ctx context.Context, client *target.Client, found *pollResult) {
+	epochs, keys := make(map[string]int64, len(found.counters)), prefix.NewKeys(p.Namespace)
+	var jumped []*polledCounter
+	var read []string
+	for i := range found.counters {
+		c := &found.counters[i]
+		if c.identity {
+			continue
+		}
+		epochs[c.Name] = c.Epoch
+		if before, known := p.epochs[c.Name]; known && before != c.Epoch {
+			jumped, read = append(jumped, c), append(read, keys.HiLo(c.Name))
+		}
+	}
+	p.epochs = epochs
+	if len(jumped) == 0 {
+		return
+	}
+	found.lows = make(map[string]int64)
+	for i, values := range client.Fields(ctx, read, "Low", "Ranges") {
+		if len(values) != 2 || values[1] != strconv.FormatInt(jumped[i].Ranges, 10) { // more ranges were issued since
+			continue
+		}
+		text, _ := values[0].(string)
+		if low, err := strconv.ParseInt(text, 10, 64); err == nil {
+			found.lows[jumped[i].Name] = low
+		}
+	}
 }
 
 // facts reads INFO and CONFIG. A user without the right to them gets empty replies.

@@ -32,7 +32,7 @@ type screen struct {
 }
 
 func newScreen(t top) *screen {
-	return &screen{top: t, state: newState(t.targets, t.Limit), pending: make(map[int]pollResult)}
+	return &screen{top: t, state: t.newState(), pending: make(map[int]pollResult)}
 }
 
 // tick advances the clock.
@@ -239,6 +239,9 @@ func (s *screen) header() []string {
 	return slices.Concat([]string{s.title(), ""}, lines, []string{""})
 }
 
+// jumpShown is the time for which a jump is highlighted.
+const jumpShown = time.Minute
+
 // counters returns the titles and at most limit counters.
 func (s *screen) counters(limit int) []string {
 	if len(s.rows) == 0 {
@@ -250,7 +253,7 @@ func (s *screen) counters(limit int) []string {
 	lines[0] = faint.Styled(lines[0])
 	for i, counter := range shown {
 		switch {
-		case counter.low(), counter.jumpedSince(s.now.Add(-rateWindow)):
+		case counter.low(), counter.jumpedSince(s.now.Add(-jumpShown)):
 			lines[i+1] = yellow.Styled(lines[i+1])
 		case counter.server.last.down != "":
 			lines[i+1] = faint.Styled(lines[i+1])
@@ -311,9 +314,10 @@ var helpLines = []string{
 	"q, Ctrl-C    quit",
 	"",
 	"MAX          the greatest number issued",
-	"RATE/s       numbers issued a second, averaged over the last minute",
+	"RESERVED/s   numbers reserved a second, in ranges, over up to five minutes",
 	"RANGES       ranges issued so far",
-	"EPOCH        jumps after lost writes; a new jump is highlighted for a minute",
+	"EPOCH        jumps after a restart, a failover or lost writes; a new jump is",
+	"             highlighted for a minute",
 	"2^31-1 …     until Max exceeds 32-bit integers, the integers that JavaScript",
 	"             represents exactly, and --limit",
 	"–            none or unknown; an unchanged counter has no time left",

@@ -237,10 +237,10 @@ func TestTopDropsColumnsOnNarrowScreens(t *testing.T) {
 	t.Parallel()
 	s := screenOf(1)
 	for width, want := range map[int]string{
-		110: "COLLECTION SERVER MAX RATE/s RANGES EPOCH 2^31-1 2^53-1 2^63-1",
-		74:  "COLLECTION SERVER MAX RATE/s EPOCH 2^31-1 2^53-1 2^63-1",
-		64:  "COLLECTION SERVER MAX RATE/s EPOCH 2^31-1 2^53-1",
-		54:  "COLLECTION SERVER MAX RATE/s EPOCH 2^31-1",
+		110: "COLLECTION SERVER MAX RESERVED/s RANGES EPOCH 2^31-1 2^53-1 2^63-1",
+		74:  "COLLECTION SERVER MAX RESERVED/s EPOCH 2^31-1 2^53-1 2^63-1",
+		64:  "COLLECTION SERVER MAX RESERVED/s EPOCH 2^31-1 2^53-1",
+		54:  "COLLECTION SERVER MAX RESERVED/s EPOCH 2^31-1",
 	} {
 		s.Update(tea.WindowSizeMsg{Width: width, Height: 24})
 		if got := strings.Join(strings.Fields(s.lines()[6]), " "); got != want {

@@ -13,6 +13,7 @@ type snapshot struct {
 	Began       string            `json:"began"` // time of the first poll
 	Namespace   string            `json:"namespace"`
 	Interval    float64           `json:"intervalSeconds"` // time between two polls of the slowest server
+	Alarms      string            `json:"alarmBound"`      // the bound of the headroom that alarms
 	Summary     summary           `json:"summary"`
 	Servers     []shownServer     `json:"servers"`
 	Collections []shownCollection `json:"collections"` // of all servers, sorted
@@ -48,19 +49,19 @@ type shownIdentity struct {
 type shownCounter struct {
 	Max      int64               `json:"max"` // may exceed 2^53
 	Epoch    int64               `json:"epoch"`
-	Rate     *float64            `json:"perSecond,omitempty"` // average over the last minute; missing until it is known
+	Rate     *float64            `json:"perSecond,omitempty"` // numbers reserved a second, over up to five minutes; missing until it is known
 	Headroom []headroom.Headroom `json:"headroom"`
 	Left     string              `json:"left"`             // time to the next bound, in words
-	Low      bool                `json:"low,omitempty"`    // whether the headroom is low
+	Low      bool                `json:"low,omitempty"`    // whether the headroom to the bound that alarms is low
 	Jumped   *shownJump          `json:"jumped,omitempty"` // last jump since the first poll
 	Rates    [][2]float64        `json:"rates,omitempty"`  // pairs of the seconds since the first poll and the rate; in /events only in the first value
 }
 
 type shownJump struct {
 	Time     string `json:"time"`
-	By       int64  `json:"by"` // increase of Max since the previous poll
+	By       int64  `json:"by"` // skipped numbers; if more ranges were issued since the previous poll, the increase of Max
 	Epoch    int64  `json:"epoch"`
-	Evidence string `json:"evidence"` // evidence of the lost writes
+	Evidence string `json:"evidence"` // that writes may be lost
 }
 
 type shownEvent struct {
@@ -104,7 +105,7 @@ func (t top) changes(s *state, now time.Time) snapshot {
 // newSnapshot returns a snapshot without rows. Its lists are not nil, so that JSON contains them.
 func (t top) newSnapshot(s *state, now time.Time) snapshot {
 	shown := snapshot{
-		Time: now.Format(time.RFC3339), Namespace: t.Namespace, Summary: t.summarize(s),
+		Time: now.Format(time.RFC3339), Namespace: t.Namespace, Alarms: headroom.To(s.limit, 0, 0)[s.alarm].Bound, Summary: t.summarize(s),
 		Servers: []shownServer{}, Collections: []shownCollection{}, Identities: []shownIdentity{},
 	}
 	if !s.began.IsZero() {

@@ -41,7 +41,7 @@ func (t top) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return t.open(ctx, func(pollers []*poller) error {
-		s := &site{top: t, done: ctx.Done(), state: newState(t.targets, t.Limit), viewers: make(map[chan []byte]struct{})}
+		s := &site{top: t, done: ctx.Done(), state: t.newState(), viewers: make(map[chan []byte]struct{})}
 		var polling, first sync.WaitGroup
 		first.Add(len(pollers))
 		for _, p := range pollers {

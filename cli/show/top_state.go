@@ -11,6 +11,7 @@ import (
 type state struct {
 	began   time.Time // time of the first result
 	limit   int64     // greatest number that the allocators issue
+	alarm   int       // index of the bound that alarms
 	seq     int64     // number of merged results
 	servers []*server
 	events  []event   // the newest last
@@ -41,10 +42,17 @@ type removed struct {
 }
 
 func newState(targets []target.Target, limit int64) *state {
-	s := &state{limit: limit}
+	s := &state{limit: limit, alarm: alarmBound("", limit)}
 	for _, t := range targets {
 		s.servers = append(s.servers, &server{name: t.Label()})
 	}
+	return s
+}
+
+// newState returns a state without results.
+func (t top) newState() *state {
+	s := newState(t.targets, t.Limit)
+	s.alarm = alarmBound(t.Columns, t.Limit)
 	return s
 }
 
@@ -96,9 +104,9 @@ func (s *state) mergeCounters(server *server, r pollResult) {
 		label := seen.label()
 		c := before[label]
 		if c == nil {
-			c = &counter{server: server, seq: s.seq}
+			c = &counter{server: server, alarm: s.alarm, seq: s.seq}
 		} else {
-			s.compare(c, seen)
+			s.compare(c, seen, r.lows[seen.Name])
 			delete(before, label)
 		}
 		if c.read(seen, s.limit) {
@@ -116,13 +124,17 @@ func (s *state) mergeCounters(server *server, r pollResult) {
 	}
 }
 
-// compare records the changes of a counter other than issued numbers.
-func (s *state) compare(c *counter, now polledCounter) {
+// compare records the changes of a counter other than issued numbers. low is the first number after a jump, 0 if unknown.
+func (s *state) compare(c *counter, now polledCounter, low int64) {
 	switch {
 	case now.Epoch != c.Epoch:
-		s.eventf(now.at, true, "%s on %s: epoch %d → %d after lost writes, Max %d → %d",
-			c.label(), c.server.name, c.Epoch, now.Epoch, c.Max, now.Max)
-		c.jumps = append(c.jumps, jump{at: now.at, by: now.Max - c.Max, epoch: now.Epoch, evidence: evidenceOf(c.Origin, now.Origin)})
+		j := jump{at: now.at, by: now.Max - c.Max, epoch: now.Epoch, evidence: evidenceOf(c.Origin, now.Origin)}
+		if low > 0 && !now.identity && now.Ranges == c.Ranges+1 {
+			j.by = low - 1 - c.Max
+		}
+		s.eventf(now.at, true, "%s on %s jumped by %d, epoch %d → %d, Max %d → %d: %s",
+			c.label(), c.server.name, j.by, c.Epoch, now.Epoch, c.Max, now.Max, j.evidence)
+		c.jumps = append(c.jumps, j)
 		c.jumps = c.jumps[max(0, len(c.jumps)-maxJumps):]
 	case !c.identity && now.Ranges == c.Ranges && now.Max > c.Max:
 		s.eventf(now.at, false, "%s on %s was seeded: Max %d → %d", c.label(), c.server.name, c.Max, now.Max)
@@ -132,7 +144,7 @@ func (s *state) compare(c *counter, now polledCounter) {
 	default:
 		return
 	}
-	c.points, c.seq = nil, s.seq // the rate would include numbers that were not issued
+	c.meter, c.seq = meter{}, s.seq // the rate would include numbers that were not issued
 }
 
 func (s *state) eventf(at time.Time, trouble bool, format string, values ...any) {

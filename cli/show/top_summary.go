@@ -14,9 +14,9 @@ var grouped = term.Style{Group: true}
 // summary holds the key figures.
 type summary struct {
 	Servers  figure `json:"servers"`  // servers that are up
-	Headroom figure `json:"headroom"` // the counter that is exhausted first
+	Headroom figure `json:"headroom"` // the counter that reaches the bound that alarms first
 	Jumps    figure `json:"jumps"`    // counters that jumped since this hilo top began
-	Rate     figure `json:"rate"`     // numbers a second, of all counters
+	Rate     figure `json:"rate"`     // numbers reserved a second, of all counters
 }
 
 // figure is a key figure as text.
@@ -57,12 +57,12 @@ func (t top) summarize(s *state) summary {
 		Servers:  s.serversFigure(),
 		Headroom: figure{Figure: unknown, Detail: "no counter grows"},
 		Jumps:    figure{Figure: "none", Detail: "since the first poll"},
-		Rate:     figure{Figure: term.Brief(rate) + "/s", Detail: grouped.Plural(collections, "collection") + ", " + grouped.Plural(identities, "identity")},
+		Rate:     figure{Figure: term.Brief(rate) + "/s", Detail: "reserved, by " + grouped.Plural(collections, "collection") + " and " + grouped.Plural(identities, "identity")},
 	}
 	if !s.began.IsZero() {
 		found.Jumps.Detail = "since " + s.began.Format(time.TimeOnly)
 	}
-	if scarce != nil && (scarce.low() || !math.IsInf(scarce.left(), 1)) {
+	if scarce != nil && (scarce.low() || !math.IsInf(scarce.criticalLeft(), 1)) {
 		found.Headroom = scarce.headroomFigure()
 	}
 	if jumped != nil {
@@ -77,26 +77,20 @@ func moreUrgent(a, b *counter) bool {
 	if a.low() != b.low() {
 		return a.low()
 	}
-	if left, other := a.left(), b.left(); left != other {
+	if left, other := a.criticalLeft(), b.criticalLeft(); left != other {
 		return left < other
 	}
-	used := func(c *counter) float64 {
-		if h := c.next(); h != nil {
-			return h.Used
-		}
-		return 100
-	}
-	if used(a) != used(b) {
-		return used(a) > used(b)
+	if used, other := a.critical().Used, b.critical().Used; used != other {
+		return used > other
 	}
 	return byName(a, b) < 0
 }
 
 func (c *counter) headroomFigure() figure {
-	h := c.next()
+	h := c.critical()
 	switch {
-	case h == nil:
-		return figure{"exhausted", c.label(), true}
+	case h.Left == 0:
+		return figure{"exhausted", c.label() + ", at " + h.Bound, true}
 	case h.SecondsLeft == nil:
 		return figure{fmt.Sprintf("%.3g%% used", h.Used), c.label() + " of " + h.Bound, c.low()}
 	}

@@ -77,7 +77,7 @@ var units = []struct {
 // headroom columns have at least minWidth, so that they keep their positions on a screen. The column of the nearest bound,
 // which is the most urgent, is dropped last.
 func countersTable(counters []*counter, limit int64, several bool, format func(headroom.Headroom) string, minWidth int, style term.Style) term.Table {
-	t := term.Table{Head: []string{"COLLECTION", "MAX", "RATE/s", "RANGES", "EPOCH"}, Drop: []int{3, 7, 6}, Style: style}
+	t := term.Table{Head: []string{"COLLECTION", "MAX", "RESERVED/s", "RANGES", "EPOCH"}, Drop: []int{3, 7, 6}, Style: style}
 	for _, h := range headroom.To(limit, 0, 0) {
 		t.Head = append(t.Head, fmt.Sprintf("%*s", minWidth, h.Bound))
 	}

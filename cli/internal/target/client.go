@@ -136,6 +136,22 @@ func (c *Client) Hashes(ctx context.Context, keys, fields []string) []Hash {
 	return read
 }
 
+// Fields reads fields of hashes in one round trip, without any other right than +hmget. The values of a hash that cannot be read
+// are nil, and each value is nil or a string.
+func (c *Client) Fields(ctx context.Context, keys []string, fields ...string) [][]any {
+	replies, read := make([]*redis.SliceCmd, len(keys)), make([][]any, len(keys))
+	_, _ = c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		for i, key := range keys {
+			replies[i] = p.HMGet(ctx, key, fields...)
+		}
+		return nil
+	})
+	for i := range keys {
+		read[i] = replies[i].Val()
+	}
+	return read
+}
+
 // Document is a key with its value.
 type Document struct{ Key, Value string }
 

@@ -19,6 +19,7 @@ type Gateway struct {
 	Separator     string
 	Limit         int64 // 0 means the limit of the library
 	SignIn        access.SignIn
+	Loopback      bool              // refuse a foreign Host
 	Databases     map[string]string // namespaces of RavenDB's databases, by name
 	PublicURL     string
 	Nodes         []ravendb.Node // other gateways
@@ -51,8 +52,8 @@ func (g Gateway) CheckRavenDB(ctx context.Context, o Opened) error {
 func (g Gateway) Handler(o Opened, ids *allocator.Allocator) (http.Handler, error) {
 	ravens := forRavenDB(g, o)
 	opts := gateway.Options{
-		RavenDB: &ravens, CurrentTokens: g.SignIn.Tokens, ClientCertificates: g.SignIn.Certificates, Separator: g.Separator,
-		Timeout: o.Patience(o.Timeout), Logger: g.Log,
+		RavenDB: &ravens, CurrentTokens: g.SignIn.Tokens, ClientCertificates: g.SignIn.Certificates, Loopback: g.Loopback,
+		Separator: g.Separator, Timeout: o.Patience(o.Timeout), Logger: g.Log,
 	}
 	for i, t := range o.Targets {
 		opts.Masters = append(opts.Masters, gateway.Master{Name: t.Name, Client: universalOf(o.Clients[i]), Namespace: g.Namespace})

@@ -3,7 +3,6 @@ package web
 import (
 	"crypto/tls"
 	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -66,8 +65,7 @@ func Read(r *base.Reader, s *base.Session) *Server {
 	w.readTLS(r)
 	w.readTokens(r)
 	host, _, _ := net.SplitHostPort(address)
-	ip, _ := netip.ParseAddr(host) // zero for a name
-	w.Loopback = host == "localhost" || ip.IsLoopback()
+	w.Loopback = access.IsLoopback(host)
 	if !w.Loopback && !r.Switch(flagInsecure) && (w.tls == nil || !w.SignIn.Required()) {
 		r.Failf("%s is %q, which others can reach: it takes TLS (--cert, --key) and sign-in (--token-file or --client-ca), or --insecure",
 			source, address)

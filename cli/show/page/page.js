@@ -62,7 +62,10 @@ function formatDuration(milliseconds) {
   if (seconds < 120) {
     return `${seconds} s`;
   }
-  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+  if (seconds < 172800) {
+    return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+  }
+  return seconds < 4e7 ? `${Math.round(seconds / 86400)} d` : `${brief(seconds / 31557600)} y`;
 }
 
 function element(name, attributes, ...children) {
@@ -154,6 +157,7 @@ function mergeRow(table, facts) {
   row.risen = Boolean(row.facts && row.facts.max !== facts.max);
   Object.assign(row, { facts, alarming, gone: false, changed: true, max: BigInt(facts.max) });
   row.next = nearest(facts.headroom);
+  row.critical = facts.headroom.find((h) => h.bound === frame.alarmBound);
   row.rates = facts.rates || row.rates;
   if (!facts.rates) {
     addRate(row.rates, [seconds(), facts.perSecond || 0]);
@@ -199,7 +203,7 @@ const byRate = (a, b) => (b.facts.perSecond || 0) - (a.facts.perSecond || 0);
 const byText = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 const byLeft = (a, b) => byText(leftOf(a), leftOf(b));
 const orders = {
-  "": (a, b) => b.alarming - a.alarming || (a.alarming && byLeft(a, b)) || byRate(a, b),
+  "": (a, b) => b.alarming - a.alarming || (a.alarming && byText(criticalLeft(a), criticalLeft(b))) || byRate(a, b),
   name: (a, b) => byText(a.lower, b.lower),
   server: (a, b) => byText(a.server, b.server),
   max: (a, b) => byText(b.max, a.max),
@@ -212,6 +216,10 @@ const orders = {
 
 function leftOf(row) {
   return row.next ? Number(row.next.secondsLeft ?? Infinity) : 0;
+}
+
+function criticalLeft({ critical }) {
+  return critical.left === 0 ? 0 : Number(critical.secondsLeft ?? Infinity);
 }
 
 // arrange filters and sorts a table. It does so at once after a change of the set of rows, and otherwise only after an interval,
@@ -505,6 +513,12 @@ async function loadHistory() {
   }
 }
 
+// boundText describes the headroom to a bound.
+function boundText(h) {
+  const time = h.secondsLeft === undefined || h.left === 0 ? "" : `, ${formatDuration(h.secondsLeft * 1000)} at this rate`;
+  return `${grouped(h.left)} left to ${h.bound}, ${h.usedPercent}% used${time}${h.bound === frame.alarmBound ? " (alarms)" : ""}`;
+}
+
 function drawHistory(row, history) {
   const { readings, jumps } = history;
   const began = readings.length > 0 ? readings[0].time : frame.time;
@@ -512,17 +526,17 @@ function drawHistory(row, history) {
   const rates = readings.map((r) => [(Date.parse(r.time) - Date.parse(frame.began)) / 1000, r.perSecond]);
   const line = svgElement("polyline", { points: pointsOf(rates, row.facts.perSecond || 0, 100, 20) });
   const trend = svgElement("svg", { class: "trend", viewBox: "0 0 100 20", preserveAspectRatio: "none", role: "img" });
-  trend.setAttribute("aria-label", `Rate since ${clock(began)}, at most ${brief(greatest)} a second`);
+  trend.setAttribute("aria-label", `Reserved since ${clock(began)}, at most ${brief(greatest)} a second`);
   trend.append(line);
   const list = jumps.map((jump) => element("li", {}, `${clock(jump.time)}: ${signed(jump.by)}, epoch ${jump.epoch}: ${jump.evidence}`));
   const lines = readings.slice(-8).reverse().map((r) => {
     const cells = [clock(r.time), grouped(r.max), ...(row.kind === "identity" ? [] : [grouped(r.ranges)]), brief(r.perSecond)];
     return element("tr", {}, ...cells.map((text, i) => element("td", i > 0 ? { class: "number" } : {}, String(text))));
   });
-  const heads = ["Time", "Max", ...(row.kind === "identity" ? [] : ["Ranges"]), "Rate/s"];
-  const jumpsTitle = jumps.length > 0 ? "Jumps after lost writes" : `No jump since ${clock(frame.began || frame.time)}`;
+  const heads = ["Time", "Max", ...(row.kind === "identity" ? [] : ["Ranges"]), "Reserved/s"];
+  const jumpsTitle = jumps.length > 0 ? "Jumps" : `No jump since ${clock(frame.began || frame.time)}`;
   const bounds = row.facts.headroom.map((h) =>
-    element("li", {}, `${grouped(h.left)} left to ${h.bound}${h.secondsLeft === undefined ? "" : `, ${formatDuration(h.secondsLeft * 1000)} at this rate`}`),
+    element("li", {}, boundText(h)),
   );
   const titles = heads.map((text, i) => element("th", { scope: "col", class: i > 0 ? "number" : "" }, text));
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...titles)), element("tbody", {}, ...lines));
@@ -530,7 +544,7 @@ function drawHistory(row, history) {
     element(
       "div",
       { class: "columns" },
-      element("div", {}, element("h3", {}, `Rate since ${clock(began)}, at most ${brief(greatest)}/s`), trend),
+      element("div", {}, element("h3", {}, `Reserved since ${clock(began)}, at most ${brief(greatest)}/s`), trend),
       element("div", {}, element("h3", {}, "Readings"), table),
       element("div", {}, element("h3", {}, jumpsTitle), element("ul", {}, ...list), element("h3", {}, "Headroom"), element("ul", {}, ...bounds)),
     ),
