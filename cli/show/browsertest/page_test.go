@@ -58,7 +58,8 @@ func TestPageFollowsItsServers(t *testing.T) {
 	p.await("an exact number beyond 2^53", cell(orders, "max")+` === "9007199254740993"`)
 	p.await("a jump that is marked, and on top", `document.querySelector("#collections tbody tr.alarming .mark")?.textContent.startsWith("jumped +9,007,199,254,740,") &&
 		document.querySelector("#collections tbody tr")?.dataset.collection === "orders"`)
-	p.await("an alarm that is read out", `document.querySelector("[role=alert]").textContent.includes("orders on north: epoch 0 → 1")`)
+	p.await("an alarm that is read out", `document.querySelector("[role=alert]").textContent.includes("orders on north jumped by") &&
+		document.querySelector("[role=alert]").textContent.includes("epoch 0 → 1")`)
 
 	p.click(fmt.Sprintf("tr[%s] button", orders))
 	p.await("its history", `document.querySelector(".history")?.textContent.includes("+9,007,199,254,740,890, epoch 1")`)
