@@ -59,23 +59,22 @@ func checkClient(client redis.UniversalClient, d Durability) error {
 // makes each package that uses an Allocator compile hundreds of methods of go-redis.
 func newBackend(client redis.UniversalClient, o Options) fleet.Backend {
 	d := scripts.Durability(o.Durability)
-	prepared, once := scripts.Prepare(client, d, o.attemptTimeout())
-	return fleet.NewBackend(prepared, once, d)
+	return fleet.NewBackend(scripts.Prepare(client, d, o.attemptTimeout()), d)
 }
 
 func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
 	a := &Allocator{shared: shared{opts: opts}, closed: make(chan struct{})}
 	a.refills.run = (*Collection).runRefill
 	a.fleet = fleet.New(servers, fleet.Options{
-		AttemptTimeout: opts.attemptTimeout(),
-		CheckTimeout:   opts.RefillTimeout,
-		GuardGap:       opts.GuardGap,
-		RequireSeeded:  opts.RequireSeeded,
-		RequirePrefix:  opts.RequirePrefix,
-		Confirmed:      opts.Durability.wanted(),
-		Logger:         opts.Logger,
-		Recovered:      a.retryRefills,
-		NameServer:     func(server string, err error) error { return &ServerError{Server: server, err: err} },
+		AttemptTimeout:     opts.attemptTimeout(),
+		CheckTimeout:       opts.RefillTimeout,
+		IdentitiesAnywhere: opts.FreeIdentityAnywhere,
+		RequireSeeded:      opts.RequireSeeded,
+		RequirePrefix:      opts.RequirePrefix,
+		Confirmed:          opts.Durability.wanted(),
+		Logger:             opts.Logger,
+		Recovered:          a.retryRefills,
+		NameServer:         func(server string, err error) error { return &ServerError{Server: server, err: err} },
 	})
 	a.identities = batcher.New(a.collectionMarks)
 	return a
@@ -108,7 +107,7 @@ func (a *Allocator) NextID(ctx context.Context, collection string) (prefix.ID, e
 }
 
 // NextNumber issues the next number of a collection alone, as Collection.NextNumber does. With more than one server it returns
-// ErrPrefixed.
+// ErrPrefixed unless their intervals are disjoint.
 func (a *Allocator) NextNumber(ctx context.Context, collection string) (int64, error) {
 	c, err := a.Collection(collection)
 	if err != nil {

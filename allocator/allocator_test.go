@@ -355,7 +355,6 @@ func TestNewRefusesOptionsOutOfRangeAndNamesTheField(t *testing.T) {
 		"Limit":         {Limit: -1},
 		"Runway":        {Runway: -1},
 		"RefillTimeout": {RefillTimeout: -1},
-		"GuardGap":      {GuardGap: -1},
 	} {
 		_, err := New(client, opts)
 		if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), strings.TrimSpace(field)) {

@@ -10,9 +10,15 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// farApart is a gap so large that two lives which jump by it do not meet by chance: the places are spread over 64 of them.
-// With the default, numbers as many as these tests take would meet in one run of some hundred.
-const farApart = 1 << 32
+// spreadJumps makes the gap of "orders", which is twice what was issued lately, so large that two lives which jump by it do not
+// meet by chance: the places are spread over 64 gaps. With the least gap, numbers as many as these tests take would meet in one
+// run of some hundred.
+func spreadJumps(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	if err := redistest.NewClient(t, s).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 0, "Issued", 1<<31).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // ranges takes n ranges of 32 numbers, with a request each and no other beside.
 func ranges(t *testing.T, a *Allocator, n int) (numbers []int64) {
@@ -49,7 +55,7 @@ func jumpedFrom(t *testing.T, logs *observer.ObservedLogs) int64 {
 func numbersOfANewClient(t *testing.T, s *redistest.Server) (numbers []int64, from int64) {
 	t.Helper()
 	log, logs := observed()
-	numbers = ranges(t, mustNew(t, redistest.NewClient(t, s), Options{GuardGap: farApart, Logger: log}), 100)
+	numbers = ranges(t, mustNew(t, redistest.NewClient(t, s), Options{Logger: log}), 100)
 	return numbers, jumpedFrom(t, logs)
 }
 
@@ -62,7 +68,8 @@ func TestJumpSeparatesAnUnfencedOldPrimaryFromItsSuccessor(t *testing.T) {
 			t.Parallel()
 			primary := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "always")
 			replica := redistest.StartReplica(t, primary)
-			old := mustNew(t, redistest.NewClient(t, primary), Options{GuardGap: farApart})
+			spreadJumps(t, primary)
+			old := mustNew(t, redistest.NewClient(t, primary), Options{})
 			numbers := ranges(t, old, 100)
 			stands := mustCounter(t, primary, "orders")
 			replica.Await("to have all", func(ctx context.Context) bool {
@@ -86,7 +93,8 @@ func TestJumpSeparatesAnUnfencedOldPrimaryFromItsSuccessor(t *testing.T) {
 func TestJumpSeparatesTwoStartsFromOneSnapshot(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		numbers := ranges(t, mustNew(t, redistest.NewClient(t, s), Options{GuardGap: farApart}), 10)
+		spreadJumps(t, s)
+		numbers := ranges(t, mustNew(t, redistest.NewClient(t, s), Options{}), 10)
 		if err := redistest.NewClient(t, s).Save(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -106,8 +114,9 @@ func TestJumpSeparatesTwoStartsFromOneSnapshot(t *testing.T) {
 func TestJumpSeparatesTwoClientsAfterRepeatedLosses(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		spreadJumps(t, s)
 		client := redistest.NewClient(t, s)
-		clients := []*Allocator{mustNew(t, client, Options{GuardGap: farApart}), mustNew(t, client, Options{GuardGap: farApart})}
+		clients := []*Allocator{mustNew(t, client, Options{}), mustNew(t, client, Options{})}
 		numbers := slices.Concat(ranges(t, clients[0], 10), ranges(t, clients[1], 1)) // so that their floors are close
 		for range 12 {
 			for _, a := range clients {

@@ -66,7 +66,7 @@ func TestNewRefusesARing(t *testing.T) {
 		}
 
 		first := func() int64 {
-			a := newFakeAllocator(t, Options{}, fleet.NewBackend(ring, ring, scripts.Durability{}))
+			a := newFakeAllocator(t, Options{}, fleet.NewBackend(scripts.Prepare(ring, scripts.Durability{}, time.Second), scripts.Durability{}))
 			return untilServed(t, a)
 		}
 		if n := first(); n != 1 {

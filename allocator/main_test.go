@@ -88,6 +88,8 @@ func (*fakeServer) Identity(context.Context, scripts.Keys, scripts.IdentityReque
 	return scripts.Range{}, errors.New("a fake server has no identities")
 }
 
+func (f *fakeServer) Extra() time.Duration { return 0 }
+
 func (f *fakeServer) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
 	if ctx.Err() != nil {
 		return notTakenBack(ctx, requests)

@@ -10,8 +10,8 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Server is one of several masters, each with a prefix or tag of its own, which makes their identifiers different
-// whatever each of them loses.
+// Server is one of several masters, each with a prefix, a tag or an interval of numbers of its own, which makes their
+// identifiers different whatever each of them loses.
 type Server struct {
 	// Name is for logs, errors and statistics. Default "server 1", by place.
 	Name string
@@ -21,6 +21,9 @@ type Server struct {
 	Namespace string
 	// Prefix is the ServerPrefix that the server must report. Default "", which permits any.
 	Prefix string
+	// MinValue and MaxValue are the interval of numbers that the server must report. Default 0, which permits any. With
+	// them NextNumber is served also while a server has not answered yet.
+	MinValue, MaxValue int64
 }
 
 // NewMulti returns an allocator for several masters, in order of preference, or ErrInvalidOptions or ErrInvalidName. It does
@@ -29,8 +32,9 @@ type Server struct {
 //
 // With the first range, and whenever a server's prefix changes, all reachable servers are described, first the others
 // concurrently and then the server itself. That delays the range by two round trips, and by Options.RefillTimeout if a
-// server hangs. No two servers may have the same prefix and tag, be one server (two databases of one count as one), or both
-// be the home of identities (ErrPrefixConflict), and each one needs a prefix or tag (ErrPrefixMissing). Before the first
+// server hangs. No two servers may have the same prefix and tag unless their intervals are disjoint, be one server (two
+// databases of one count as one), or both be the home of identities (ErrPrefixConflict), and each one needs a prefix, a tag or
+// an interval (ErrPrefixMissing). Before the first
 // identifier these are errors of every call. After it, a server in conflict was emptied or misconfigured, and is treated
 // like one that fails. No identifier is issued with its prefix while the others serve. All servers are checked every 10 s,
 // so that Stats and the log report one that is down or misconfigured before it is needed.
@@ -54,7 +58,7 @@ func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 		if err := s.validate(opts.Durability); err != nil {
 			return nil, fmt.Errorf("allocator: %s: %w", s.Name, err)
 		}
-		all[i] = fleet.Config{Name: s.Name, Backend: newBackend(s.Client, opts), Namespace: s.Namespace, Prefix: s.Prefix}
+		all[i] = fleet.Config{Name: s.Name, Backend: newBackend(s.Client, opts), Namespace: s.Namespace, Prefix: s.Prefix, MinValue: s.MinValue, MaxValue: s.MaxValue}
 	}
 	return newAllocator(opts, all...), nil
 }
@@ -63,6 +67,6 @@ func (s Server) validate(d Durability) error {
 	return errors.Join(
 		checkClient(s.Client, d),
 		prefix.ValidateNamespace(s.Namespace),
-		prefix.Server{ServerPrefix: s.Prefix}.Validate(),
+		prefix.Server{ServerPrefix: s.Prefix, MinValue: s.MinValue, MaxValue: s.MaxValue}.Validate(),
 	)
 }

@@ -38,11 +38,6 @@ type Options struct {
 	// RequirePrefix makes a server that has neither prefix nor tag ErrPrefixMissing. It is for a single server that has
 	// one and could come back empty. Each of several servers needs one anyway.
 	RequirePrefix bool
-	// GuardGap is the least jump on evidence of lost writes. A pseudo-random offset of up to 64 times as much is added.
-	// Default 0, which means the greatest of 65,536 (1,024 for identities), twice the requested capacity, and twice the
-	// numbers issued recently. The first request after a loss jumps for all clients, so where they differ the largest of
-	// their gaps applies, and a small one has an effect only if all clients of the collection have it.
-	GuardGap int64
 	// FreeIdentityAnywhere lets NextFreeIdentity continue at the next server while the home of identities is down. It is
 	// for one writer at a time, because two callers at two servers that have not stored their documents yet can receive
 	// the same number.
@@ -117,8 +112,6 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: Runway is %v: must not be negative", ErrInvalidOptions, o.Runway)
 	case o.RefillTimeout < 0:
 		return o, fmt.Errorf("%w: RefillTimeout is %v: must not be negative", ErrInvalidOptions, o.RefillTimeout)
-	case o.GuardGap < 0:
-		return o, fmt.Errorf("%w: GuardGap is %d: must not be negative", ErrInvalidOptions, o.GuardGap)
 	}
 	durability, err := fleet.WithDefaults(scripts.Durability(o.Durability))
 	o.Durability = Durability(durability)

@@ -34,11 +34,13 @@ func (c *Collection) NextID(ctx context.Context) (prefix.ID, error) {
 	return s.id(c.name, s.base+i), nil
 }
 
-// NextNumber issues the next number alone, 1 to Options.Limit. With more than one server, each of which counts from 1, it
-// returns ErrPrefixed.
+// NextNumber issues the next number alone, 1 to Options.Limit. With more than one server it returns ErrPrefixed, before
+// anything is taken, unless the server's interval is known to be disjoint from that of each other server.
 func (c *Collection) NextNumber(ctx context.Context) (int64, error) {
 	if c.several {
-		return 0, fmt.Errorf("allocator: %s: %w: there are several servers; take the identifier", c.name, ErrPrefixed)
+		if err := c.awaitUniqueNumbers(ctx); err != nil {
+			return 0, fmt.Errorf("allocator: %s: %w", c.name, err)
+		}
 	}
 	s, i, ok := c.tryTake()
 	if !ok {
@@ -47,7 +49,18 @@ func (c *Collection) NextNumber(ctx context.Context) (int64, error) {
 			return 0, err
 		}
 	}
+	if c.several && !s.from.UniqueNumber() { // the number is a gap
+		return 0, fmt.Errorf("allocator: %s: %w: another server may issue the same number; take the identifier", c.name, ErrPrefixed)
+	}
 	return s.base + i, nil
+}
+
+// awaitUniqueNumbers returns nil if the next number, of a range in hand or of one that is to be fetched, is no other server's.
+func (c *Collection) awaitUniqueNumbers(ctx context.Context) error {
+	if s := c.cur.Load(); s != none && s.from.UniqueNumber() {
+		return nil
+	}
+	return c.a.fleet.AwaitUniqueNumbers(ctx, c.name)
 }
 
 // AppendNext appends the next identifier to dst. On an error it returns dst as it was.

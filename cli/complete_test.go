@@ -67,7 +67,7 @@ func TestShellsComplete(t *testing.T) {
 		{"all commands", "hilo ", names(New(base.Env{}).Commands)},
 		{"commands of a command", "hilo prefix s", []string{"set"}},
 		{"a command behind flags", "hilo --redis list --output json pre", []string{"prefix"}},
-		{"the flags of a command, and the global ones", "hilo prefix set --", append([]string{"--tag", "--identities", "--durable", "--yes", "--help"}, globals...)},
+		{"the flags of a command, and the global ones", "hilo prefix set --", append([]string{"--tag", "--identities", "--durable", "--min-value", "--max-value", "--limit", "--yes", "--help"}, globals...)},
 		{"the flags of the whole", "hilo --", append([]string{"--version", "--help"}, globals...)},
 		{"a flag", "hilo next orders --cou", []string{"--count"}},
 		{"a flag's values", "hilo list --output ", []string{"text", "json"}},
@@ -166,7 +166,7 @@ func TestCompletionRefusesWhatItDoesNotKnow(t *testing.T) {
 func TestAnswersToShells(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, line, want string }{
-		{"what a word does", "pre", "\nprefix\tshow or set the prefix and tag of the server\n"},
+		{"what a word does", "pre", "\nprefix\tshow or set the prefix and the other settings of the server\n"},
 		{"a flag, without its quotes and variable", "next --", "\n--timeout\tDURATION that the server may take for one operation\n"},
 		{"values", "list --output ", "\ntext\njson\n"},
 		{"values behind =", "list --output=j", "\ntext\njson\n"},

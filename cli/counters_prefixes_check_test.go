@@ -14,7 +14,7 @@ func TestPrefixCheckOfServers(t *testing.T) {
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })
 		check := append([]string{"prefix", "check"}, flags...)
-		if got := clitest.Must(t, check...); !strings.Contains(got, "north   NorthServer/  none  here        -        orders/NorthServer/1\n") || !strings.Contains(got, "identities come from north") || !strings.Contains(got, "\n0 faults") {
+		if got := clitest.Must(t, check...); !strings.Contains(got, "north   NorthServer/  none  here        -        all      orders/NorthServer/1\n") || !strings.Contains(got, "identities come from north") || !strings.Contains(got, "\n0 faults") {
 			t.Errorf("%q", got)
 		}
 		clitest.Must(t, "prefix", "set", "northserver/", "--redis", south.URL())

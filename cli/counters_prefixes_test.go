@@ -39,7 +39,7 @@ func TestPrefixSetReplacesWhatIsNamedAndKeepsWhatIsNot(t *testing.T) {
 				t.Errorf("%q: %+v, want %+v", step.args, got, step.want)
 			}
 		}
-		const want = "prefix:       none\ntag:          none\nidentifiers:  orders/1\nidentities:   here, as long as it is the only server\ndurable:      no\n"
+		const want = "prefix:       none\ntag:          none\nidentifiers:  orders/1\nidentities:   here, as long as it is the only server\ndurable:      no\nnumbers:      all\n"
 		if got := clitest.Must(t, "prefix", "get", "--redis", s.URL()); got != want {
 			t.Errorf("%q", got)
 		}
@@ -122,8 +122,8 @@ func TestPrefixSetDurableStatesThatTheServerKeepsEveryWrite(t *testing.T) {
 			set := func(args ...string) []string { return append([]string{"prefix", "set", "--redis", s.URL()}, args...) }
 			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, set("--durable", "always")...),
 				"the server does not keep every write in one place: appendfsync is everysec: CONFIG SET appendfsync always, also in its configuration file")
-			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("--durable", "sometimes")...), `--durable is "sometimes": must be always or empty`)
-			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("A/", "--yes")...), "--yes goes with --durable always only")
+			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("--durable", "sometimes")...), `--durable is "sometimes": must be always, replicas:N with N of 1 to 999, or empty`)
+			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("A/", "--yes")...), "--yes goes with --durable, --min-value and --max-value only")
 			sync := func() {
 				t.Helper()
 				if err := s.Client(t).ConfigSet(t.Context(), "appendfsync", "always").Err(); err != nil {

@@ -1,31 +1,77 @@
 package prefix
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"unicode"
 )
 
-// Server holds what one server reports about itself. Prefix and tag are added to
-// each identifier, so that two independent servers never issue the same text.
-// Either may be empty.
+// Server holds what one server reports about itself, its settings. Prefix and tag
+// are added to each identifier, so that two independent servers never issue the same
+// text. Either may be empty. Two servers whose intervals are disjoint need neither.
 type Server struct {
 	ServerPrefix string // before the number, "NorthServer/"
 	NodeTag      string // after the number and "-", "A"
 
 	// Identities reports that this server is the home of identities, which have
-	// neither prefix nor tag and so come from one server only. A server with neither
-	// is the only one and is their home without reporting it.
+	// neither prefix nor tag and so come from one server only. A server with neither,
+	// and without an interval, is the only one and is their home without reporting it.
 	Identities bool
 
-	// Durable is DurableAlways if the operator states that the server keeps every
-	// acknowledged write and that its data is nowhere else, and else "". Counters
-	// then continue after a restart without a jump.
+	// Durable is what the operator states of writes, or "". DurableAlways: the server
+	// keeps every acknowledged write and its data is nowhere else, so counters continue
+	// after a restart without a jump. "replicas:N", with N of 1 to 999: any server that
+	// is promoted has every write that N replicas acknowledged, for which every client
+	// waits, so counters continue after a failover with a small jump.
 	Durable string
+
+	// MinValue and MaxValue are the interval of the numbers that the server issues, of
+	// collections, identities and server-side identifiers. 0 means 1 and math.MaxInt64.
+	MinValue, MaxValue int64
 }
 
-// DurableAlways is the one value of Server.Durable that is not empty.
+// DurableAlways is a value of Server.Durable.
 const DurableAlways = "always"
+
+const maxReplicas = 999
+
+// DurableReplicas returns the value of Server.Durable that requires the acknowledgement
+// of n replicas, 1 to 999.
+func DurableReplicas(n int) string { return durableReplicas + strconv.Itoa(n) }
+
+const durableReplicas = "replicas:"
+
+// Replicas returns the number of replicas whose acknowledgement Durable requires, and 0
+// if it requires none or is invalid.
+func (s Server) Replicas() int {
+	text, found := strings.CutPrefix(s.Durable, durableReplicas)
+	n, err := strconv.Atoi(text)
+	if !found || err != nil || n < 1 || n > maxReplicas || DurableReplicas(n) != s.Durable {
+		return 0
+	}
+	return n
+}
+
+// Interval returns the bounds of the numbers that s issues, both included.
+func (s Server) Interval() (low, high int64) {
+	return max(s.MinValue, 1), cmp.Or(s.MaxValue, math.MaxInt64)
+}
+
+// HasInterval reports whether s does not issue all numbers.
+func (s Server) HasInterval() bool {
+	low, high := s.Interval()
+	return low != 1 || high != math.MaxInt64
+}
+
+// DisjointFrom reports whether no number of s is one of other.
+func (s Server) DisjointFrom(other Server) bool {
+	low, high := s.Interval()
+	otherLow, otherHigh := other.Interval()
+	return high < otherLow || otherHigh < low
+}
 
 // Validate returns nil if s can be part of an identifier, and otherwise an error
 // that names the broken rule.
@@ -48,8 +94,15 @@ func (s Server) Validate() error {
 		return fmt.Errorf("%w: node tag %s is not 1 to %d of A-Z a-z 0-9 with a letter first",
 			ErrInvalid, quote(s.NodeTag), maxNodeTagBytes)
 	}
-	if s.Durable != "" && s.Durable != DurableAlways {
-		return fmt.Errorf("%w: Durable %s is neither %s nor empty", ErrInvalid, quote(s.Durable), DurableAlways)
+	if s.Durable != "" && s.Durable != DurableAlways && s.Replicas() == 0 {
+		return fmt.Errorf("%w: Durable %s is neither %s nor replicas:N with N of 1 to %d nor empty",
+			ErrInvalid, quote(s.Durable), DurableAlways, maxReplicas)
+	}
+	if s.MinValue < 0 || s.MaxValue < 0 {
+		return fmt.Errorf("%w: MinValue %d and MaxValue %d have to be 1 or more, or 0 for none", ErrInvalid, s.MinValue, s.MaxValue)
+	}
+	if low, high := s.Interval(); high < low {
+		return fmt.Errorf("%w: MaxValue %d is below MinValue %d", ErrInvalid, high, low)
 	}
 	return nil
 }

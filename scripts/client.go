@@ -19,24 +19,34 @@ func CheckClient(client redis.UniversalClient) error {
 	return nil
 }
 
-// Prepare returns a client for requests that may take up to timeout with their
-// confirmations, and once, which sends a request one time only. Both share the
-// connections of client.
+// Clients are one client for requests of different kinds, which share its connections.
+type Clients struct {
+	Client  redis.Cmdable
+	Waiting redis.Cmdable  // for scripts with confirmations behind them
+	Once    redis.Scripter // sends a request one time only
+}
+
+// Prepare returns the clients for requests that may take up to timeout, which includes the confirmations of d. A server may
+// require the acknowledgement of replicas by itself, which then takes up to d.Timeout more.
 //
-// A *redis.Client gets timeout as its read timeout if it does not heed the deadline of a
-// ctx, or if confirmations may take longer than its own. Other clients cannot be
-// changed, so they may retry, and their read timeout should be at least timeout.
-func Prepare(client redis.UniversalClient, d Durability, timeout time.Duration) (prepared redis.Cmdable, once redis.Scripter) {
+// A *redis.Client gets timeout as its read timeout if it does not heed the deadline of a ctx, or where confirmations may take
+// longer than its own. Other clients cannot be changed, so they may retry, and their read timeout should be at least timeout.
+func Prepare(client redis.UniversalClient, d Durability, timeout time.Duration) Clients {
 	single, ok := client.(*redis.Client)
 	if !ok {
-		return client, client
+		return Clients{client, client, client}
 	}
-	unrepeated := single.WithTimeout(timeout)
-	unrepeated.Options().MaxRetries = 0
+	once := single.WithTimeout(timeout)
+	once.Options().MaxRetries = 0
+	waiting := timeout
+	if d.Replicas == 0 {
+		waiting += d.Timeout
+	}
+	c := Clients{Client: single, Waiting: single.WithTimeout(waiting), Once: once}
 	if d.Replicas > 0 || d.Fsync || !single.Options().ContextTimeoutEnabled {
-		single = single.WithTimeout(timeout)
+		c.Client = single.WithTimeout(timeout)
 	}
-	return single, unrepeated
+	return c
 }
 
 // Confirmable reports whether client can be used with Durable. It has to be a

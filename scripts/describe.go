@@ -3,6 +3,8 @@ package scripts
 import (
 	"context"
 	_ "embed"
+	"fmt"
+	"math"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -21,14 +23,46 @@ type Description struct {
 	// Durable is DurableAlways if a counter with another Origin lost nothing. Otherwise it is why such a counter would
 	// jump and the field would be removed. Describe does not remove it.
 	Durable DurableState
+	Settings
 }
+
+// Settings are the settings of a server that are numbers.
+type Settings struct {
+	// MinValue and MaxValue are the interval of the numbers that the server issues. 0 means 1 and math.MaxInt64.
+	MinValue, MaxValue int64
+	// Replicas is the number of replicas that have to acknowledge a number before it is used, 0 for none.
+	Replicas int
+}
+
+// settingsOf parses min_value, max_value and replicas.
+func settingsOf(texts []string) (s Settings, err error) {
+	var replicas int64
+	if err = numbers(texts, &s.MinValue, &s.MaxValue, &replicas); err == nil && (s.MinValue < 1 || s.MaxValue < s.MinValue || replicas > maxReplicas) {
+		err = fmt.Errorf("%w: settings %q", ErrReply, texts)
+	}
+	s.Replicas = int(replicas)
+	if s.MinValue == 1 {
+		s.MinValue = 0
+	}
+	if s.MaxValue == math.MaxInt64 {
+		s.MaxValue = 0
+	}
+	return s, err
+}
+
+const maxReplicas = 999
+
+// has reports whether a number is in the interval.
+func (s Settings) has(n int64) bool { return n >= s.MinValue && (s.MaxValue == 0 || n <= s.MaxValue) }
 
 // Describe reads the values of a server's own key. key is the name of that key. It
 // writes nothing, so it may be sent twice.
 func Describe(ctx context.Context, client redis.Scripter, key string) (Description, error) {
-	reply, err := run(ctx, client, describe, 5, []string{key, key, key})
+	reply, err := run(ctx, client, describe, 8, []string{key, key, key})
 	if err != nil {
 		return Description{}, err
 	}
-	return Description{Prefix: reply[0], Tag: reply[1], Identities: reply[2] == "1", Origin: reply[3], Durable: DurableState(reply[4])}, nil
+	desc := Description{Prefix: reply[0], Tag: reply[1], Identities: reply[2] == "1", Origin: reply[3], Durable: DurableState(reply[4])}
+	desc.Settings, err = settingsOf(reply[5:])
+	return desc, err
 }

@@ -3,6 +3,7 @@ package scripts
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -31,6 +32,9 @@ var (
 	// ErrChanged means that a forced seed, or DurableSet, found another state than it
 	// expected.
 	ErrChanged = errors.New("changed meanwhile")
+	// ErrRaise means that NextRequest.AtLeast is too far above the counter, or above the
+	// limit.
+	ErrRaise = errors.New("raised too far")
 	// ErrReply means that a reply is not one of the script's.
 	ErrReply = errors.New("unexpected reply")
 )
@@ -47,12 +51,21 @@ var tags = []struct {
 	{"HILO_ELSEWHERE ", ErrElsewhere},
 	{"HILO_UNGUARDED ", ErrUnguarded},
 	{"HILO_CHANGED ", ErrChanged},
+	{"HILO_RAISE ", ErrRaise},
 	{"HILO_ARGUMENT ", errors.New("bug: a script was called with a bad argument")},
 }
 
 // tagged returns the sentinel for a script's own error, and any other error as it is.
 func tagged(err error) error {
 	text := strings.TrimPrefix(err.Error(), "ERR ")
+	if rest, ok := strings.CutPrefix(text, "HILO_REPLICAS "); ok {
+		required, _, _ := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(required)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%w: %q", ErrReply, text)
+		}
+		return &TooFewReplicasError{Required: n, text: rest}
+	}
 	for _, t := range tags {
 		if rest, ok := strings.CutPrefix(text, t.tag); ok {
 			return fmt.Errorf("%w: %s", t.err, rest)
@@ -61,11 +74,20 @@ func tagged(err error) error {
 	return err
 }
 
+// TooFewReplicasError means that a request waits for fewer replicas than the server's
+// Durable states. Nothing was written.
+type TooFewReplicasError struct {
+	Required int // number of replicas to wait for
+	text     string
+}
+
+func (e *TooFewReplicasError) Error() string { return "too few replicas: " + e.text }
+
 // Answered reports whether err is an answer of the script, so that sending the same
 // request again is of no use. After any other error it is unknown whether the script
 // ran.
 func Answered(err error) bool {
-	if errors.Is(err, ErrReply) || errors.Is(err, ErrChanged) {
+	if _, few := errors.AsType[*TooFewReplicasError](err); few || errors.Is(err, ErrReply) || errors.Is(err, ErrChanged) {
 		return true
 	}
 	for _, t := range tags {

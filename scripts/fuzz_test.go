@@ -108,7 +108,7 @@ func (o *outcome) checkGiven(t *testing.T, v Verb, args []string, before map[str
 	lowered, raise := false, false
 	if v.Name == "identity" {
 		field = FieldValue
-		lowered, raise = big10(before["Lowered"]).Cmp(big10(args[12])) > 0, args[13] != "0"
+		lowered, raise = big10(before["Lowered"]).Cmp(big10(args[13])) > 0, args[14] != "0"
 	}
 	if o.reply[0] != args[0] {
 		t.Fatalf("%s%q: got the token %q, want that of the request", v.Name, args, o.reply[0])
@@ -176,26 +176,27 @@ func (a arena) agree(t *testing.T, v Verb, key string, args []string, state map[
 func FuzzArguments(f *testing.F) {
 	a := newArena(f)
 	for verb := range Verbs {
-		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0", "0", "0", "100")
-		f.Add(verb, "token", "32", "9223372036854775807", "101", "7", "0", "5000", "orders", "0", "0", "0", "1", "0", "0", "0", "100")
-		f.Add(verb, "next", "1", "9007199254740993", "9007199254740992", "7", "5000", "1", "Orders", "3", "0", "0", "0", "0", "0", "0", "9007199254740991")
-		f.Add(verb, "next", "1", "9223372036854775807", "9", "7", "9007199254740993", "1", "Orders", "3", "0", "7", "0", "0", "0", "0", "2")
-		f.Add(verb, "raise", "1", "5000", "01", "-1", "1e3", "x", "", "", "", "", "", "", "", "", "")
-		f.Add(verb, "raise", "1", "5000", "0", "0", "0", "0", "orders", "0", "0", "0", "0", "0", "4000", "0", "100")
-		f.Add(verb, "token", "100", "90", "0", "2", "0", "1", "o\x00\xff", " 1", "1", "1", "1", "1", "-1", "1", "100")
-		f.Add(verb, "Max", "200", "orders", "1", "100", "1", "", "0", "0", "0", "0", "0", "0", "0", "0", "100")
-		f.Add(verb, "Max", "200", "orders", "1", "99", "1", "0", "1", "50", "70000", "0", "0", "0", "0", "0", "100")
-		f.Add(verb, "Value", "9223372036854775808", "orders", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "9223372036854775807")
-		f.Add(verb, "Value", "9223372036854775000", "orders", "9223372036854775807", "0", "0", "0", "1", "1", "0", "0", "0", "0", "0", "0", "9223372036854775000")
-		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "0", "orders", "0", "0", "0", "1", "0", "0", "0", "9223372036854775800")
+		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "orders", "0", "0", "0", "0", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "token", "32", "9223372036854775807", "101", "7", "5000", "orders", "0", "0", "0", "1", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "next", "1", "9007199254740993", "9007199254740992", "7", "5000", "Orders", "3", "0", "0", "0", "0", "0", "0", "0", "0", "9007199254740991")
+		f.Add(verb, "next", "1", "9223372036854775807", "9", "7", "9007199254740993", "Orders", "3", "0", "7", "0", "0", "0", "0", "0", "0", "2")
+		f.Add(verb, "next", "1", "9223372036854775807", "9", "0", "0", "Orders", "0", "0", "0", "0", "1", "4294967296", "0", "0", "0", "2147483649")
+		f.Add(verb, "raise", "1", "5000", "01", "-1", "1e3", "x", "", "", "", "", "", "", "", "", "", "")
+		f.Add(verb, "raise", "1", "5000", "0", "0", "0", "orders", "0", "0", "0", "0", "0", "0", "0", "4000", "0", "100")
+		f.Add(verb, "token", "100", "90", "0", "2", "1", "o\x00\xff", " 1", "1", "1", "1", "1", "1", "-1", "1", "1", "100")
+		f.Add(verb, "Max", "200", "orders", "1", "100", "1", "", "0", "0", "0", "0", "0", "0", "0", "0", "0", "100")
+		f.Add(verb, "Max", "200", "orders", "1", "99", "1", "0", "1", "50", "70000", "0", "", "0", "0", "0", "0", "100")
+		f.Add(verb, "Value", "9223372036854775808", "orders", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "9223372036854775807")
+		f.Add(verb, "Value", "9223372036854775000", "orders", "9223372036854775807", "0", "0", "0", "1", "1", "0", "0", "0", "0", "0", "0", "0", "9223372036854775000")
+		f.Add(verb, "token", "32", "9223372036854775807", "0", "0", "0", "orders", "0", "0", "0", "1", "0", "0", "0", "0", "0", "9223372036854775800")
 	}
-	f.Fuzz(func(t *testing.T, verb int, a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, stands string) {
+	f.Fuzz(func(t *testing.T, verb int, a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, stands string) {
 		v := Verbs[uint(verb)%uint(len(Verbs))]
 		state := map[string]string{}
 		if stands != "" {
 			state = map[string]string{"Max": stands, "Value": stands, "Low": "1", "Lease": "token", "Ranges": "1", "Lowered": "0"}
 		}
-		a.agree(t, v, keys.Counter, []string{a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14}, state)
+		a.agree(t, v, keys.Counter, []string{a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15}, state)
 	})
 }
 
@@ -215,7 +216,7 @@ func FuzzStateWrittenByHand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, verb int, present uint, value, low, lease, ranges, epoch, origin, minute, issued, before, lowered, name, bare, written, floor string) {
 		v := Verbs[uint(verb)%uint(len(Verbs))]
 		field := FieldMax
-		args := []string{"token", "32", "9223372036854775807", floor, "0", "0", "0", "orders", "0", "0", "0", "0", "0", "0", "0"}
+		args := []string{"token", "32", "9223372036854775807", floor, "0", "0", "orders", "0", "0", "0", "0", "0", "0", "0", "0", "0"}
 		switch v.Name {
 		case "identity":
 			field = FieldValue
@@ -224,7 +225,7 @@ func FuzzStateWrittenByHand(f *testing.F) {
 		case "seed":
 			args = []string{field, floor, "orders", strconv.FormatUint(uint64(present>>13&1), 10), value, written}
 		case "import":
-			args = []string{field, floor, "orders", "1", "1", before, "0", "1", "5", "0", lowered, written, "seed"}
+			args = []string{field, floor, "orders", "1", "1", before, "0", "1", "5", lowered, written, "seed"}
 		}
 		state := map[string]string{}
 		for i, pair := range [][2]string{

@@ -17,8 +17,7 @@ func home(t *testing.T, client redistest.Client) {
 	say(t, client, "ServerPrefix", "NorthServer/", "Identities", "here")
 }
 
-// If writes of a collection may have been lost, it issued bare numbers up to its Max plus the gap at most. That includes a
-// collection without Bare, since the write that removed the prefix may be lost as well.
+// If writes of a collection with a Bare may have been lost, it issued bare numbers up to Bare plus the gap at most.
 func TestIdentityContinuesAboveTheGapOfACollectionThatMayHaveLostWrites(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -29,15 +28,11 @@ func TestIdentityContinuesAboveTheGapOfACollectionThatMayHaveLostWrites(t *testi
 		gap   int64
 	}{
 		{"a Bare", []any{"Max", 32, "Bare", 32, "Origin", anotherOrigin}, nil, 32, rangeGap},
-		{"no Bare", []any{"Max", 32, "Origin", anotherOrigin}, nil, 32, rangeGap},
+		{"a Bare below Max", []any{"Max", 80_000, "Bare", 32, "Origin", anotherOrigin}, nil, 32, rangeGap},
 		{"a Bare above a Max that was lowered", []any{"Max", 32, "Bare", 90_000, "Origin", anotherOrigin}, nil, 90_000, rangeGap},
-		{"its tallies", []any{"Max", 200_000, "Issued", 90_000, "IssuedBefore", 10_000, "Origin", anotherOrigin}, nil, 200_000, 200_000},
-		{"its GuardGap", []any{"Max", 32, "GuardGap", 1 << 20, "Origin", anotherOrigin}, nil, 32, 1 << 20},
-		{"the least gap", []any{"Max", 32, "Origin", anotherOrigin}, func(r *IdentityRequest) { r.LeastGap = 1 << 30 }, 32, 1 << 30},
-		{"the request's GuardGap", []any{"Max", 32, "Origin", anotherOrigin}, func(r *IdentityRequest) { r.GuardGap = 10 }, 32, 10},
-		{"the request's GuardGap beside a computed gap", []any{"Max", 32, "Origin", anotherOrigin, "Gap", "computed"}, func(r *IdentityRequest) { r.GuardGap = 10 }, 32, rangeGap},
-		{"both GuardGaps", []any{"Max", 32, "GuardGap", 50, "Origin", anotherOrigin}, func(r *IdentityRequest) { r.GuardGap = 10 }, 32, 50},
-		{"more than Bare was issued to the client", []any{"Max", 64, "Bare", 32}, func(r *IdentityRequest) { r.BareFloor = 33 }, 64, rangeGap},
+		{"its tallies", []any{"Max", 200_000, "Bare", 200_000, "Issued", 90_000, "IssuedBefore", 10_000, "Origin", anotherOrigin}, nil, 200_000, 200_000},
+		{"the least gap", []any{"Max", 32, "Bare", 32, "Origin", anotherOrigin}, func(r *IdentityRequest) { r.LeastGap = 1 << 30 }, 32, 1 << 30},
+		{"more than Bare was issued to the client", []any{"Max", 64, "Bare", 32}, func(r *IdentityRequest) { r.BareFloor = 33 }, 33, rangeGap},
 		{"more than Max was issued to the client", []any{"Max", 64, "Bare", 32}, func(r *IdentityRequest) { r.BareFloor = 96 }, 96, rangeGap},
 		{"nothing, and numbers were issued to the client", nil, func(r *IdentityRequest) { r.BareFloor = 96 }, 96, rangeGap},
 	}
@@ -73,13 +68,33 @@ func TestIdentityContinuesAboveTheGapOfACollectionThatMayHaveLostWrites(t *testi
 	}
 }
 
+// Where a collection has no Bare, it issued no bare numbers: replication and the AOF keep the order of writes, so a prefix that
+// survived says that the numbers before it did. One restart would otherwise cost each identity a jump.
+func TestIdentityBesideACollectionWithoutBareDoesNotJump(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		home(t, client)
+		mustNext(t, client, request("one"))
+		mustIdentity(t, client, identityRequest(5))
+		s.ChangeReplicationID()
+		got := mustIdentity(t, client, identityRequest(1))
+		if want := jumped(t, client, 5, identityGap, "token") + 1; got.Low != want || got.Evidence != EvidenceOrigin {
+			t.Errorf("identity = %+v, want %d by its own gap, evidence origin", got, want)
+		}
+		if got := mustIdentity(t, client, identityRequest(1)); got.Jump != 0 {
+			t.Errorf("identity once more: got %+v, want no jump", got)
+		}
+	})
+}
+
 // A loss of the collection does not concern an identity that is above every number the collection can have issued.
 func TestIdentityAboveTheGapOfItsCollectionDoesNotJump(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		home(t, client)
-		set(t, client, "Max", 32, "Origin", anotherOrigin)
+		set(t, client, "Max", 32, "Bare", 32, "Origin", anotherOrigin)
 		if _, err := seedIdentity(t, client, 32+rangeGap, false); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +110,7 @@ func TestIdentityJumpsApartOnEvidenceOfItsCollection(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		home(t, client)
-		set(t, client, "Max", 32, "Origin", anotherOrigin)
+		set(t, client, "Max", 32, "Bare", 32, "Origin", anotherOrigin)
 		var lows []int64
 		for _, token := range []string{"one", "two"} {
 			client.Del(t.Context(), identityKeys.Counter)
@@ -121,7 +136,7 @@ func TestIdentityContinuesAboveBothGaps(t *testing.T) {
 		} {
 			client.Del(t.Context(), keys.Counter)
 			client.HSet(t.Context(), identityKeys.Counter, "Value", test.value, "Origin", anotherOrigin)
-			set(t, client, "Max", test.max, "Origin", anotherOrigin)
+			set(t, client, "Max", test.max, "Bare", test.max, "Origin", anotherOrigin)
 			got := mustIdentity(t, client, identityRequest(1))
 			if want := jumped(t, client, test.start, test.gap, "token") + 1; got.Low != want || got.Evidence != EvidenceOrigin {
 				t.Errorf("identity = %+v, want %d, evidence origin", got, want)
@@ -213,7 +228,7 @@ func TestIdentityRefusesACorruptOrUnguardedCollection(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		home(t, client)
-		for _, field := range []string{"Max", "Bare", "Issued", "IssuedBefore", "GuardGap"} {
+		for _, field := range []string{"Bare", "Issued", "IssuedBefore"} {
 			client.Del(t.Context(), keys.Counter)
 			set(t, client, "Max", 32, field, "x")
 			_, err := Identity(t.Context(), client, identityKeys, identityRequest(1))
@@ -223,6 +238,7 @@ func TestIdentityRefusesACorruptOrUnguardedCollection(t *testing.T) {
 		}
 		client.Del(t.Context(), keys.Counter)
 		mustNext(t, client, request("one"))
+		set(t, client, "Bare", 32)
 		_, err := Identity(t.Context(), withoutInfo(t, s), identityKeys, identityRequest(1))
 		if !errors.Is(err, ErrUnguarded) || !strings.Contains(err.Error(), keys.Counter) {
 			t.Errorf("without INFO: got %v, want ErrUnguarded that names %s", err, keys.Counter)
@@ -230,79 +246,6 @@ func TestIdentityRefusesACorruptOrUnguardedCollection(t *testing.T) {
 		if n := client.Exists(t.Context(), identityKeys.Counter).Val(); n != 0 {
 			t.Error("got the key of the identity, want none")
 		}
-	})
-}
-
-// The first client after a loss jumps for all others, so the greatest GuardGap of any client applies.
-func TestGuardGapOfAnyClientAppliesIfItIsGreatest(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		next := func(token string, guardGap int64) Range {
-			r := request(token)
-			r.GuardGap = guardGap
-			return mustNext(t, client, r)
-		}
-		next("none", 0)
-		wantStored(t, client, "GuardGap", "")
-		next("large", 1_000_000)
-		wantStored(t, client, "GuardGap", "1000000")
-		next("small", 10)
-		wantStored(t, client, "GuardGap", "1000000")
-		for token, guardGap := range map[string]int64{"small again": 10, "computed": 0} {
-			stands := number(t, stored(t, client)["Max"])
-			s.ChangeReplicationID()
-			if got, want := next(token, guardGap), jumped(t, client, stands, 1_000_000, token)+1; got.Low != want {
-				t.Errorf("with GuardGap %d the range begins at %d, want %d", guardGap, got.Low, want)
-			}
-		}
-		set(t, client, "GuardGap", "x")
-		r := request("corrupt")
-		r.GuardGap = 1
-		if _, err := Next(t.Context(), client, keys, r); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("with a GuardGap that is no number: got %v, want ErrCorrupt", err)
-		}
-	})
-}
-
-// Clients with a computed gap rely on it, also where a client with a smaller GuardGap is the first after a loss.
-func TestComputedGapAppliesIfAnyClientReliesOnIt(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		next := func(token string, guardGap, floor int64) Range {
-			r := request(token)
-			r.GuardGap, r.Floor = guardGap, floor
-			return mustNext(t, client, r)
-		}
-		floor := next("alone", 10, 0).High
-		wantStored(t, client, "Gap", "")
-		s.ChangeReplicationID()
-		got := next("still alone", 10, floor)
-		if want := jumped(t, client, floor, 10, "still alone") + 1; got.Low != want {
-			t.Errorf("without a computed gap the range begins at %d, want %d", got.Low, want)
-		}
-		next("computed", 0, 0)
-		wantStored(t, client, "Gap", "computed")
-		set(t, client, "Issued", "40000")
-		stands := number(t, stored(t, client)["Max"])
-		s.ChangeReplicationID()
-		tallies := number(t, stored(t, client)["Issued"]) + number(t, stored(t, client)["IssuedBefore"])
-		got = next("first after a loss", 10, floor)
-		if want := jumped(t, client, stands, 2*tallies, "first after a loss") + 1; got.Low != want {
-			t.Errorf("beside a computed gap the range begins at %d, want %d", got.Low, want)
-		}
-		client.HDel(t.Context(), keys.Counter, "Gap")
-		next("not the first request", 0, got.High)
-		wantStored(t, client, "Gap", "")
-		s.ChangeReplicationID()
-		got = next("after a loss", 0, got.High)
-		wantStored(t, client, "Gap", "computed")
-		client.HDel(t.Context(), keys.Counter, "Gap")
-		gateway := request("of a gateway, with its client's floor")
-		gateway.Floor, gateway.RaiseTop = got.High, true
-		mustNext(t, client, gateway)
-		wantStored(t, client, "Gap", "computed")
 	})
 }
 
@@ -357,7 +300,6 @@ func TestSeedByForceBelowALossRaisesBareByTheGap(t *testing.T) {
 		{"a loss", []any{"Max", 1_000_000, "Origin", anotherOrigin}, 5, "1065536"},
 		{"a loss of large ranges", []any{"Max", 1_000_000, "Origin", anotherOrigin, "Issued", 100_000}, 5, "1200000"},
 		{"a loss of ranges in two minutes", []any{"Max", 1_000_000, "Origin", anotherOrigin, "Issued", 60_000, "IssuedBefore", 40_000}, 5, "1200000"},
-		{"a loss, with a GuardGap", []any{"Max", 1_000_000, "Origin", anotherOrigin, "GuardGap", 70_000}, 5, "1070000"},
 		{"a loss, raised", []any{"Max", 1_000_000, "Origin", anotherOrigin}, 1_000_001, ""},
 		{"none", []any{"Max", 1_000_000}, 5, ""},
 	}

@@ -22,11 +22,11 @@ type IdentityRequest struct {
 	Floor         int64  // greatest value issued to this client, 0 for none
 	Epoch         int64  // greatest epoch of the identity that this client has seen, 0 for none
 	Lowered       int64  // number of forced seeds that had lowered the identity when Floor was issued
-	GuardGap      int64  // gap of a jump on evidence of lost writes, 0 to compute it
-	LeastGap      int64  // lower bound of a computed gap
+	LeastGap      int64  // lower bound of the gap of a jump
 	BareFloor     int64  // greatest number of the collection of this name that this server issued to this client without prefix and tag, 0 for none
 	RequireSeeded bool   // a missing identity is ErrNotSeeded
-	RequirePrefix bool   // a server with neither prefix nor tag is ErrPrefixMissing
+	RequirePrefix bool   // a server with neither prefix nor tag nor interval is ErrPrefixMissing
+	Awaited       int    // number of replicas that client waits for
 	Anywhere      bool   // a server that is not the home of identities issues them too
 }
 
@@ -43,15 +43,15 @@ func Identity(ctx context.Context, client redis.Scripter, keys Keys, r IdentityR
 		count = 1
 	}
 	got, lowered, err := taken(identity.Run(ctx, client, []string{keys.Counter, keys.Server, keys.Other},
-		r.Token, count, r.Limit, r.Floor, r.Epoch, r.GuardGap, r.LeastGap, r.Name, bit(r.RequireSeeded), bit(r.RequirePrefix),
-		r.BareFloor, bit(false), r.Lowered, r.Raise, bit(r.Anywhere)), r.Token)
+		r.Token, count, r.Limit, r.Floor, r.Epoch, r.LeastGap, r.Name, bit(r.RequireSeeded), bit(r.RequirePrefix),
+		r.BareFloor, bit(false), r.Awaited, 0, r.Lowered, r.Raise, bit(r.Anywhere)), r.Token)
 	got.Lowered = lowered
 	if err != nil {
 		return got, err
 	}
 	switch {
 	case r.Raise > 0 && (got.Low == 0 || got.Low == r.Raise && got.High == r.Raise):
-	case r.Raise == 0 && got.Low > 0 && got.High-got.Low == r.Count-1 && got.High <= r.Limit:
+	case r.Raise == 0 && got.Low > 0 && got.High-got.Low == r.Count-1 && got.High <= r.Limit && got.has(got.Low) && got.has(got.High):
 	default:
 		return Range{}, fmt.Errorf("%w: values %d..%d for %+v", ErrReply, got.Low, got.High, r)
 	}

@@ -81,7 +81,6 @@ func TestImportRaisesBareByTheGapAfterALoss(t *testing.T) {
 		{"this server wrote", []any{"Max", 32}, "32"},
 		{"another one", []any{"Max", 32, "Origin", "0123"}, "65568"},
 		{"another one, whose ranges were large", []any{"Max", 1 << 20, "Origin", "0123", "Issued", 40_000, "IssuedBefore", 60_000}, "1248576"},
-		{"another one, with a GuardGap", []any{"Max", 32, "Origin", "0123", "GuardGap", 70_000}, "70032"},
 		{"another one, and more is known", []any{"Max", 32, "Bare", 1 << 20, "Origin", "0123"}, "1048576"},
 		{"another one, near the end", []any{"Max", int64(1<<63 - 10), "Origin", "0123"}, "9223372036854775807"},
 	}
@@ -233,7 +232,6 @@ func TestImportOfACounterThatMayHaveLostWritesRaisesItByTheGap(t *testing.T) {
 		{"a loss", ImportRequest{Value: 32, Bare: 10}, 32 + rangeGap, "65568"},
 		{"a Bare above", ImportRequest{Value: 32, Bare: 100}, 32 + rangeGap, "65636"},
 		{"tallies", ImportRequest{Value: 32, Issued: 90_000}, 180_032, "180032"},
-		{"a GuardGap", ImportRequest{Value: 32, GuardGap: 1 << 20}, 32 + 1<<20, "1048608"},
 		{"the end", ImportRequest{Value: 1<<63 - 10}, 1<<63 - 1, "9223372036854775807"},
 	}
 	for _, test := range tests {

@@ -27,7 +27,6 @@ func runMachine(t *testing.T, rt *rapid.T, s *redistest.Server, client redistest
 		rt.Fatal(err)
 	}
 	m := &machine{t: t, server: s, client: client, owner: make(map[int64]*worker)}
-	m.gap = rapid.SampledFrom([]int64{0, 50}).Draw(rt, "gap")
 	for range 2 {
 		m.fleet = append(m.fleet, new(worker))
 	}
@@ -68,8 +67,7 @@ type machine struct {
 	t         *testing.T
 	server    *redistest.Server
 	client    redistest.Client
-	gap       int64 // GuardGap
-	count     int   // makes tokens and replication ids unique
+	count     int // makes tokens and replication ids unique
 	fleet     []*worker
 	owner     map[int64]*worker // of every number that was given and not returned
 	nexts     []NextRequest
@@ -82,14 +80,6 @@ type machine struct {
 func (m *machine) unique(what string) string {
 	m.count++
 	return fmt.Sprintf("%s %d", what, m.count)
-}
-
-// covered is how much may be lost at most.
-func (m *machine) covered() int64 {
-	if m.gap > 0 {
-		return m.gap
-	}
-	return rangeGap
 }
 
 // greatest is the greatest number that anybody has, or that w has.
@@ -122,7 +112,7 @@ func pick[T any](rt *rapid.T, what string, from []T) T {
 func (m *machine) next(rt *rapid.T) {
 	w := pick(rt, "worker", m.fleet) // a request that was not answered is given up
 	m.send(rt, w, NextRequest{
-		Token: m.unique("token"), Name: "orders", GuardGap: m.gap,
+		Token: m.unique("token"), Name: "orders",
 		Capacity: rapid.Int64Range(1, 3).Draw(rt, "capacity"),
 		Limit:    rapid.SampledFrom([]int64{1<<63 - 1, m.stands() + 5}).Draw(rt, "limit"),
 	})
@@ -140,7 +130,7 @@ func (m *machine) sendAgain(rt *rapid.T) {
 func (m *machine) send(rt *rapid.T, w *worker, r NextRequest) {
 	r.Floor = m.greatest(w)
 	// Where nothing tells how far the counter had come, only those who know may ask, and teach it.
-	if greatest := m.greatest(nil); m.gone && greatest > 0 && (r.Floor <= m.stands() || r.Floor+m.covered() < greatest) {
+	if greatest := m.greatest(nil); m.gone && greatest > 0 && (r.Floor <= m.stands() || r.Floor+rangeGap < greatest) {
 		rt.Skip()
 	}
 	m.nexts = append(m.nexts, r)
@@ -278,7 +268,7 @@ func (m *machine) rollBack(rt *rapid.T) {
 	m.gone = true
 	if rapid.IntRange(0, 3).Draw(rt, "promoted") > 0 {
 		m.promote(rt)
-		m.gone = state["Origin"] == "" || m.greatest(nil)-m.stands() > m.covered()
+		m.gone = state["Origin"] == "" || m.greatest(nil)-m.stands() > rangeGap
 	}
 	m.seeded = min(m.seeded, m.stands())
 }

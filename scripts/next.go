@@ -26,12 +26,13 @@ type NextRequest struct {
 	Limit         int64  // greatest number that may ever be issued
 	Floor         int64  // greatest number issued to this client and not returned, 0 for none
 	Epoch         int64  // greatest epoch of the counter that this client has seen, 0 for none
-	GuardGap      int64  // gap of a jump on evidence of lost writes, 0 to compute it
-	LeastGap      int64  // lower bound of a computed gap
+	LeastGap      int64  // lower bound of the gap of a jump
 	IdentityFloor int64  // greatest value of the identity of this name that this server issued to this client, 0 for none
-	RaiseTop      bool   // read and raise Top, the greatest number that a gateway issued
+	RaiseTop      bool   // for a gateway: read and raise Top, its greatest number, and end 1,048,576 below MaxValue
+	Awaited       int    // number of replicas that client waits for
+	AtLeast       int64  // number above which the range begins, at most 2^31-1 above the counter, which is no evidence of loss; 0 for none
 	RequireSeeded bool   // a missing counter is ErrNotSeeded
-	RequirePrefix bool   // a server with neither prefix nor tag is ErrPrefixMissing
+	RequirePrefix bool   // a server with neither prefix nor tag nor interval is ErrPrefixMissing
 }
 
 // Evidence is why a script concluded that writes may have been lost, or "".
@@ -82,6 +83,7 @@ type Range struct {
 	Lowered   int64        // number of forced seeds that lowered an identity
 	Durable   DurableState // of the server
 	Top       int64        // before this range, with RaiseTop; 0 for none
+	Settings               // of the server
 }
 
 // Next takes a range. The same request may be sent twice. With the same token it
@@ -89,7 +91,8 @@ type Range struct {
 // ErrNotDurable the range is returned too, and must not be used.
 //
 // Errors: ErrCorrupt, ErrExhausted, ErrNotSeeded, ErrPrefixMissing, ErrMixed,
-// ErrUnguarded, ErrNotDurable, ErrReply, and those of the client.
+// ErrUnguarded, ErrRaise, *TooFewReplicasError, ErrNotDurable, ErrReply, and those of
+// the client.
 func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) (Range, error) {
 	c := r.call(keys)
 	return r.taken(c.run(ctx, client, next))
@@ -98,8 +101,8 @@ func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) 
 func (r NextRequest) call(keys Keys) call {
 	return call{
 		[]string{keys.Counter, keys.Server, keys.Other},
-		[]any{r.Token, r.Capacity, r.Limit, r.Floor, r.Epoch, r.GuardGap, r.LeastGap, r.Name,
-			bit(r.RequireSeeded), bit(r.RequirePrefix), r.IdentityFloor, bit(r.RaiseTop)},
+		[]any{r.Token, r.Capacity, r.Limit, r.Floor, r.Epoch, r.LeastGap, r.Name,
+			bit(r.RequireSeeded), bit(r.RequirePrefix), r.IdentityFloor, bit(r.RaiseTop), r.Awaited, r.AtLeast},
 	}
 }
 
@@ -110,9 +113,10 @@ func (r NextRequest) taken(cmd *redis.Cmd) (Range, error) {
 	if err != nil {
 		return got, err
 	}
-	if got.Low <= r.Floor || got.High < got.Low || got.High-got.Low >= r.Capacity || got.High > r.Limit {
-		return Range{}, fmt.Errorf("%w: range %d..%d for capacity %d, floor %d, limit %d",
-			ErrReply, got.Low, got.High, r.Capacity, r.Floor, r.Limit)
+	if got.Low <= max(r.Floor, r.AtLeast) || got.High < got.Low || got.High-got.Low >= r.Capacity || got.High > r.Limit ||
+		!got.has(got.Low) || !got.has(got.High) {
+		return Range{}, fmt.Errorf("%w: range %d..%d for capacity %d, floor %d, limit %d, interval %d..%d",
+			ErrReply, got.Low, got.High, r.Capacity, max(r.Floor, r.AtLeast), r.Limit, got.MinValue, got.MaxValue)
 	}
 	return got, nil
 }
@@ -121,7 +125,7 @@ func (r NextRequest) taken(cmd *redis.Cmd) (Range, error) {
 // too. last is the item that differs by kind. A reply with another token belongs to
 // another request.
 func taken(cmd *redis.Cmd, token string) (got Range, last int64, err error) {
-	reply, unconfirmed := decode(cmd, 16)
+	reply, unconfirmed := decodeEither(cmd, 16, 19)
 	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotDurable) {
 		return Range{}, 0, unconfirmed
 	}
@@ -132,6 +136,11 @@ func taken(cmd *redis.Cmd, token string) (got Range, last int64, err error) {
 	texts := []string{reply[1], reply[2], reply[3], reply[6], reply[8], reply[9], reply[11], reply[12], reply[13], reply[15]}
 	if err := numbers(texts, &got.Low, &got.High, &got.Epoch, &got.Jump, &got.Issued, &got.Seconds, &got.Ranges, &got.Written, &last, &got.Top); err != nil {
 		return Range{}, 0, err
+	}
+	if len(reply) > 16 {
+		if got.Settings, err = settingsOf(reply[16:]); err != nil {
+			return Range{}, 0, err
+		}
 	}
 	return got, last, unconfirmed
 }

@@ -74,12 +74,12 @@ func TestNextJumpsApartFromTheSameState(t *testing.T) {
 // The gaps lie on both sides of 2^53, where doubles end.
 func TestNextJumpsApartWithAnyGap(t *testing.T) {
 	t.Parallel()
-	for _, gap := range []int64{1000, 1 << 31, 1 << 53, 1 << 56} {
+	for _, gap := range []int64{1 << 17, 1 << 31, 1 << 53, 1 << 56} {
 		t.Run(fmt.Sprint(gap), func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				r := request("")
-				r.GuardGap = gap
+				r.LeastGap = gap
 				widest := int64(0)
 				given := lives(t, s, 16, r)
 				wantApart(t, given)
@@ -126,7 +126,7 @@ func TestNextExplainsWhyNoJumpFits(t *testing.T) {
 		{"after a restart", []any{"Max", "1000", "Origin", another}, func(*NextRequest) {}, "origin", "65536", "1000"},
 		{"below an epoch", []any{"Max", "1000", "Epoch", "1"}, func(r *NextRequest) { r.Epoch = 2 }, "epoch", "65536", "1000"},
 		{"with no counter", nil, func(r *NextRequest) { r.Floor = 7 }, "missing", "65536", "7"},
-		{"with a gap of its own", []any{"Max", "1000"}, func(r *NextRequest) { r.Floor, r.GuardGap = 1001, 999 }, "floor", "999", "1001"},
+		{"with a greater gap", []any{"Max", "1000"}, func(r *NextRequest) { r.Floor, r.LeastGap = 1001, 99999 }, "floor", "99999", "1001"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -144,19 +144,20 @@ func TestNextExplainsWhyNoJumpFits(t *testing.T) {
 				if !errors.Is(err, ErrExhausted) {
 					t.Fatal(err)
 				}
-				for _, part := range []string{keys.Counter, "(" + test.evidence + ")", "a gap of " + test.gap + " above " + test.above, "limit 2000", "GuardGap"} {
+				for _, part := range []string{keys.Counter, "(" + test.evidence + ")", "a gap of " + test.gap + " above " + test.above, "limit 2000", "seed"} {
 					if !strings.Contains(err.Error(), part) {
 						t.Errorf("got %q, want %q in it", err, part)
 					}
 				}
 				wantSame(t, before, stored(t, client))
 
-				// The way out that the text names.
-				r.GuardGap = 10
-				got := mustNext(t, client, r)
-				if low := number(t, test.above) + 10 + 1; got.Low != low {
-					t.Errorf("with a smaller gap it begins at %d, want %d", got.Low, low)
+				// The way out that the text names. A counter below an epoch, or with another Origin, has to be made anew.
+				client.Del(t.Context(), keys.Counter)
+				if _, err := Seed(t.Context(), client, keys, SeedRequest{Field: FieldMax, Name: "orders", Value: 1100}); err != nil {
+					t.Fatal(err)
 				}
+				r.Epoch = 0
+				wantRange(t, mustNext(t, client, r), 1101, 1132)
 			})
 		})
 	}
@@ -168,12 +169,12 @@ func TestNextJumpsUpToTheLimit(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		r := request("one")
-		r.Floor, r.GuardGap, r.Limit = 100, 50, 150
+		r.Floor, r.Limit = 100, 100+rangeGap
 		if _, err := Next(t.Context(), client, keys, r); !errors.Is(err, ErrExhausted) {
 			t.Errorf("with the gap up to the limit: got %v, want ErrExhausted", err)
 		}
-		r.Limit = 151
-		wantRange(t, mustNext(t, client, r), 151, 151)
+		r.Limit++
+		wantRange(t, mustNext(t, client, r), r.Limit, r.Limit)
 	})
 }
 
@@ -289,7 +290,7 @@ func TestNextJumpsApartForOneRequestAtTwoServers(t *testing.T) {
 			set(t, client, state)
 			s.ChangeReplicationID()
 			r := request("one and the same")
-			r.GuardGap = 1 << 40
+			r.LeastGap = 1 << 40
 			lows = append(lows, mustNext(t, client, r).Low)
 		}
 		if apart := lows[0] - lows[1]; -64 < apart && apart < 64 {

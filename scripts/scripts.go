@@ -66,17 +66,20 @@ func run(ctx context.Context, client redis.Scripter, script *redis.Script, n int
 	return decode(script.Run(ctx, client, keys, args...), n)
 }
 
-func decode(cmd *redis.Cmd, n int) ([]string, error) {
+func decode(cmd *redis.Cmd, n int) ([]string, error) { return decodeEither(cmd, n, n) }
+
+// decodeEither is decode for a reply of one of two lengths.
+func decodeEither(cmd *redis.Cmd, n, orN int) ([]string, error) {
 	value, err := cmd.Result()
 	// With ErrNotDurable there is a reply too: the script ran, and its write was not confirmed.
 	if err != nil && !errors.Is(err, ErrNotDurable) {
 		return nil, tagged(err)
 	}
 	items, ok := value.([]any)
-	if !ok || len(items) != n {
+	if !ok || len(items) != n && len(items) != orN {
 		return nil, fmt.Errorf("%w: %v, want %d strings", ErrReply, value, n)
 	}
-	reply := make([]string, n)
+	reply := make([]string, len(items))
 	for i, item := range items {
 		if reply[i], ok = item.(string); !ok {
 			return nil, fmt.Errorf("%w: %v, want %d strings", ErrReply, value, n)

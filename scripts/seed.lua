@@ -1,7 +1,7 @@
 -- seed.lua: raises a counter to a value.
 --
 -- KEYS[1] -> {ns}/HiLo/<collection>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag and Durable
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's settings
 -- KEYS[3] -> the key of the same name and the other kind, whose existence is checked; KEYS[2] again if there is none
 -- ARGV[1] -> field that holds the number, 'Max' or 'Value'
 -- ARGV[2] -> wanted: value to raise it to
@@ -11,8 +11,8 @@
 -- ARGV[6] -> expected_written: of the field Written, '' for none
 --
 -- Output: {value that stands now; value that stood before, '' if there was none; '1', or '0' if a forced seed found
--- another state than expected and did nothing}
--- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
+-- another state than expected and did nothing}. A value below MinValue is written as it is, and stands at MinValue-1.
+-- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT, HILO_EXHAUSTED above MaxValue; nothing is written.
 --
 -- The lease is cleared even if nothing is raised, because a range in use must not bring the counter below the seed when it
 -- is returned. An Origin stays, because a seed proves nothing about lost writes. If there is none it is written, so that a
@@ -25,19 +25,21 @@
 
 local field, wanted, name, force, expected_value, expected_written = unpack(ARGV)
 
-if not decimal(wanted) or (field ~= 'Max' and field ~= 'Value') then
-  return redis.error_reply('HILO_ARGUMENT seed wants Max or Value, and a decimal from 0 to ' .. LARGEST)
+if #ARGV ~= 6 or not decimal(wanted) or (field ~= 'Max' and field ~= 'Value') then
+  return redis.error_reply('HILO_ARGUMENT seed wants 6 arguments, Max or Value, and a decimal from 0 to ' .. LARGEST)
 end
 if is_replica then return redis.error_reply(ON_REPLICA) end
+local refused = beyond(wanted)
+if refused then return refused end
 
-local names = {field, 'Written', 'Lowered', 'Bare', 'Issued', 'IssuedBefore', 'GuardGap', 'Name', 'Origin'}
+local names = {field, 'Written', 'Lowered', 'Bare', 'Issued', 'IssuedBefore', 'Name', 'Origin'}
 local state, err = fields(key, unpack(names))
 if err then return err end
-for i = 1, 7 do
+for i = 1, 6 do
   if state[i] and not decimal(state[i]) then return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', state[i], DECIMAL) end
 end
-local stood, written, lowered, bare_max, issued, issued_before, guard_gap = unpack(state, 1, 7)
-local stored_name, origin = state[8], state[9]
+local stood, written, lowered, bare_max, issued, issued_before = unpack(state, 1, 6)
+local stored_name, origin = state[7], state[8]
 stood, written = stood or '', written or ''
 if force == '1' and stood ~= wanted and (stood ~= expected_value or written ~= expected_written) then
   return {stood, stood, '0'}
@@ -55,11 +57,11 @@ if above(stood, stands) then
   set('Lowered', plus(lowered or '0', '1'))
   local lost
   lost, durable = lost_since(origin or '', replication, info, durable)
-  if lost then bare_to = past(stood, RANGE_GAP, guard_gap or '0', plus(issued or '0', issued_before or '0')) end
+  if lost then bare_to = past(stood, RANGE_GAP, plus(issued or '0', issued_before or '0')) end
 end
 if not origin and replication ~= '' then set('Origin', replication) end
 if field == 'Max' and above(bare_to, bare_max or '0') then set('Bare', bare_to) end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 if durable ~= '' and durable ~= 'always' then redis.call('HDEL', server_key, 'Durable') end
 redis.call(unpack(write))
-return {stands, stood, '1'}
+return {standing(stands), stood, '1'}

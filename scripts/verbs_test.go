@@ -13,11 +13,11 @@ type Verb struct {
 
 // Verbs holds all scripts.
 var Verbs = []Verb{
-	{"next", "take", next, 3, 12},
+	{"next", "take", next, 3, 13},
 	{"return", "return", returning, 1, 5},
 	{"seed", "seed", seed, 3, 6},
-	{"identity", "take", identity, 3, 15},
+	{"identity", "take", identity, 3, 16},
 	{"describe", "describe", describe, 3, 0},
-	{"import", "import", importing, 3, 13},
-	{"configure", "configure", configure, 1, 5},
+	{"import", "import", importing, 3, 12},
+	{"configure", "configure", configure, 1, 7},
 }

@@ -36,6 +36,9 @@ type Admin struct {
 	filling, trusting, keeping bool
 	// timeout bounds each wait for replicas and for a rewrite of the AOF.
 	timeout time.Duration
+	// limit is that of WithLimit, 0 for none, and full is called for each counter that SetServerPrefix raises to it.
+	limit int64
+	full  func(k Kind, name string, limit int64)
 }
 
 // client is a redis.UniversalClient. A package whose types reach that type, or *redis.Client, compiles hundreds of methods of
@@ -67,6 +70,7 @@ func New(client redis.UniversalClient, opts Options) (*Admin, error) {
 	keys := prefix.NewKeys(opts.Namespace)
 	return &Admin{
 		client: client, keys: keys, separator: opts.Separator, server: keys.Server(), filter: "*", timeout: defaultTimeout,
+		full: func(Kind, string, int64) {},
 	}, nil
 }
 

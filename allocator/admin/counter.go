@@ -44,9 +44,8 @@ type State struct {
 	Forced  string
 	// Top is the greatest number that a gateway issued, 0 for none.
 	Top int64
-	// Issued counts the numbers that were issued in the last two minutes in which any were. GuardGap is the greatest
-	// Options.GuardGap of a client, 0 for none. Both decide how far a counter jumps.
-	Issued, GuardGap int64
+	// Issued counts the numbers that were issued in the last two minutes in which any were. It decides how far a counter jumps.
+	Issued int64
 	// Lost reports that Export found that the server was restarted or promoted since it wrote the counter, so that writes
 	// may be lost. Import raises Max and Bare of such a counter by the gap of a jump, and Epoch by one.
 	Lost bool
@@ -134,7 +133,7 @@ func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *re
 }
 
 // bookkeeping are the other fields that hold a number. A script refuses a counter in which one of them holds anything else.
-var bookkeeping = []string{"Ranges", "Epoch", fieldBare, "Written", "Top", "GuardGap", "Issued", "IssuedBefore", "Low", "Lowered", "Minute"}
+var bookkeeping = []string{"Ranges", "Epoch", fieldBare, "Written", "Top", "Issued", "IssuedBefore", "Low", "Lowered", "Minute"}
 
 // counter returns the counter at a key, or ErrNotSeeded if there is none.
 func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) (State, error) {
@@ -179,13 +178,13 @@ func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (co
 		numbers[i] = n
 	}
 	for i, into := range []*int64{
-		&counter.Max, &counter.Ranges, &counter.Epoch, &counter.Bare, &counter.Written, &counter.Top, &counter.GuardGap, &counter.Issued,
+		&counter.Max, &counter.Ranges, &counter.Epoch, &counter.Bare, &counter.Written, &counter.Top, &counter.Issued,
 	} {
 		*into = numbers[i]
 	}
-	if counter.Issued += numbers[8]; counter.Issued < 0 { // IssuedBefore
+	if counter.Issued += numbers[7]; counter.Issued < 0 { // IssuedBefore
 		counter.Issued = math.MaxInt64
 	}
-	counter.Lowered, counter.Forced = numbers[10], text(4+len(bookkeeping))
+	counter.Lowered, counter.Forced = numbers[9], text(4+len(bookkeeping))
 	return counter, values[3] != nil, nil
 }

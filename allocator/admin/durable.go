@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
@@ -145,9 +146,10 @@ func readDurability(ctx context.Context, node redis.Cmdable) (origin string, rew
 	return origin, rewriting, err
 }
 
-// settle takes one number of each counter whose Origin is another replication id, so that it jumps past numbers that may be
-// lost.
-func (m *Admin) settle(ctx context.Context, origin string) error {
+// settle makes each counter whose Origin is another replication id jump past numbers that may be lost, by one gap and without
+// the offset, within the interval of s and the limit. A counter without room for that is raised to the limit and issues nothing
+// more, because under Durable nothing else would keep it from issuing what was lost.
+func (m *Admin) settle(ctx context.Context, origin string, s prefix.Server) error {
 	var old []State
 	for state, err := range m.States(ctx) {
 		if err != nil {
@@ -157,24 +159,60 @@ func (m *Admin) settle(ctx context.Context, origin string) error {
 			old = append(old, state)
 		}
 	}
+	_, highest := s.Interval()
 	for i := range old {
-		state := &old[i]
-		keys, token, limit := m.storage(state.Kind).keys(state.Name), crand.Text(), int64(math.MaxInt64)
-		if state.Kind == KindServerSide {
-			limit = prefix.MaxServerSide
-		}
-		var err error
-		if state.Kind == KindHiLo {
-			_, err = scripts.Next(ctx, m.client, keys, scripts.NextRequest{Token: token, Name: state.Name, Capacity: 1, Limit: limit})
-		} else {
-			_, err = scripts.Identity(ctx, m.client, keys, scripts.IdentityRequest{Token: token, Name: state.Name, Count: 1, Limit: limit, Anywhere: true})
-		}
-		if err != nil {
-			return fmt.Errorf("admin: Durable needs every counter to jump past what may be lost: %w", failure.Attempt(string(state.Kind)+" "+state.Name, err))
+		if err := m.settleOne(ctx, &old[i], min(highest, cmp.Or(m.limit, math.MaxInt64))); err != nil {
+			return fmt.Errorf("admin: Durable needs every counter to jump past what may be lost: %w",
+				failure.Attempt(string(old[i].Kind)+" "+old[i].Name, err))
 		}
 	}
 	return nil
 }
+
+func (m *Admin) settleOne(ctx context.Context, state *State, limit int64) error {
+	if state.Kind == KindServerSide {
+		limit = min(limit, prefix.MaxServerSide)
+	}
+	keys := m.storage(state.Kind).keys(state.Name)
+	// An epoch that the counter has not reached is evidence for which it jumps by the full gap, also under replicas:N.
+	epoch := state.Epoch + 1
+	jump := func(limit int64) (err error) {
+		token := crand.Text()
+		if state.Kind == KindHiLo {
+			_, err = scripts.Next(ctx, m.client, keys, scripts.NextRequest{
+				Token: token, Name: state.Name, Capacity: 1, Limit: limit, Epoch: epoch, Awaited: notUsed,
+			})
+			return err
+		}
+		_, err = scripts.Identity(ctx, m.client, keys, scripts.IdentityRequest{
+			Token: token, Name: state.Name, Count: 1, Limit: limit, Epoch: epoch, Awaited: notUsed, Anywhere: true,
+		})
+		return err
+	}
+	state.Lost = true
+	after := state.raised() // the end of the gap
+	err := scripts.ErrExhausted
+	if after < limit {
+		err = jump(after + 1) // a limit right above it leaves no room for the offset
+	}
+	if errors.Is(err, scripts.ErrExhausted) { // the gap ends higher, because of a bare number of the name, or of ranges since
+		err = jump(limit)
+	}
+	if !errors.Is(err, scripts.ErrExhausted) {
+		return err
+	}
+	m.full(state.Kind, state.Name, limit)
+	if state.Max >= limit {
+		return nil
+	}
+	return scripts.Import(ctx, m.client, scripts.ImportRequest{
+		Keys: keys, Field: m.storage(state.Kind).field, Name: state.Name, Value: limit, Epoch: epoch,
+	}).Err
+}
+
+// notUsed is the number of replicas that a request waits for whose number is not used. It is as many as any server may
+// require.
+const notUsed = 999
 
 // stateDurable writes Durable. The script refuses that if a replica is connected, or if the replication id is not the one
 // under which all counters were settled. stateDurable waits until the AOF has the write, where the server can report that.

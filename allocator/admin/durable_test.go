@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -191,9 +192,40 @@ func TestDurableSettlesCountersFirst(t *testing.T) {
 		}
 		for state, err := range m.States(t.Context()) {
 			least := map[Kind]int64{KindHiLo: 32 + 65536, KindIdentity: 7 + 1024, KindServerSide: 7 + 1024}[state.Kind]
-			if err != nil || state.Max <= least || state.Epoch != 1 {
-				t.Errorf("got %+v and %v, want more than %d", state, err, least)
+			if err != nil || state.Max != least+1 || state.Epoch != 2 {
+				t.Errorf("got %+v and %v, want %d, by the gap alone, in epoch 2", state, err, least+1)
 			}
+		}
+	})
+}
+
+// A counter without room for the gap is raised to the limit, which blocks nothing, and issues nothing more.
+func TestDurableSettlesCountersWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	eachDurable(t, func(t *testing.T, _ redistest.Binary, s *redistest.Server) {
+		client := redistest.NewClient(t, s)
+		m := mustNew(t, client, Options{})
+		for name, at := range map[string]int64{"orders": 32, "users": 99_990, "items": 100_000} {
+			if _, err := m.Seed(t.Context(), name, at, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.ChangeReplicationID()
+		var full []string
+		limited := m.WithLimit(100_000, func(k Kind, name string, limit int64) { full = append(full, fmt.Sprint(k, " ", name, " ", limit)) })
+		if err := limited.SetServerPrefix(t.Context(), always); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Sort(full); !slices.Equal(full, []string{"hilo items 100000", "hilo users 100000"}) {
+			t.Errorf("got %q reported, want items and users", full)
+		}
+		for name, want := range map[string]int64{"orders": 65_569, "users": 100_000, "items": 100_000} {
+			if got, err := m.Counter(t.Context(), name); err != nil || got.Max != want {
+				t.Errorf("%s: got %+v and %v, want %d", name, got, err, want)
+			}
+		}
+		if _, err := mustAllocate(t, client, allocator.Options{Limit: 100_000}).Next(t.Context(), "users"); !errors.Is(err, allocator.ErrExhausted) {
+			t.Errorf("users: got %v, want ErrExhausted", err)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func (s State) raised() int64 {
 	if s.Kind == KindHiLo {
 		gap = 65536
 	}
-	gap = max(gap, s.GuardGap, 2*min(s.Issued, math.MaxInt64/2))
+	gap = max(gap, 2*min(s.Issued, math.MaxInt64/2))
 	return s.Max + min(gap, math.MaxInt64-s.Max)
 }
 
@@ -36,7 +36,7 @@ type Imported struct {
 }
 
 // Import raises many counters in few round trips, 100,000 in some seconds, and adds those that are missing. It never
-// lowers one. Max, Ranges, Epoch, Bare, Top, GuardGap, Lowered and Issued each become the greater of the stored value and the
+// lowers one. Max, Ranges, Epoch, Bare, Top, Lowered and Issued each become the greater of the stored value and the
 // State's, and Forced is added where there is none. A State that is marked Lost is raised by a gap too. Origin is not copied, because another server's would be evidence of
 // lost writes. If there is none, this server's own is written, so that a loss right after the import shows. Like a seed, an
 // import keeps ranges that are in use from being returned.
@@ -61,7 +61,7 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 		requests = append(requests, scripts.ImportRequest{
 			Keys: keys, Field: s.field,
 			Name: state.Name, Value: state.Max, Epoch: state.Epoch, Ranges: state.Ranges, Bare: state.Bare, Top: state.Top,
-			Lost: state.Lost, Issued: min(state.Issued, math.MaxInt64/2), GuardGap: state.GuardGap,
+			Lost: state.Lost, Issued: min(state.Issued, math.MaxInt64/2),
 			Lowered: state.Lowered, Written: state.Written, Forced: state.Forced,
 		})
 		places = append(places, i)
@@ -91,8 +91,7 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 	return results
 }
 
-// CheckImport returns what Import would do, and writes nothing. server is the prefix and tag that the server will have by
-// then.
+// CheckImport returns what Import would do, and writes nothing. server has the settings that the server will have by then.
 func (m *Admin) CheckImport(ctx context.Context, server prefix.Server, states []State) []Imported {
 	results := make([]Imported, len(states))
 	for low := 0; low < len(states); low += scanCount {
@@ -130,7 +129,7 @@ func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []St
 		if reads[i] == nil {
 			continue
 		}
-		results[i] = m.checked(ctx, &states[i], reads[i], others[i])
+		results[i] = m.checked(ctx, server, &states[i], reads[i], others[i])
 		if err := results[i].Err; errors.Is(err, failure.ErrUnavailable) {
 			down = err
 		}
@@ -138,7 +137,7 @@ func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []St
 	return down
 }
 
-func (m *Admin) checked(ctx context.Context, state *State, read *redis.SliceCmd, other *redis.IntCmd) Imported {
+func (m *Admin) checked(ctx context.Context, server prefix.Server, state *State, read *redis.SliceCmd, other *redis.IntCmd) Imported {
 	s := m.storage(state.Kind)
 	keys := s.keys(state.Name)
 	if other != nil {
@@ -155,7 +154,12 @@ func (m *Admin) checked(ctx context.Context, state *State, read *redis.SliceCmd,
 	if err != nil {
 		return Imported{Err: err}
 	}
-	return Imported{Existed: found, Before: counter.Max, Now: max(counter.Max, state.raised())}
+	low, high := server.Interval()
+	if state.Max > high {
+		return Imported{Err: fmt.Errorf("admin: %s: %w: key %s may not be raised above MaxValue of %s, %d, to %d: it would issue nothing more",
+			state.Name, scripts.ErrExhausted, keys.Counter, keys.Server, high, state.Max)}
+	}
+	return Imported{Existed: found, Before: counter.Max, Now: max(counter.Max, low-1, min(state.raised(), high))}
 }
 
 // validState returns an error for a state that no counter can have.
@@ -180,7 +184,7 @@ func (m *Admin) validState(state *State) error {
 		value int64
 	}{
 		{"Max", state.Max}, {"Ranges", state.Ranges}, {"Epoch", state.Epoch}, {"Bare", state.Bare},
-		{"Top", state.Top}, {"Issued", state.Issued}, {"GuardGap", state.GuardGap},
+		{"Top", state.Top}, {"Issued", state.Issued},
 		{"Lowered", state.Lowered}, {"Written", state.Written},
 	} {
 		if field.value < 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,11 +12,10 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// ServerPrefix returns the server's report about itself, which is what it adds to each identifier, whether it is the home of
-// identities, and whether it keeps every write. The errors are ErrUnavailable and, beside the stored values, ErrCorrupt.
+// ServerPrefix returns the server's report about itself, its settings. The errors are ErrUnavailable and, beside the stored values, ErrCorrupt.
 func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 	key := m.keys.Server()
-	values, err := m.client.HMGet(ctx, key, fieldPrefix, fieldTag, fieldHome, fieldDurable).Result()
+	values, err := m.client.HMGet(ctx, key, fieldPrefix, fieldTag, fieldHome, fieldDurable, fieldMin, fieldMax).Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return prefix.Server{}, fmt.Errorf("admin: %w: key %s is not a hash", scripts.ErrCorrupt, key)
 	}
@@ -27,11 +27,24 @@ func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 	s.NodeTag, _ = values[1].(string)
 	durable, stated := values[3].(string)
 	s.Durable = durable
+	for i, into := range []*int64{&s.MinValue, &s.MaxValue} {
+		text, there := values[4+i].(string)
+		if !there {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
+			return s, fmt.Errorf("admin: %w: key %s field %s holds %.40q: must be a decimal of 1 or more, or absent",
+				scripts.ErrCorrupt, key, [...]string{fieldMin, fieldMax}[i], text)
+		}
+		*into = n
+	}
 	if home, there := values[2].(string); there && home != homeHere {
 		return s, fmt.Errorf("admin: %w: key %s field %s holds %q: must be %s, or absent", scripts.ErrCorrupt, key, fieldHome, home, homeHere)
 	}
-	if stated && durable != prefix.DurableAlways {
-		return s, fmt.Errorf("admin: %w: key %s field %s holds %q: must be %s, or absent", scripts.ErrCorrupt, key, fieldDurable, durable, prefix.DurableAlways)
+	if stated && durable != prefix.DurableAlways && s.Replicas() == 0 {
+		return s, fmt.Errorf("admin: %w: key %s field %s holds %q: must be %s, replicas:N with N of 1 to 999, or absent",
+			scripts.ErrCorrupt, key, fieldDurable, durable, prefix.DurableAlways)
 	}
 	if err := s.Validate(); err != nil {
 		return s, fmt.Errorf("admin: %w: key %s: %w", scripts.ErrCorrupt, key, err)
@@ -39,18 +52,22 @@ func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 	return s, nil
 }
 
-// SetServerPrefix sets the server's whole report about itself at once, and removes a part that is empty. Ranges in use keep
-// the prefix that they were issued with. If the server has neither prefix nor tag, the greatest number that each counter
+// SetServerPrefix sets all settings of the server at once, and removes those that are empty. Ranges in use keep the prefix and
+// the interval that they were issued with. If the server has neither prefix nor tag, the greatest number that each counter
 // issued is recorded in it before the change takes effect, so that no identity repeats its text later.
 //
 // It waits until every connected replica has the write. With ErrNotConfirmed it is made, and a failover can lose it.
 //
-// Before Durable is set, also where it is set already, the server has to pass CheckDurable. Each counter that was written before a restart or a promotion
-// of the server first issues one number and jumps, because afterwards its loss would not show.
-// KeepDurable leaves Durable as it is.
+// An interval belongs to its server for ever. So MinValue may only rise, and MaxValue not fall below a counter (ErrInterval).
 //
-// The errors are ErrInvalidName, ErrCorrupt, ErrNotConfirmed, ErrIncomplete and ErrUnavailable. With Durable they are also
-// ErrNotDurableServer, ErrSettingsUnknown, and those of a counter that cannot issue a number, such as ErrMixed.
+// Before Durable is set, also where it is set already, the server is checked: for prefix.DurableAlways it has to pass
+// CheckDurable, and for replicas:N to have N replicas connected. Each counter that was written before a restart or a promotion
+// of the server first jumps past one gap, within MaxValue and the limit of WithLimit, because afterwards its loss would not
+// show, or would look small. KeepDurable leaves Durable as it is.
+//
+// The errors are ErrInvalidName, ErrCorrupt, ErrInterval, ErrNeedsTrust, ErrNotConfirmed, ErrIncomplete and ErrUnavailable.
+// With Durable they are also ErrNotDurableServer, ErrSettingsUnknown, and those of a counter that cannot issue a number, such
+// as ErrMixed.
 func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("admin: %w", err)
@@ -59,33 +76,45 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 	if err != nil && (!errors.Is(err, scripts.ErrCorrupt) || now == prefix.Server{}) { // unless it is a hash
 		return err
 	}
-	request := scripts.ConfigureRequest{Prefix: s.ServerPrefix, Tag: s.NodeTag, Identities: s.Identities}
-	states := s.Durable != "" && !m.keeping
+	if err = m.checkInterval(ctx, now, s); err != nil {
+		return err
+	}
+	request := scripts.ConfigureRequest{Prefix: s.ServerPrefix, Tag: s.NodeTag, Identities: s.Identities, MinValue: s.MinValue, MaxValue: s.MaxValue}
 	switch {
 	case m.keeping:
 		request.Durable = scripts.DurableKeep
-	case states: // also where it is set: a replica that was promoted may have inherited it
-		if request.Origin, err = m.awaitDurable(ctx); err != nil {
-			return err
-		}
+	case s.Replicas() > 0:
+		request.Origin, err = m.checkReplicas(ctx, now, s)
+		request.Durable = scripts.DurableChange(s.Durable)
+	case s.Durable != "": // also where it is set: a replica that was promoted may have inherited it
+		request.Origin, err = m.awaitDurable(ctx)
 		request.Durable = scripts.DurableSet
+	}
+	if err == nil && !m.keeping && s.Replicas() < now.Replicas() {
+		err = m.checkAway(ctx, now)
+	}
+	if err != nil {
+		return err
 	}
 	if !s.IsZero() && !m.filling {
 		if err := m.noteBare(ctx); err != nil {
 			return err
 		}
 	}
-	if states {
-		if now.Durable != "" { // under it a counter would not jump
-			removal := request
-			removal.Durable = scripts.DurableRemove
-			if err := m.configure(ctx, removal); err != nil {
-				return err
-			}
-		}
-		if err := m.settle(ctx, request.Origin); err != nil {
+	if request.Origin == "" { // Durable is not set
+		return m.configure(ctx, request)
+	}
+	if now.Durable == prefix.DurableAlways { // what it waived has to be settled without it
+		removal := request
+		removal.Durable = scripts.DurableRemove
+		if err := m.configure(ctx, removal); err != nil {
 			return err
 		}
+	}
+	if err := m.settle(ctx, request.Origin, s); err != nil {
+		return err
+	}
+	if request.Durable == scripts.DurableSet {
 		return m.stateDurable(ctx, request)
 	}
 	return m.configure(ctx, request)

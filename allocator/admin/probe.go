@@ -66,7 +66,7 @@ func (p Probe) Raise(ctx context.Context, max int64) error {
 // against lost writes is off. The errors are ErrCorrupt, ErrNotDurable, ErrExhausted, and those of the server.
 func (p Probe) Next(ctx context.Context, capacity int64) (got Range, guarded bool, err error) {
 	r, err := scripts.Next(ctx, p.scripter, p.keys, scripts.NextRequest{
-		Token: crand.Text(), Name: probeName, Capacity: capacity, Limit: math.MaxInt64,
+		Token: crand.Text(), Name: probeName, Capacity: capacity, Limit: math.MaxInt64, Awaited: notUsed,
 	})
 	return Range{Low: r.Low, High: r.High}, r.Origin != "", err
 }

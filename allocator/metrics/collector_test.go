@@ -96,7 +96,7 @@ func TestFailuresAndJumpsAreCountedByTheirKind(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)
-		ids := newAllocator(t, client, allocator.Options{MinCapacity: 1, MaxCapacity: 1, Limit: 5000, GuardGap: 1})
+		ids := newAllocator(t, client, allocator.Options{MinCapacity: 1, MaxCapacity: 1, Limit: 500_000_000})
 		collector := newCollector(t, metrics.Options{}, ids)
 		orders, err := ids.Collection("orders")
 		if err != nil {
@@ -126,7 +126,7 @@ func TestFailuresAndJumpsAreCountedByTheirKind(t *testing.T) {
 		if _, err := ids.Next(t.Context(), "users"); !errors.Is(err, allocator.ErrCorrupt) {
 			t.Errorf("users: got %v, want ErrCorrupt", err)
 		}
-		if err := client.HSet(t.Context(), "{Raven}/HiLo/full", "Max", 5000).Err(); err != nil {
+		if err := client.HSet(t.Context(), "{Raven}/HiLo/full", "Max", 500_000_000).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ids.Next(t.Context(), "full"); !errors.Is(err, allocator.ErrExhausted) {

@@ -38,7 +38,9 @@ type record struct {
 	ServerPrefix string `json:"serverPrefix,omitempty"` // of prefix; missing if none
 	NodeTag      string `json:"nodeTag,omitempty"`      // of prefix; missing if none
 	Identities   bool   `json:"identities,omitempty"`   // of prefix: the server is the home of identities
-	Durable      string `json:"durable,omitempty"`      // of prefix: always; shown, and never imported
+	Durable      string `json:"durable,omitempty"`      // of prefix: always or replicas:N; shown, and never imported
+	MinValue     int64  `json:"minValue,omitempty"`     // of prefix; missing if none
+	MaxValue     int64  `json:"maxValue,omitempty"`     // of prefix; missing if none
 	Collection   string `json:"collection,omitempty"`   // of a counter: the name as first spelt
 	Max          *int64 `json:"max,omitempty"`          // of a counter; an identity's value
 	Ranges       int64  `json:"ranges,omitempty"`       // of a counter: issued so far
@@ -48,7 +50,7 @@ type record struct {
 	Origin       string `json:"origin,omitempty"`       // of a counter: replication id of the server that wrote last
 	Written      int64  `json:"written,omitempty"`      // of a counter: time of the last write, in microseconds of the server's clock
 	Issued       int64  `json:"issued,omitempty"`       // of a counter: numbers issued in the last two minutes that had any
-	GuardGap     int64  `json:"guardGap,omitempty"`     // of a counter: the greatest GuardGap of a client
+	GuardGap     int64  `json:"guardGap,omitempty"`     // of a counter of an older export; ignored
 	Lowered      int64  `json:"lowered,omitempty"`      // of a counter: forced seeds that lowered it
 	Forced       string `json:"forced,omitempty"`       // of an identity: the newest forced seed of a gateway, and the state that it found
 	Lost         bool   `json:"lost,omitempty"`         // of a counter: origin is not replication, so that writes may be lost
@@ -110,12 +112,13 @@ func (e export) Run(ctx context.Context) error {
 	server := all.Server
 	_ = encoder.Encode(record{
 		Kind: linePrefix, ServerPrefix: server.ServerPrefix, NodeTag: server.NodeTag, Identities: server.Identities, Durable: server.Durable,
+		MinValue: server.MinValue, MaxValue: server.MaxValue,
 	})
 	for i := range all.States {
 		s := &all.States[i]
 		_ = encoder.Encode(record{
 			Kind: string(s.Kind), Collection: s.Name, Max: &s.Max, Ranges: s.Ranges, Epoch: s.Epoch, Bare: s.Bare,
-			Top: s.Top, Origin: s.Origin, Written: s.Written, Issued: s.Issued, GuardGap: s.GuardGap, Lowered: s.Lowered, Forced: s.Forced, Lost: s.Lost,
+			Top: s.Top, Origin: s.Origin, Written: s.Written, Issued: s.Issued, Lowered: s.Lowered, Forced: s.Forced, Lost: s.Lost,
 		})
 	}
 	_ = encoder.Encode(record{Kind: lineEnd, Counters: new(len(all.States))})

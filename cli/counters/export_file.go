@@ -67,7 +67,9 @@ func (f *file) add(line int, l record) error {
 	case l.Kind == linePrefix && f.prefixed:
 		return errors.New("a second prefix")
 	case l.Kind == linePrefix:
-		f.prefixed, f.server = true, prefix.Server{ServerPrefix: l.ServerPrefix, NodeTag: l.NodeTag, Identities: l.Identities}
+		f.prefixed, f.server = true, prefix.Server{
+			ServerPrefix: l.ServerPrefix, NodeTag: l.NodeTag, Identities: l.Identities, MinValue: l.MinValue, MaxValue: l.MaxValue,
+		}
 		return f.server.Validate()
 	case l.Kind == lineEnd && !f.prefixed:
 		return errors.New("the line with the server's prefix is missing")
@@ -87,11 +89,11 @@ func (f *file) counter(line int, l record) error {
 		return err
 	case l.Max == nil:
 		return errors.New("max is missing")
-	case min(*l.Max, l.Ranges, l.Epoch, l.Bare, l.Top, l.Written, l.Issued, l.GuardGap, l.Lowered) < 0:
+	case min(*l.Max, l.Ranges, l.Epoch, l.Bare, l.Top, l.Written, l.Issued, l.Lowered) < 0:
 		return errors.New("every number must be 0 or more")
 	}
 	row := planRow{Line: line, State: admin.State{
-		Kind: kind, Bare: l.Bare, Top: l.Top, Written: l.Written, Issued: l.Issued, GuardGap: l.GuardGap, Lowered: l.Lowered, Forced: l.Forced, Lost: l.Lost,
+		Kind: kind, Bare: l.Bare, Top: l.Top, Written: l.Written, Issued: l.Issued, Lowered: l.Lowered, Forced: l.Forced, Lost: l.Lost,
 		Counter: admin.Counter{Name: l.Collection, Max: *l.Max, Ranges: l.Ranges, Epoch: l.Epoch, Origin: l.Origin},
 	}}
 	if err := row.Validate(f.separator); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -22,6 +23,9 @@ import (
 const (
 	flagIdentities = "identities"
 	flagDurable    = "durable"
+	flagMinValue   = "min-value"
+	flagMaxValue   = "max-value"
+	flagLimit      = "limit"
 )
 
 // serverPrefix is the command that applies changes, if any, to the server's settings and shows them.
@@ -29,16 +33,19 @@ type serverPrefix struct {
 	*base.Session
 	target  target.Target
 	changes []func(*prefix.Server)
-	all     bool // prefix, tag and home change, so the present ones need not be valid
-	yes     bool // trust the settings that cannot be read
-	keeps   bool // leave Durable as it is, because it is not named
+	all     bool  // prefix, tag and home change, so the present ones need not be valid
+	yes     bool  // trust the settings that cannot be read, and conditions that cannot be seen
+	keeps   bool  // leave Durable as it is, because it is not named
+	limit   int64 // of counters that jump because of Durable
 }
 
 type shownPrefix struct {
 	Prefix     string `json:"prefix"`
 	Tag        string `json:"tag"`
-	Identities bool   `json:"identities"` // the server reports that it is their home
-	Durable    string `json:"durable"`    // always, or empty
+	Identities bool   `json:"identities"`         // the server reports that it is their home
+	Durable    string `json:"durable"`            // always, replicas:N, or empty
+	MinValue   int64  `json:"minValue,omitempty"` // missing if none
+	MaxValue   int64  `json:"maxValue,omitempty"` // missing if none
 	Example    string `json:"example"`
 }
 
@@ -46,19 +53,24 @@ type shownPrefix struct {
 func PrefixCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "prefix",
-		Usage:     "show or set the prefix and tag of the server",
-		UsageText: "hilo prefix get | set [PREFIX] [--tag TAG] [--identities] [--durable always] | clear | check",
+		Usage:     "show or set the prefix and the other settings of the server",
+		UsageText: "hilo prefix get | set [PREFIX] [--tag TAG] [--identities] [--durable WORD] [--min-value N] [--max-value N] | clear | check",
 		Description: base.Describe(`
 A server may add a prefix before the number (orders/NorthServer/1) and a node tag
-behind it (orders/1-A), so that no two servers ever issue the same identifier.
+behind it (orders/1-A), so that no two servers ever issue the same identifier. Where
+identifiers have to be plain numbers, each server has an interval of its own instead:
+--max-value 1000000000000 at one, and --min-value 1000000000001 at the other.
 A change applies to ranges that are issued from then on.
 
-Identities (companies/1) have neither, so all come from one server, their home, which
-reports that. One without prefix and tag is the only one, and need not report it.
+Identities (companies/1) have neither prefix nor tag, so all come from one server, their
+home, which reports that. A server with neither, and without an interval, is the only one,
+and need not report it.
 
-A server that keeps every write can state it, with --durable always: then its counters
-continue after a restart without a jump.`,
-			[]string{"hilo prefix set NorthServer/ --identities", "hilo prefix set --tag A", "hilo prefix get"},
+What is true of a server's writes is stated at the server too. With --durable always it
+keeps every write, and its counters continue after a restart without a jump. With
+--durable replicas:N every client waits for N replicas before it uses a number, and
+counters continue after a failover with a small jump.`,
+			[]string{"hilo prefix set NorthServer/ --identities", "hilo prefix set --tag A", "hilo prefix set --durable replicas:1", "hilo prefix get"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 refused by a rule", "5 a check found a fault"),
 		Action: base.HelpCommand("prefix").Action,
 		Subcommands: []*cli.Command{
@@ -74,9 +86,9 @@ continue after a restart without a jump.`,
 func getCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:        "get",
-		Usage:       "show the prefix, the tag, the home of identities and durability",
+		Usage:       "show the settings of the server",
 		UsageText:   "hilo prefix get",
-		Description: base.Describe("Shows the server's prefix and node tag, whether it is the home of identities, and\nwhether it states that it is durable.", []string{"hilo prefix get --output json"}, "1 failed or interrupted", "3 Redis unavailable"),
+		Description: base.Describe("Shows the server's prefix and node tag, whether it is the home of identities, what it\nstates of its writes, and the interval of its numbers.", []string{"hilo prefix get --output json"}, "1 failed or interrupted", "3 Redis unavailable"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
 			return serverPrefix{Session: r.Session(), target: r.Target()}
@@ -87,8 +99,8 @@ func getCommand(env base.Env) *cli.Command {
 func setCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "set",
-		Usage:     "set the prefix, the tag, the home of identities, or durability",
-		UsageText: "hilo prefix set [PREFIX] [--tag TAG] [--identities] [--durable always]",
+		Usage:     "set the prefix, the tag, the home of identities, durability, or the interval",
+		UsageText: "hilo prefix set [PREFIX] [--tag TAG] [--identities] [--durable WORD] [--min-value N] [--max-value N]",
 		Description: base.Describe(`
 Sets what is named and keeps what is not. An empty PREFIX or TAG takes it away.
 The prefix carries its own slash: nothing is put between it and the number.
@@ -108,24 +120,50 @@ settings or replicas contradict it, and waits for a rewrite of the AOF, up to --
 once. When the servers' scripts see that it is not true they remove it. --durable=
 takes it back.
 
+--durable replicas:N states that any server that is promoted has every write that N
+replicas acknowledged. Every client then waits for N before it uses a number, so that
+after a failover counters continue a little further, and not by thousands. N of N
+replicas is sound under any partition, and issues nothing new while one is down. N below
+their number, such as 1 of 2, requires equal replica-priority, none of it 0, and a
+sentinel beside each server; then one node at a time may fail. It is refused while fewer
+than N replicas are connected. While fewer are connected than were then, --durable= and
+a lower N require --yes: a replica that is away keeps the word, and has to be
+synchronized before it is ever promoted.
+
+Before Durable is set, counters of before a restart or a failover jump past one gap.
+--limit is the greatest number that your allocators issue: a counter without room for
+the gap is raised to it, issues nothing more, and is named.
+
+--min-value and --max-value are the interval of all numbers that the server issues, of
+collections, identities and server-side identifiers; 0 is none. It belongs to the server
+for ever: the first may only rise, and the second not fall below a counter. A server
+that was emptied gets a part that was never used. Server-side identifiers end at
+999999999999999999, so a --min-value above that ends them. With fewer than 16,777,216
+numbers it requires --yes, because a restart may cost each counter more than 65,536. Set
+an interval, and replicas:N, after the last worker of version 0.1 has ended.
+
 A change is confirmed by all connected replicas, or else the exit code is 1.`,
 			[]string{
 				"hilo prefix set NorthServer/ --identities", "hilo prefix set --tag A", "hilo prefix set --identities=false",
-				`hilo prefix set SouthServer/ --tag ""`, "hilo prefix set --durable always",
+				`hilo prefix set SouthServer/ --tag ""`, "hilo prefix set --durable always", "hilo prefix set --durable replicas:1",
+				"hilo prefix set --min-value 1000000000001 --max-value 2000000000000",
 			},
 			"1 failed, interrupted, or not confirmed", "3 Redis unavailable", "4 refused by a rule"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tag", Usage: "node `TAG`, 1 to 8 letters and digits, a letter first"},
 			&cli.BoolFlag{Name: flagIdentities, Usage: "it is the home of identities"},
-			&cli.GenericFlag{
-				Name: flagDurable, Usage: "whether it keeps every write and its data is nowhere else, as `WORD`",
-				Value: base.Choice("", prefix.DurableAlways, ""),
-			},
-			&cli.BoolFlag{Name: "yes", Usage: "with --durable: settings that cannot be seen are as they must be"},
+			&cli.StringFlag{Name: flagDurable, Usage: "what is true of its writes, as `WORD`: always, replicas:N, or nothing"},
+			&cli.GenericFlag{Name: flagMinValue, Usage: "`N` is the least number that it issues, 0 for none", Value: base.Count("", 0)},
+			&cli.GenericFlag{Name: flagMaxValue, Usage: "`N` is the greatest number that it issues, 0 for none", Value: base.Count("", 0)},
+			&cli.GenericFlag{Name: flagLimit, Usage: "with --durable: `N` is the greatest number that your allocators issue", Value: base.Number("", 1, math.MaxInt64), DefaultText: "2^63-1"},
+			&cli.BoolFlag{Name: "yes", Usage: "what cannot be seen is as it must be"},
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			s := serverPrefix{Session: r.Session(), target: r.Target(), yes: r.Bool("yes")}
-			named := prefix.Server{NodeTag: r.String("tag"), Identities: r.Bool(flagIdentities), Durable: r.String(flagDurable)}
+			s := serverPrefix{Session: r.Session(), target: r.Target(), yes: r.Bool("yes"), limit: r.Number(flagLimit)}
+			named := prefix.Server{
+				NodeTag: r.String("tag"), Identities: r.Bool(flagIdentities), Durable: r.String(flagDurable),
+				MinValue: r.Number(flagMinValue), MaxValue: r.Number(flagMaxValue),
+			}
 			if r.Args().Present() {
 				named.ServerPrefix = r.Arguments("PREFIX")[0]
 				s.changes = append(s.changes, func(now *prefix.Server) { now.ServerPrefix = named.ServerPrefix })
@@ -141,13 +179,28 @@ A change is confirmed by all connected replicas, or else the exit code is 1.`,
 			if r.IsSet(flagDurable) {
 				s.changes = append(s.changes, func(now *prefix.Server) { now.Durable = named.Durable })
 			}
+			if r.IsSet(flagMinValue) {
+				s.changes = append(s.changes, func(now *prefix.Server) { now.MinValue = named.MinValue })
+			}
+			if r.IsSet(flagMaxValue) {
+				s.changes = append(s.changes, func(now *prefix.Server) { now.MaxValue = named.MaxValue })
+			}
 			if len(s.changes) == 0 {
-				r.Failf("%s needs a PREFIX, a --tag, --identities, --durable, or some of them; usage: %s", r.FullName(), r.Command.UsageText)
+				r.Failf("%s needs a PREFIX, a --tag, --identities, --durable, --min-value, --max-value, or some of them; usage: %s", r.FullName(), r.Command.UsageText)
 			}
-			if s.yes && named.Durable == "" {
-				r.Failf("--yes goes with --durable always only; %s", r.Help())
+			if named.Durable != "" && named.Durable != prefix.DurableAlways && named.Replicas() == 0 {
+				r.Failf("--durable is %q: must be always, replicas:N with N of 1 to 999, or empty", named.Durable)
 			}
-			r.Fail(exit.Invalid(named.Validate(), "a prefix such as NorthServer/ and a tag such as A will do"))
+			if s.yes && !r.IsSet(flagDurable) && !r.IsSet(flagMinValue) && !r.IsSet(flagMaxValue) {
+				r.Failf("--yes goes with --durable, --min-value and --max-value only; %s", r.Help())
+			}
+			if r.IsSet(flagLimit) && named.Durable == "" {
+				r.Failf("--limit goes with --durable always and replicas:N only; %s", r.Help())
+			}
+			if named.MaxValue != 0 && named.MaxValue < named.MinValue {
+				r.Failf("--max-value %d is below --min-value %d; %s", named.MaxValue, named.MinValue, r.Help())
+			}
+			r.Fail(exit.Invalid(named.Validate(), "a prefix such as NorthServer/, a tag such as A, and Durable such as replicas:1 will do"))
 			return s
 		}),
 	}
@@ -157,12 +210,13 @@ func clearCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:        "clear",
 		Usage:       "remove the prefix, the tag, the home of identities and durability",
-		UsageText:   "hilo prefix clear",
-		Description: base.Describe("Removes the server's prefix and node tag, and its statements that it is the home of\nidentities and durable.", []string{"hilo prefix clear"}, "1 failed, interrupted, or not confirmed", "3 Redis unavailable", "4 refused by a rule"),
+		UsageText:   "hilo prefix clear [--yes]",
+		Description: base.Describe("Removes the server's prefix and node tag, and its statements that it is the home of\nidentities and durable. An interval stays: it belongs to the server for ever.", []string{"hilo prefix clear"}, "1 failed, interrupted, or not confirmed", "3 Redis unavailable", "4 refused by a rule"),
+		Flags:       []cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "what cannot be seen is as it must be"}},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			none := func(now *prefix.Server) { *now = prefix.Server{} }
-			return serverPrefix{Session: r.Session(), target: r.Target(), changes: []func(*prefix.Server){none}, all: true}
+			none := func(now *prefix.Server) { *now = prefix.Server{MinValue: now.MinValue, MaxValue: now.MaxValue} }
+			return serverPrefix{Session: r.Session(), target: r.Target(), changes: []func(*prefix.Server){none}, all: true, yes: r.Bool("yes")}
 		}),
 	}
 }
@@ -172,8 +226,9 @@ func (s serverPrefix) Run(ctx context.Context) error {
 	var now prefix.Server
 	err := base.Administer(ctx, s.Session, s.target, func(m *admin.Admin) (err error) {
 		now, err = m.ServerPrefix(ctx)
-		if s.all && errors.Is(err, allocator.ErrCorrupt) { // everything but Durable is replaced
-			if err = nil; now.Durable != prefix.DurableAlways {
+		if s.all && errors.Is(err, allocator.ErrCorrupt) { // everything but Durable and the interval is replaced
+			err = prefix.Server{MinValue: now.MinValue, MaxValue: now.MaxValue}.Validate()
+			if now.Durable != prefix.DurableAlways && now.Replicas() == 0 {
 				now.Durable = ""
 			}
 		}
@@ -185,6 +240,11 @@ func (s serverPrefix) Run(ctx context.Context) error {
 		}
 		if s.keeps {
 			m = m.KeepDurable()
+		}
+		if s.limit > 0 {
+			m = m.WithLimit(s.limit, func(k admin.Kind, name string, limit int64) {
+				fmt.Fprintf(s.Stderr, "hilo: %s %s has no room for the gap and stands at %d now: it issues nothing more\n", k, name, limit)
+			})
 		}
 		for _, change := range s.changes {
 			change(&now)
@@ -202,6 +262,7 @@ func (s serverPrefix) Run(ctx context.Context) error {
 		t.Add("identifiers:", shown.Example)
 		t.Add("identities:", home(now))
 		t.Add("durable:", cmp.Or(shown.Durable, "no"))
+		t.Add("numbers:", interval(s.Session, now))
 		return s.WriteTable(t)
 	})
 }
@@ -209,7 +270,18 @@ func (s serverPrefix) Run(ctx context.Context) error {
 // showPrefix returns the settings of a server, with an example of its identifiers.
 func showPrefix(g *base.Session, s prefix.Server) shownPrefix {
 	example := prefix.ID{Collection: "orders", ServerPrefix: s.ServerPrefix, Number: 1, NodeTag: s.NodeTag}
-	return shownPrefix{s.ServerPrefix, s.NodeTag, s.Identities, s.Durable, string(example.Append(nil, g.Separator))}
+	low, _ := s.Interval()
+	example.Number = low
+	return shownPrefix{s.ServerPrefix, s.NodeTag, s.Identities, s.Durable, s.MinValue, s.MaxValue, string(example.Append(nil, g.Separator))}
+}
+
+// interval returns the interval of a server in words.
+func interval(g *base.Session, s prefix.Server) string {
+	if !s.HasInterval() {
+		return "all"
+	}
+	low, high := s.Interval()
+	return g.Style(g.Stdout).Sprintf("%d to %d", low, high)
 }
 
 // home returns the home of identities, as the server reports it.
@@ -217,7 +289,7 @@ func home(s prefix.Server) string {
 	switch {
 	case s.Identities:
 		return "here"
-	case s.IsZero():
+	case s.IsZero() && !s.HasInterval():
 		return "here, as long as it is the only server"
 	}
 	return "elsewhere"
@@ -247,7 +319,7 @@ func checkCommand(env base.Env) *cli.Command {
 		UsageText: "hilo prefix check --redis NAME=URL --redis NAME=URL",
 		Description: base.Describe(`
 Shows what each server adds to identifiers, and whether two of them could issue the same:
-each needs a prefix or tag of its own, and letter case makes no difference. One of several
+each needs a prefix, a tag or an interval of its own, and letter case makes no difference. One of several
 is to be the home of identities. Servers that do not answer are named, and the others
 compared.`,
 			[]string{"hilo prefix check --redis north=redis://n:6379 --redis south=redis://s:6379"},
@@ -290,9 +362,9 @@ func (p prefixCheck) Run(ctx context.Context) error {
 	}
 	shown.All = finding.Of(finding.ComparePrefixes(servers))
 	err := p.Show(shown, func() error {
-		t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "DURABLE", "IDENTIFIERS"}, Cut: []int{1, 5}}
+		t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "DURABLE", "NUMBERS", "IDENTIFIERS"}, Cut: []int{1, 6}}
 		for _, s := range shown.Servers {
-			t.Add(cmp.Or(s.Server, "none"), cmp.Or(s.Prefix, "none"), cmp.Or(s.Tag, "none"), homes[s.Identities], cmp.Or(s.Durable, "-"), s.Example)
+			t.Add(cmp.Or(s.Server, "none"), cmp.Or(s.Prefix, "none"), cmp.Or(s.Tag, "none"), homes[s.Identities], cmp.Or(s.Durable, "-"), interval(p.Session, prefix.Server{MinValue: s.MinValue, MaxValue: s.MaxValue}), s.Example)
 		}
 		if err := p.WriteTable(t); err != nil {
 			return err

@@ -27,10 +27,10 @@ func TestPrefixesAreCompared(t *testing.T) {
 		{"all different", []finding.Server{server("a", "N/", ""), server("b", "S/", ""), server("c", "", "A")}, nil},
 		{"the same prefix and another tag", []finding.Server{server("a", "N/", "A"), server("b", "N/", "B")}, nil},
 		{"the same tag and another prefix", []finding.Server{server("a", "N/", "A"), server("b", "S/", "A")}, nil},
-		{"one of two without", []finding.Server{server("a", "N/", ""), server("b", "", "")}, []string{"b: it has neither prefix nor tag"}},
+		{"one of two without", []finding.Server{server("a", "N/", ""), server("b", "", "")}, []string{"b: it has neither prefix nor tag nor interval"}},
 		{
 			"both without", []finding.Server{server("a", "", ""), server("b", "", "")},
-			[]string{"a: it has neither prefix nor tag", "b: it has neither prefix nor tag"},
+			[]string{"a: it has neither prefix nor tag nor interval", "b: it has neither prefix nor tag nor interval"},
 		},
 		{"the same", []finding.Server{server("a", "N/", ""), server("b", "N/", "")}, []string{"a and b have the same prefix N/ and tag none"}},
 		{"the same tag alone", []finding.Server{server("a", "", "X"), server("b", "", "X")}, []string{"a and b have the same prefix none and tag X"}},
@@ -40,7 +40,7 @@ func TestPrefixesAreCompared(t *testing.T) {
 		},
 		{
 			"that cannot be used", []finding.Server{{Name: "a", Err: fmt.Errorf("%w: key k: no", allocator.ErrCorrupt)}, server("b", "", "")},
-			[]string{"a: key k: no", "b: it has neither prefix nor tag"},
+			[]string{"a: key k: no", "b: it has neither prefix nor tag nor interval"},
 		},
 		{"not known", []finding.Server{{Name: "a", Err: errors.New("away")}, server("b", "N/", "")}, nil},
 	}

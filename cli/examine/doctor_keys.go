@@ -62,10 +62,10 @@ func (s *sample) String() string {
 const fieldOrigin = "Origin"
 
 // textFields is the number of fields at the end of fields that hold a text. The others hold numbers.
-const textFields = 3
+const textFields = 2
 
 var fields = []string{
-	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", "Top", "GuardGap", "Gap", "Lease", fieldOrigin,
+	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", "Top", "Lease", fieldOrigin,
 }
 
 // add adds a key, which may be of another program. values are those of fields, and ttl is negative if it does not expire.

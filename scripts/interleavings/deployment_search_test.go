@@ -13,9 +13,9 @@ type extent struct {
 	events []event
 	begin  []happening
 	depth  int
-	gaps   [2]int64
 	hasty  bool // Durable is set without settling the counters
 	within bool
+	beyond bool
 	calm   bool // no counter may jump while Durable is set
 }
 
@@ -85,8 +85,6 @@ func explore(m *deploymentModel, e extent) (found []string, worlds int) {
 	return nil, len(tree)
 }
 
-var evenGaps = [2]int64{modelGap, modelGap}
-
 // What the promise covers.
 var covered = []extent{
 	{
@@ -119,24 +117,11 @@ var covered = []extent{
 		events: []event{askRange, askIdentity, keep, aofOff, restartRDB, wordSet, wordRemoved},
 		begin:  []happening{{event: wordSet}, {event: askRange}},
 	},
-	{
-		name: "two GuardGaps", depth: 4, gaps: [2]int64{1, modelGap},
-		events: []event{askRange, askIdentity, restartOld},
-		begin:  []happening{{event: askRange}, {event: askRange, person: 1}, {event: keep}, {event: askRange, person: 1}},
-	},
-	{
-		name: "a GuardGap beside a computed gap", depth: 4, gaps: [2]int64{1, 0},
-		events: []event{askRange, askIdentity, restartOld},
-		begin:  []happening{{event: askRange}, {event: askRange, person: 1}, {event: keep}, {event: askRange, person: 1}},
-	},
 }
 
 func (e extent) model(l layers) *deploymentModel {
-	if e.gaps == [2]int64{} {
-		e.gaps = evenGaps
-	}
-	m := newDeploymentModel(l, e.gaps)
-	m.hasty, m.within = e.hasty, e.within
+	m := newDeploymentModel(l)
+	m.hasty, m.within, m.beyond = e.hasty, e.within, e.beyond
 	return m
 }
 

@@ -122,7 +122,7 @@ func (m *deploymentModel) ask(d *deployment, h happening) result {
 	token := fmt.Sprintf("request %d of %c", p.sent, name)
 	if h.event == askIdentity {
 		r := scripts.IdentityRequest{
-			Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64, GuardGap: m.gaps[h.person],
+			Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64,
 			Floor: int64(p.identityFloor), Epoch: int64(p.identityEpoch), BareFloor: int64(p.bare),
 		}
 		sent := m.layers.sent(scripts.NextRequest{Floor: r.Floor, IdentityFloor: r.BareFloor})
@@ -139,7 +139,7 @@ func (m *deploymentModel) ask(d *deployment, h happening) result {
 		return result{true, fmt.Sprintf("%c asks host %d for an identity: %d %s", name, n+1, got.Low, got.Evidence), m.hold(d, true, "", got)}
 	}
 	r := scripts.NextRequest{
-		Token: token, Name: "orders", Capacity: 2, Limit: math.MaxInt64, GuardGap: m.gaps[h.person],
+		Token: token, Name: "orders", Capacity: 2, Limit: math.MaxInt64,
 		Floor: int64(p.floor), Epoch: int64(p.epoch), IdentityFloor: int64(p.identityFloor),
 	}
 	r = m.layers.sent(r)
@@ -228,9 +228,9 @@ func (m *deploymentModel) settle(ctx context.Context, h *host) error {
 		token := fmt.Sprintf("settled in life %d", h.life)
 		var err error
 		if i == 0 {
-			_, err = scripts.Next(ctx, m.server, k.keys, scripts.NextRequest{Token: token, Name: "orders", Capacity: 1, Limit: math.MaxInt64, GuardGap: modelGap})
+			_, err = scripts.Next(ctx, m.server, k.keys, scripts.NextRequest{Token: token, Name: "orders", Capacity: 1, Limit: math.MaxInt64})
 		} else {
-			_, err = scripts.Identity(ctx, m.server, k.keys, scripts.IdentityRequest{Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64, GuardGap: modelGap})
+			_, err = scripts.Identity(ctx, m.server, k.keys, scripts.IdentityRequest{Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64})
 		}
 		if err != nil && !errors.Is(err, scripts.ErrMixed) && !errors.Is(err, scripts.ErrElsewhere) {
 			return err
@@ -252,7 +252,9 @@ func (m *deploymentModel) befallHost(d *deployment, h happening) (r result) {
 	case restartOld, restartRDB:
 		off := h.event == restartRDB
 		r = result{possible: alone && d.snapshot != none && nd.data != d.snapshot, words: fmt.Sprintf("host %d restarts with the state that was kept, AOF on: %v", n+1, !off)}
+		was := m.field(d, n, hilo.keys.Server, "ServerPrefix")
 		nd.data, nd.disk, nd.aof = max(0, d.snapshot), max(0, d.snapshot), !off
+		d.returned = d.returned || was == "" && m.field(d, n, hilo.keys.Server, "ServerPrefix") != ""
 		d.live(n, off && nd.backlog)
 		nd.backlog = false
 	case aofOff:

@@ -48,6 +48,7 @@ type deployment struct {
 	kinds    uint8 // that were ever issued: ranges, identities, bare ranges
 	beside   bool  // the primary served a request while it had the replica
 	lowered  bool  // the collection was set back, so that its own numbers may come again
+	returned bool  // a prefix came back, since the loss of a server included its removal
 	jumped   bool  // a counter jumped while Durable was set
 }
 
@@ -55,9 +56,9 @@ type deployment struct {
 type deploymentModel struct {
 	layers layers
 	server *inProcess
-	gaps   [2]int64 // GuardGap of each client
-	hasty  bool     // Durable is set without settling the counters
-	within bool     // a replica is restarted alone only where its primary or itself served a request since it attached
+	hasty  bool // Durable is set without settling the counters
+	beyond bool // what the promise does not cover is walked too
+	within bool // a replica is restarted alone only where its primary or itself served a request since it attached
 	data   interned[string]
 	texts  interned[string]
 	states map[int32]hashes // of data, unpacked
@@ -89,8 +90,8 @@ type answer struct {
 	err  error
 }
 
-func newDeploymentModel(l layers, gaps [2]int64) *deploymentModel {
-	m := &deploymentModel{layers: l, server: newInProcess(l.lua), gaps: gaps, states: map[int32]hashes{}, served: map[serving]answer{}}
+func newDeploymentModel(l layers) *deploymentModel {
+	m := &deploymentModel{layers: l, server: newInProcess(l.lua), states: map[int32]hashes{}, served: map[serving]answer{}}
 	m.data.id("")
 	m.texts.id("")
 	return m
@@ -102,7 +103,7 @@ func newDeployment() deployment {
 	return d
 }
 
-// bookkeeping are fields that decide nothing where the gap is given.
+// bookkeeping are fields that decide nothing, since so few numbers are issued here that the least gap is the greatest.
 var bookkeeping = []string{"Minute", "Issued", "IssuedBefore", "Name"}
 
 // packed and unpacked turn a server's hashes into a text and back.
@@ -223,11 +224,18 @@ func (m *deploymentModel) hold(d *deployment, identity bool, prefix string, got 
 }
 
 // covered is the rule of what the promise covers of a request: a key that is gone, though numbers of it were issued,
-// shows only to a client that was issued some.
+// shows only to a client that was issued some. The removal of a prefix is confirmed by every replica, and its loss shows only to
+// a client that was issued bare numbers since.
 func (m *deploymentModel) covered(d *deployment, n int8, p *person, identity bool) bool {
 	state := m.state(d, n)
 	bare := state[hilo.keys.Server]["ServerPrefix"] == ""
 	ranges, values := state[hilo.keys.Counter] != nil, state[identities.keys.Counter] != nil
+	if m.beyond {
+		return true
+	}
+	if identity && d.returned && p.bare == 0 {
+		return false
+	}
 	if identity {
 		return (values || d.kinds&issuedIdentities == 0 || p.identityFloor > 0) && (ranges || d.kinds&issuedBare == 0 || p.bare > 0)
 	}

@@ -3,6 +3,7 @@ package interleavings
 import (
 	"cmp"
 	"flag"
+	"os"
 	"strings"
 	"testing"
 
@@ -54,8 +55,16 @@ func sending(change func(r *scripts.NextRequest)) layers {
 	return layers{func(r scripts.NextRequest) scripts.NextRequest { change(&r); return r }, allLayers.lua}
 }
 
-// running is all layers but a part of the Lua.
+// running is all layers but a part of the Lua, which has to be there.
 func running(part, instead string) layers {
+	found := false
+	for _, verb := range []string{"next", "identity", "return", "seed", "import", "configure"} {
+		text, err := os.ReadFile("../protocol/" + verb + ".lua")
+		found = found || err == nil && strings.Contains(string(text), part)
+	}
+	if !found {
+		panic("bug: no script has the text " + part)
+	}
 	return layers{allLayers.sent, func(source string) string { return strings.ReplaceAll(source, part, instead) }}
 }
 

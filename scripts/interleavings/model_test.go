@@ -15,7 +15,6 @@ import (
 // Ranges of one or two numbers show everything; the gap is one that no few of them
 // fill.
 const (
-	modelGap    = 1000
 	modelSeed   = 9 // what a seed raises to
 	modelForced = 5 // what a seed by force sets
 	modelLives  = 5
@@ -189,7 +188,7 @@ func (m *model) ask(ctx context.Context, server redis.Scripter, a asked) (script
 		return scripts.Next(ctx, server, m.kind.keys, r)
 	}
 	return scripts.Identity(ctx, server, m.kind.keys, scripts.IdentityRequest{
-		Token: r.Token, Name: r.Name, Count: r.Capacity, Limit: r.Limit, GuardGap: r.GuardGap,
+		Token: r.Token, Name: r.Name, Count: r.Capacity, Limit: r.Limit,
 		Floor: r.Floor, Epoch: r.Epoch, Lowered: int64(a.lowered),
 	})
 }
@@ -308,7 +307,7 @@ func request(c *peer, client int8) asked {
 	c.sent++
 	return asked{scripts.NextRequest{
 		Token: fmt.Sprintf("request %d of client %d", c.sent, client), Name: "orders", Capacity: capacities[client], Limit: math.MaxInt64,
-		GuardGap: modelGap, Floor: int64(c.floor), Epoch: int64(c.epoch),
+		Floor: int64(c.floor), Epoch: int64(c.epoch),
 	}, c.lowered}
 }
 

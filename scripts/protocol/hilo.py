@@ -53,6 +53,10 @@ class Unavailable(Error):
     code = 3  # the server did not answer in time
 
 
+class NotDurable(Unavailable):
+    pass  # too few replicas acknowledged the numbers, which are not used
+
+
 class Refused(Error):
     code = 4  # refused by a rule; the text begins with the tag, such as HILO_EXHAUSTED
 
@@ -69,6 +73,36 @@ class Script:
             return client.evalsha(self.sha1, len(keys), *keys, *args)
         except redis.exceptions.NoScriptError:  # not run; EVAL runs it and caches it on the server
             return client.eval(self.text, len(keys), *keys, *args)
+
+    def run_and_wait(self, client, keys, args, replicas):
+        """Runs the script and WAIT behind it on one connection, which is what WAIT covers. Returns the reply and whether that
+        many replicas have it."""
+        cluster, client = client, primary_of(client, keys[0])
+        wait_ms = 1000
+        timeout = client.get_connection_kwargs().get("socket_timeout")
+        if timeout and timeout * 1000 < 2 * wait_ms:  # WAIT ends before the connection does
+            wait_ms = max(1, int(timeout * 500))
+        while True:
+            with client.pipeline(transaction=False) as pipe:
+                pipe.execute_command("EVALSHA", self.sha1, len(keys), *keys, *args)
+                pipe.execute_command("WAIT", replicas, wait_ms)
+                reply, acknowledged = pipe.execute(raise_on_error=False)
+            if not isinstance(reply, redis.exceptions.NoScriptError):
+                break
+            client.script_load(self.text)  # nothing ran, and the WAIT beside it means nothing
+        if cluster is not client and isinstance(reply, redis.exceptions.AskError):  # MOVED too
+            cluster.nodes_manager.initialize()
+            raise redis.exceptions.ConnectionError(str(reply))
+        if isinstance(reply, Exception):
+            raise reply
+        return reply, isinstance(acknowledged, int) and acknowledged >= replicas
+
+
+def primary_of(client, key):
+    """Returns a client of the node that has a key. A cluster client sends a WAIT, which has no key, to any node."""
+    if isinstance(client, redis.RedisCluster):
+        return client.get_redis_connection(client.get_node_from_key(key))
+    return client
 
 
 class Counter:
@@ -129,14 +163,15 @@ class Client:
     single_connection_client=True, which cannot be shared with a child."""
 
     def __init__(self, client, namespace="Raven", separator="/", min_capacity=32, max_capacity=1048576, limit=LARGEST,
-                 guard_gap=0, require_seeded=False, require_prefix=False, timeout=10.0):
+                 require_seeded=False, require_prefix=False, timeout=10.0):
         check_name("namespace", namespace, "{}")
         # Without this rule, orders + 11 and orders1 + 1 could have the same text.
         if len(separator) != 1 or separator.isalnum() or unusable(fold(separator), "|") or separator.upper() != separator.lower():
             raise InvalidName(f"separator {separator!r}: one character, no letter, digit, white space or |")
         self.client, self.root, self.separator = client, "{" + namespace + "}/", separator
-        self.min_capacity, self.max_capacity, self.limit, self.guard_gap = min_capacity, max_capacity, limit, guard_gap
+        self.min_capacity, self.max_capacity, self.limit = min_capacity, max_capacity, limit
         self.flags, self.timeout = [int(require_seeded), int(require_prefix)], timeout
+        self.replicas = 0  # Duty 15: how many have to acknowledge a number, as of the last reply
         self.stopped = False  # true ends the retries
         self.scripts = {name: Script(name) for name in ("next", "return", "identity")}
         self.lock = threading.Lock()  # of what follows
@@ -175,7 +210,8 @@ class Client:
                 held, counter.range = counter.range, None
                 try:  # Duty 11: with the token, epoch and time of this range; safe to send twice
                     if held and held.used < held.high:
-                        self._call("return", [key], [held.token, held.high, held.used, held.epoch, held.written])
+                        self._retry(key, lambda: self.scripts["return"].run(
+                            self.client, [key], [held.token, held.high, held.used, held.epoch, held.written]))
                 except Error as error:
                     failed = type(error)(f"{key}: {held.used + 1}..{held.high} not returned: {error}")
         if failed:
@@ -203,6 +239,8 @@ class Client:
         request, counter.pending = counter.pending, None
         try:
             got, _ = self._take("next", counter, keys, collection, request, [])
+        except NotDurable:
+            raise
         except Unavailable:
             counter.pending = request  # it may have run
             raise
@@ -217,19 +255,22 @@ class Client:
         gap = counter.least_gap()
         if script == "identity" and other:  # it may jump past numbers of the collection
             gap = max(gap, other.least_gap())
-        args = [token, count, self.limit, counter.floor, counter.epoch, self.guard_gap, gap, name, *self.flags,
-                other.bare if other else 0, 0, *more]
-        reply = self._call(script, keys, args)
+        args = [token, count, self.limit, counter.floor, counter.epoch, gap, name, *self.flags, other.bare if other else 0, 0]
+        reply, confirmed = self._call(script, keys, args, more)
         # Duty 7: a malformed reply, or the reply to another request, is rejected.
-        if len(reply) != 16 or reply[0] != token:
+        if len(reply) not in (16, 19) or reply[0] != token:
             if hasattr(self.client, "connection_pool"):
                 self.client.connection_pool.disconnect()  # it may still carry replies to other requests
             raise Error(f"{keys[0]}: not the reply to request {token}: {reply}")
         got = Range(token, reply)
+        self.replicas = number(reply[18]) if len(reply) == 19 else 0
+        if not confirmed:  # Duty 15: not used, not returned, and neither floor nor epoch
+            raise NotDurable(f"{keys[0]}: numbers {got.low}..{got.high} are not used: fewer replicas than required have them")
         floor = counter.floor
         if script == "identity" and number(reply[13]) > counter.lowered:
             floor = 0  # an identity lowered on purpose starts a new floor
-        if not floor < got.low <= got.high <= min(self.limit, got.low + count - 1):
+        least, greatest = (number(reply[16]), number(reply[17])) if len(reply) == 19 else (1, LARGEST)
+        if not max(floor, least - 1) < got.low <= got.high <= min(self.limit, greatest, got.low + count - 1):
             raise Error(f"{keys[0]}: numbers {got.low}..{got.high} for {count} above {floor}")
         # Duties 3, 4, 5: floor, epoch and tallies of the newest reply.
         counter.floor, counter.epoch = max(floor, got.high), max(counter.epoch, got.epoch)
@@ -248,18 +289,34 @@ class Client:
             raise Refused(f"HILO_MIXED {keys[0]}: {keys[2]} issued numbers without prefix and tag to this client: use another name")
         return got, reply[13]
 
-    def _call(self, script, keys, args):
-        """Runs a script, with retries until it is answered. Every attempt sends the same arguments, including the token."""
+    def _call(self, script, keys, args, more):
+        """Runs a script that issues numbers. Returns the reply, and whether as many replicas as the server requires have it."""
+        def send():
+            for last in (False, True):
+                awaited, request = self.replicas, [*args, self.replicas, 0, *more]
+                try:
+                    if awaited:
+                        return self.scripts[script].run_and_wait(self.client, keys, request, awaited)
+                    return self.scripts[script].run(self.client, keys, request), True
+                except redis.exceptions.ResponseError as error:  # Duty 15: learn the number, and send the request again
+                    required = re.match("(?:ERR )?HILO_REPLICAS ([1-9][0-9]*) ", str(error))
+                    if last or not required:
+                        raise
+                    self.replicas = int(required[1])
+        reply, confirmed = self._retry(keys[0], send)
+        return [item.decode(errors="surrogateescape") if isinstance(item, bytes) else item for item in reply], confirmed
+
+    def _retry(self, key, send):
+        """Sends a request until it is answered. Every attempt sends the same arguments, including the token."""
         wait, until = 0.1, time.monotonic() + self.timeout
         while True:
             try:
-                reply = self.scripts[script].run(self.client, keys, args)
-                return [item.decode(errors="surrogateescape") if isinstance(item, bytes) else item for item in reply]
+                return send()
             except REDIS_ERRORS as error:
-                lasting = outcome(keys[0], error)
+                lasting = outcome(key, error)
                 pause = wait * random.uniform(0.5, 1)  # jitter, so that a fleet does not retry in step
                 if lasting or self.stopped or time.monotonic() + pause >= until:
-                    raise lasting or Unavailable(f"{keys[0]}: {error}") from error
+                    raise lasting or Unavailable(f"{key}: {error}") from error
                 time.sleep(pause)
                 wait = min(2 * wait, 1.0)
 

@@ -88,24 +88,25 @@ local HOME = false
 -- error reply if that key is unusable, or if a name would be used for both kinds.
 --
 -- KEYS[1] -> the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag, home flag and Durable
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's settings
 -- KEYS[3] -> the key of the same name and the other kind; KEYS[2] again if there is none
 --
--- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or '') and bare
--- (identifiers have neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
+-- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or ''), replicas (the N of
+-- Durable = replicas:N, or '0'), min_value, max_value, interval (they are not 1 and 2^63-1) and bare (identifiers have
+-- neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
 
 local server, server_err
 if HOME then -- a field more costs each range 1 % of the server's time
-  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'Identities')
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'MinValue', 'MaxValue', 'Identities')
 else
-  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable')
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'MinValue', 'MaxValue')
 end
 if server_err then return server_err end
 
 -- The client checks the whole rule, with Unicode. This part of it saves a range that the client would discard.
-local prefix, tag, durable, home = server[1] or '', server[2] or '', server[3] or '', server[4] == 'here'
+local prefix, tag, durable, home = server[1] or '', server[2] or '', server[3] or '', server[6] == 'here'
 if prefix ~= '' and (#prefix > 64 or not find(prefix, '^[^|{}%s%c]*[^|{}%s%c%d]$')) then
   return refusal('CORRUPT', server_key, 'field ServerPrefix holds', prefix,
     'must be 0 to 64 bytes without "|", braces, white space or controls, and not end in a digit')
@@ -113,11 +114,30 @@ end
 if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
   return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
 end
+local replicas = '0'
 if server[3] and durable ~= 'always' then
-  return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, or absent')
+  replicas = string.match(durable, '^replicas:([1-9]%d?%d?)$')
+  if not replicas then
+    return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, replicas:N with N of 1 to 999, or absent')
+  end
+  durable = ''
 end
-if server[4] and not home then
-  return refusal('CORRUPT', server_key, 'field Identities holds', server[4], 'must be here, or absent')
+if server[6] and not home then
+  return refusal('CORRUPT', server_key, 'field Identities holds', server[6], 'must be here, or absent')
+end
+local min_value, max_value, interval = '1', LARGEST, server[4] or server[5]
+if interval then
+  for i, name in ipairs({'MinValue', 'MaxValue'}) do
+    local value = server[3 + i]
+    if value and (value == '0' or not decimal(value)) then
+      return refusal('CORRUPT', server_key, 'field ' .. name .. ' holds', value, 'must be a decimal of 1 or more, or absent')
+    end
+  end
+  min_value, max_value = server[4] or min_value, server[5] or max_value
+  if above(min_value, max_value) then
+    return refusal('CORRUPT', server_key, 'field MaxValue holds', max_value, 'must not be below MinValue, ' .. min_value)
+  end
+  interval = min_value ~= '1' or max_value ~= LARGEST
 end
 local bare = prefix == '' and tag == ''
 
@@ -162,17 +182,30 @@ local function lost_since(origin, replication, info, durable)
 end
 -- gap.lua: computes the gap of a jump without a request; put after guard.lua.
 
--- Returns the end of the gap above value: the least gap, the greatest GuardGap that was sent, or twice the tallies.
-local function past(value, least, guard_gap, tally)
+-- Returns the end of the gap above value: the least gap, or twice the tallies.
+local function past(value, least, tally)
   local gap = plus(tally, tally)
   if above(least, gap) then gap = least end
-  if above(guard_gap, gap) then gap = guard_gap end
   return plus(value, gap)
+end
+
+-- Refuses a value that a seed or an import may not write, or returns nil.
+local function beyond(value)
+  if above(value, max_value) then
+    return refusal('EXHAUSTED', key, 'may not be raised above MaxValue of ' .. server_key .. ', ' .. max_value .. ', to', value,
+      'it would issue nothing more')
+  end
+end
+
+-- Returns where a counter with a value stands, which is at MinValue-1 or above.
+local function standing(value)
+  local start = sum(min_value, '1', -1)
+  return above(start, value) and start or value
 end
 -- import.lua: raises a counter of any kind to its state on another server, or in another program.
 --
 -- KEYS[1] -> {ns}/HiLo/<collection>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag and Durable
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's settings
 -- KEYS[3] -> the key of the same name and the other kind, whose existence is checked; KEYS[2] again if there is none, or
 --            if the server is about to get a prefix, and then Bare is not raised to the value
 -- ARGV[1] -> field that holds the number, 'Max' or 'Value'
@@ -185,13 +218,13 @@ end
 -- ARGV[7] -> top: greatest High that a gateway issued, to raise Top to; 0 for none
 -- ARGV[8] -> lost: '1' if the source may have lost writes since it wrote the counter
 -- ARGV[9] -> issued: the source's tallies, Issued and IssuedBefore together, to raise Issued to
--- ARGV[10] -> guard_gap: the source's GuardGap, 0 for none
--- ARGV[11] -> lowered: the source's Lowered, to raise Lowered to
--- ARGV[12] -> written: the source's Written, which is below the time of every later write here
--- ARGV[13] -> forced: the source's Forced, '' for none; kept if the counter has one
+-- ARGV[10] -> lowered: the source's Lowered, to raise Lowered to
+-- ARGV[11] -> written: the source's Written, which is below the time of every later write here
+-- ARGV[12] -> forced: the source's Forced, '' for none; kept if the counter has one
 --
--- Output: {value that stands now; value that stood before, '' if there was none}
--- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
+-- Output: {value that stands now; value that stood before, '' if there was none}. A value below MinValue is written as it
+-- is, and stands at MinValue-1. A gap ends at MaxValue.
+-- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT, HILO_EXHAUSTED above MaxValue; nothing is written.
 --
 -- Lease, Origin and Bare are treated as in seed.lua. Another server's Origin is not taken over, because this server's
 -- replication id differs, which would be evidence of lost writes. So if the source may have lost writes, Epoch grows by one
@@ -200,36 +233,39 @@ end
 --
 -- Sent twice: the second time raises nothing more.
 
-local field, wanted, name, epoch, ranges, bare_max, top, lost, issued, guard_gap, lowered, source_written, forced = unpack(ARGV)
+local field, wanted, name, epoch, ranges, bare_max, top, lost, issued, lowered, source_written, forced = unpack(ARGV)
 
-local valid = #ARGV == 13 and (field == 'Max' or field == 'Value')
-for _, value in ipairs({wanted, epoch, ranges, bare_max, top, issued, guard_gap, lowered, source_written}) do
+local valid = #ARGV == 12 and (field == 'Max' or field == 'Value')
+for _, value in ipairs({wanted, epoch, ranges, bare_max, top, issued, lowered, source_written}) do
   valid = valid and decimal(value)
 end
 if not valid then
-  return redis.error_reply('HILO_ARGUMENT import wants 13 arguments, Max or Value, and decimals from 0 to ' .. LARGEST)
+  return redis.error_reply('HILO_ARGUMENT import wants 12 arguments, Max or Value, and decimals from 0 to ' .. LARGEST)
 end
 if is_replica then return redis.error_reply(ON_REPLICA) end
+local refused = beyond(wanted)
+if refused then return refused end
 
-local names = {field, 'Epoch', 'Ranges', 'Bare', 'Top', 'GuardGap', 'Lowered', 'Issued', 'Written', 'IssuedBefore', 'Name', 'Origin', 'Forced'}
+local names = {field, 'Epoch', 'Ranges', 'Bare', 'Top', 'Lowered', 'Issued', 'Written', 'IssuedBefore', 'Name', 'Origin', 'Forced'}
 local state, err = fields(key, unpack(names))
 if err then return err end
-for i = 1, 10 do
+for i = 1, 9 do
   if state[i] and not decimal(state[i]) then
     return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', state[i], DECIMAL)
   end
 end
-local stood, own_gap, own_issued, before, own_before = state[1], state[6], state[8], state[9] or '0', state[10]
-local stored_name, origin = state[11], state[12] or ''
+local stood, own_issued, before, own_before = state[1], state[7], state[8] or '0', state[9]
+local stored_name, origin = state[10], state[11] or ''
 if above(source_written, before) then before = source_written end
 local stands = stood or '0'
 
 if lost == '1' then
   if field == 'Max' then
     if above(wanted, bare_max) then bare_max = wanted end
-    bare_max = past(bare_max, RANGE_GAP, guard_gap, issued)
+    bare_max = past(bare_max, RANGE_GAP, issued)
   end
-  wanted = past(wanted, field == 'Max' and RANGE_GAP or IDENTITY_GAP, guard_gap, issued)
+  wanted = past(wanted, field == 'Max' and RANGE_GAP or IDENTITY_GAP, issued)
+  if above(wanted, max_value) then wanted = max_value end
   epoch = plus(epoch, '1')
 end
 if above(wanted, stands) then stands = wanted end
@@ -237,11 +273,11 @@ if field == 'Max' and bare and other_key ~= server_key then
   local bare_to, lost_here = stands
   lost_here, durable = lost_since(origin, replication, info, durable)
   local tally = plus(above(issued, own_issued or '0') and issued or own_issued or '0', own_before or '0') -- with what is written below
-  if lost_here then bare_to = past(stands, RANGE_GAP, own_gap or '0', tally) end
+  if lost_here then bare_to = past(stands, RANGE_GAP, tally) end
   if above(bare_to, bare_max) then bare_max = bare_to end
 end
 local write = {'HSET', key, field, stands, 'Name', stored_name or name, 'Written', (write_time(before))}
-for i, value in ipairs({epoch, ranges, bare_max, top, guard_gap, lowered, issued}) do
+for i, value in ipairs({epoch, ranges, bare_max, top, lowered, issued}) do
   if above(value, state[i + 1] or '0') then
     write[#write + 1] = names[i + 1]
     write[#write + 1] = value
@@ -251,11 +287,11 @@ if origin == '' and replication ~= '' then
   write[#write + 1] = 'Origin'
   write[#write + 1] = replication
 end
-if forced ~= '' and not state[13] then
+if forced ~= '' and not state[12] then
   write[#write + 1] = 'Forced'
   write[#write + 1] = forced
 end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 if durable ~= '' and durable ~= 'always' then redis.call('HDEL', server_key, 'Durable') end
 redis.call(unpack(write))
-return {stands, stood or ''}
+return {standing(stands), stood or ''}

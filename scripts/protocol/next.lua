@@ -88,24 +88,25 @@ local HOME = false
 -- error reply if that key is unusable, or if a name would be used for both kinds.
 --
 -- KEYS[1] -> the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag, home flag and Durable
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's settings
 -- KEYS[3] -> the key of the same name and the other kind; KEYS[2] again if there is none
 --
--- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or '') and bare
--- (identifiers have neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
+-- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or ''), replicas (the N of
+-- Durable = replicas:N, or '0'), min_value, max_value, interval (they are not 1 and 2^63-1) and bare (identifiers have
+-- neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
 
 local server, server_err
 if HOME then -- a field more costs each range 1 % of the server's time
-  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'Identities')
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'MinValue', 'MaxValue', 'Identities')
 else
-  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable')
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'MinValue', 'MaxValue')
 end
 if server_err then return server_err end
 
 -- The client checks the whole rule, with Unicode. This part of it saves a range that the client would discard.
-local prefix, tag, durable, home = server[1] or '', server[2] or '', server[3] or '', server[4] == 'here'
+local prefix, tag, durable, home = server[1] or '', server[2] or '', server[3] or '', server[6] == 'here'
 if prefix ~= '' and (#prefix > 64 or not find(prefix, '^[^|{}%s%c]*[^|{}%s%c%d]$')) then
   return refusal('CORRUPT', server_key, 'field ServerPrefix holds', prefix,
     'must be 0 to 64 bytes without "|", braces, white space or controls, and not end in a digit')
@@ -113,11 +114,30 @@ end
 if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
   return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
 end
+local replicas = '0'
 if server[3] and durable ~= 'always' then
-  return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, or absent')
+  replicas = string.match(durable, '^replicas:([1-9]%d?%d?)$')
+  if not replicas then
+    return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, replicas:N with N of 1 to 999, or absent')
+  end
+  durable = ''
 end
-if server[4] and not home then
-  return refusal('CORRUPT', server_key, 'field Identities holds', server[4], 'must be here, or absent')
+if server[6] and not home then
+  return refusal('CORRUPT', server_key, 'field Identities holds', server[6], 'must be here, or absent')
+end
+local min_value, max_value, interval = '1', LARGEST, server[4] or server[5]
+if interval then
+  for i, name in ipairs({'MinValue', 'MaxValue'}) do
+    local value = server[3 + i]
+    if value and (value == '0' or not decimal(value)) then
+      return refusal('CORRUPT', server_key, 'field ' .. name .. ' holds', value, 'must be a decimal of 1 or more, or absent')
+    end
+  end
+  min_value, max_value = server[4] or min_value, server[5] or max_value
+  if above(min_value, max_value) then
+    return refusal('CORRUPT', server_key, 'field MaxValue holds', max_value, 'must not be below MinValue, ' .. min_value)
+  end
+  interval = min_value ~= '1' or max_value ~= LARGEST
 end
 local bare = prefix == '' and tag == ''
 
@@ -165,7 +185,7 @@ local IDENTITY = false
 -- of the counter of server-side identifiers (identity).
 --
 -- KEYS[1]  -> {ns}/HiLo/<name>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
--- KEYS[2]  -> {ns}/ServerPrefixForHilo  the server's prefix, node tag, home flag and Durable
+-- KEYS[2]  -> {ns}/ServerPrefixForHilo  the server's settings
 -- KEYS[3]  -> the key of the same name and the other kind, only read; KEYS[2] again if there is none, as for server-side
 --             identifiers
 -- ARGV[1]  -> token: unique to this request; a resend repeats it
@@ -173,22 +193,23 @@ local IDENTITY = false
 -- ARGV[3]  -> limit: greatest number that may ever be issued
 -- ARGV[4]  -> floor: greatest number that was issued to this client and not returned, 0 for none
 -- ARGV[5]  -> seen_epoch: greatest epoch of the counter that this client has seen, 0 for none
--- ARGV[6]  -> guard_gap: size of a jump's gap, 0 to compute it. A gap is at least what any client of the counter relies
---             on: the greatest guard_gap sent, and the computed gap if one sent 0
--- ARGV[7]  -> least_gap: lower bound of a computed gap
--- ARGV[8]  -> name, as the caller spells it
--- ARGV[9]  -> require_seeded: '1' makes a missing counter an error
--- ARGV[10] -> require_prefix: '1' makes a server with neither prefix nor tag an error
--- ARGV[11] -> other_floor: greatest number of the other kind of this name that this server issued to this client
+-- ARGV[6]  -> least_gap: lower bound of the gap of a jump
+-- ARGV[7]  -> name, as the caller spells it
+-- ARGV[8]  -> require_seeded: '1' makes a missing counter an error
+-- ARGV[9]  -> require_prefix: '1' makes a server with neither prefix nor tag nor interval an error
+-- ARGV[10] -> other_floor: greatest number of the other kind of this name that this server issued to this client
 --             without prefix and tag, 0 for none
--- ARGV[12] -> raise_top: '1' reads and raises Top, for a gateway whose clients return ranges by their end; '0' for
---             identities
--- ARGV[13] -> identity only: seen_lowered, value of Lowered when floor was issued
--- ARGV[14] -> identity only: exact, the value to issue if every issued value is below it, 0 for the next values
--- ARGV[15] -> identity only: anywhere, '1' also issues on a server that is not the home of identities
+-- ARGV[11] -> raise_top: '1' for a gateway whose clients return ranges by their end, and count on past it. Reads and raises
+--             Top, and ends ranges 1,048,576 below MaxValue; '0' for identities
+-- ARGV[12] -> awaited: number of replicas whose acknowledgement the client waits for before it uses a number
+-- ARGV[13] -> at_least: number above which the range begins, less than 2^31 above the counter; no evidence of anything.
+--             0 for none, as for identities
+-- ARGV[14] -> identity only: seen_lowered, value of Lowered when floor was issued
+-- ARGV[15] -> identity only: exact, the value to issue if every issued value is below it, 0 for the next values
+-- ARGV[16] -> identity only: anywhere, '1' also issues on a server that is not the home of identities
 --
 -- Output: {token, low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges, written, last,
--- durable, top}, all strings:
+-- durable, top}, all strings, and {min_value, max_value, replicas} behind them if the server has one of these settings:
 --   token     of the request, so that the reply to another request is detected
 --   jump      distance by which the counter was advanced because writes may have been lost, 0 if it was not
 --   evidence  reason for the jump: 'floor' (the counter is below it), 'missing' (and does not exist), 'epoch' (below the
@@ -206,9 +227,11 @@ local IDENTITY = false
 --             connected), 'history' (the replication id changed otherwise than by a restart from the AOF), 'aof' (it is
 --             off), 'cluster' (the server is a node of one), 'evidence' (writes were lost all the same)
 --   top       with raise_top the value of Top before this range, 0 for none; else 0
+--   min_value, max_value, replicas  '1', 2^63-1 and '0' where they are not set
 -- If an exact value cannot be issued, low is '0', and the counter is not written.
--- Errors: HILO_ARGUMENT, HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED; of
--- identity also HILO_ELSEWHERE. Nothing is written.
+-- Errors: HILO_ARGUMENT, HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED and
+-- HILO_REPLICAS, whose text begins with the number of replicas to wait for; of next also HILO_RAISE; of identity also HILO_ELSEWHERE.
+-- Nothing is written.
 --
 -- Sent twice: next replies the same range as long as the token is the newest lease and there is no evidence of lost
 -- writes. No other client can hold that range, because it was computed once, for this token, and the reply was lost.
@@ -216,34 +239,38 @@ local IDENTITY = false
 --
 -- The loader defines IDENTITY, which is true for identity. Everything is read and checked before anything is written.
 
-local token, count, limit, floor, seen_epoch, guard_gap, least_gap, name, require_seeded, require_prefix, other_floor,
-  raise_top, seen_lowered, exact, anywhere = unpack(ARGV)
+local token, count, limit, floor, seen_epoch, least_gap, name, require_seeded, require_prefix, other_floor, raise_top,
+  awaited, at_least, seen_lowered, exact, anywhere = unpack(ARGV)
 local field, own_field, least = 'Max', 'Low', RANGE_GAP
 if IDENTITY then field, own_field, least = 'Value', 'Lowered', IDENTITY_GAP end
 
-if not (decimal(count) and decimal(limit) and decimal(floor) and decimal(seen_epoch) and decimal(guard_gap) and
-    decimal(least_gap) and decimal(other_floor)) or count == '0' or token == '' or
+if #ARGV ~= (IDENTITY and 16 or 13) or not (decimal(count) and decimal(limit) and decimal(floor) and decimal(seen_epoch) and
+    decimal(least_gap) and decimal(other_floor) and decimal(awaited) and decimal(at_least)) or count == '0' or token == '' or
     IDENTITY and not (decimal(seen_lowered) and decimal(exact)) then
-  return redis.error_reply('HILO_ARGUMENT want a token, a count of 1 or more, and decimals')
+  return redis.error_reply('HILO_ARGUMENT want ' .. (IDENTITY and 16 or 13) .. ' arguments, a token, a count of 1 or more, and decimals')
 end
 if is_replica then return redis.error_reply(ON_REPLICA) end
-if bare and require_prefix == '1' then
-  return refusal('NOPREFIX', server_key, 'has neither ServerPrefix nor NodeTag, and one is required')
+if above(replicas, awaited) then -- before other refusals, so that the client learns it with the first one
+  return redis.error_reply('HILO_REPLICAS ' .. replicas .. ' replicas have to acknowledge a number before it is used, by Durable of key ' ..
+    server_key .. '; the request waits for ' .. awaited)
+end
+if bare and not interval and require_prefix == '1' then
+  return refusal('NOPREFIX', server_key, 'has neither ServerPrefix nor NodeTag nor an interval, and one is required')
 end
 local alone = other_key == server_key -- there is no other kind
 if bare and other_floor ~= '0' and not alone then
   return refusal('MIXED', key, 'may not be used: without prefix and tag this client was issued up to ' .. other_floor ..
     ' of the other kind of the name, and its key is gone:', other_key, 'both have the same identifiers')
 end
-if IDENTITY and not (alone or bare or home or anywhere == '1') then -- all values of a name come from one server
-  return refusal('ELSEWHERE', key, 'may not be used: the server has a prefix or node tag and is not the home of identities: ' ..
+if IDENTITY and not (alone or bare and not interval or home or anywhere == '1') then -- all values of a name come from one server
+  return refusal('ELSEWHERE', key, 'may not be used: the server has a prefix, node tag or interval and is not the home of identities: ' ..
     'Identities is not here in ' .. server_key)
 end
 
 -- Read the counter.
 local read, err
 if raise_top == '1' then -- read together: a second call takes 4 % of a range's time
-  read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin', 'GuardGap', 'Top', 'Gap')
+  read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin', 'Top')
 else
   read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin')
 end
@@ -261,12 +288,23 @@ for i = 1, 9 do
   end
 end
 local max, own, ranges, epoch, minute, issued, issued_before, bare_max, before = unpack(read, 1, 9)
-local lease, origin = read[10] or '', read[11] or ''
+local lease, origin, top = read[10] or '', read[11] or '', read[12] or '0'
+if not decimal(top) then return refusal('CORRUPT', key, 'field Top holds', top, DECIMAL) end
 if missing and (lease ~= '' or origin ~= '') then
   return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were issued; seed it above all that was issued')
 end
 if missing and require_seeded == '1' then
   return refusal('NOTSEEDED', key, 'does not exist and RequireSeeded is set; seed it above all that was issued')
+end
+
+-- The interval. A counter that is missing or below it stands right below it.
+local stored, limit_name = max, 'the limit'
+if interval then
+  local start, greatest = sum(min_value, '1', -1), max_value
+  if above(start, max) then max = start end
+  if raise_top == '1' then greatest = above(max_value, '1048576') and sum(max_value, '1048576', -1) or '0' end
+  if above(limit, greatest) then limit, limit_name = greatest, 'MaxValue of ' .. server_key .. ', less a margin for a gateway,' end
+  if limit == max_value then limit_name = 'MaxValue of ' .. server_key end
 end
 
 -- Without INFO this client cannot detect a restart, and its write would hide one from the others.
@@ -277,7 +315,7 @@ if origin ~= '' and replication == '' then return refusal('UNGUARDED', key, UNGU
 -- go back. Floor and epoch show that to a client that received later numbers, the replication id to every client.
 if IDENTITY and above(own, seen_lowered) then floor = '0' end -- lowered on purpose since
 local evidence = ''
-if above(floor, max) then
+if above(floor, stored) then
   evidence = missing and 'missing' or 'floor'
 elseif above(seen_epoch, epoch) then
   evidence = 'epoch'
@@ -287,62 +325,61 @@ else
   if lost then evidence = 'origin' end
 end
 
--- The first client after a loss jumps for all of them. So the greatest GuardGap that any client sent counts, and the
--- computed gap as well if a client relies on it.
-local kept_gap, top, relied_on = read[12], read[13], read[14]
-if raise_top ~= '1' and (evidence ~= '' or guard_gap ~= '0') then
-  kept_gap, relied_on = unpack(redis.call('HMGET', key, 'GuardGap', 'Gap'))
-end
-if kept_gap and not decimal(kept_gap) then return refusal('CORRUPT', key, 'field GuardGap holds', kept_gap, DECIMAL) end
-if top and not decimal(top) then return refusal('CORRUPT', key, 'field Top holds', top, DECIMAL) end
-kept_gap, top = kept_gap or '0', top or '0'
-
 local base, jump, far = max, '0', max
 if evidence ~= '' or IDENTITY and not (alone or bare) then
-  -- Returns start, the gap above it, and its end, past everything that can have been issued. The tallies that count are
-  -- those stored, however long ago: an outage issues nothing, and must not make them forgotten.
-  local function past(start, least, kept, relied_on, tally)
-    local gap = guard_gap
-    if gap == '0' or relied_on then
-      for _, other in ipairs({least, plus(count, count), plus(tally, tally), least_gap}) do
-        if above(other, gap) then gap = other end
-      end
-    end
-    if above(kept, gap) then gap = kept end
-    return start, gap, plus(start, gap)
+  -- Returns the gap above start, and its end, past everything that can have been issued. The tallies that count are those
+  -- stored, however long ago: an outage issues nothing, and must not make them forgotten.
+  local function past(start, few, least, tally)
+    local gap, issued_twice = plus(count, count), plus(tally, tally)
+    if above(issued_twice, gap) then gap = issued_twice end
+    if not few and above(least, gap) then gap = least end
+    if not few and above(least_gap, gap) then gap = least_gap end
+    return gap, plus(start, gap)
   end
 
-  local start, gap
+  local start, gap, few
   if evidence ~= '' then
-    start, gap, far = past(above(floor, max) and floor or max, least, kept_gap, relied_on, plus(issued, issued_before))
+    start = above(floor, max) and floor or max
+    -- With replicas:N a server that was promoted from the history that wrote the counter, and has run since before that
+    -- write, has every number that was used. One that was started since has what its disk had, and so have its replicas. A
+    -- field that INFO does not show says nothing.
+    if evidence == 'origin' and replicas ~= '0' and find(info, 'master_replid2:' .. origin .. '\r', 1, true) then
+      local server_info = redis.pcall('INFO', 'server') -- by itself: two sections fail before Redis 7.0
+      local uptime = type(server_info) == 'string' and tonumber(string.match(server_info, 'uptime_in_seconds:(%d+)') or 0) or 0
+      local now = redis.call('TIME')
+      local age = (now[1] * 1000000 + now[2] - before) / 1000000 -- in seconds; of microseconds, so that it is exact
+      few = age >= 0 and uptime > age + 1
+    end
+    gap, far = past(start, few, least, plus(issued, issued_before))
   end
 
   -- An identity continues above the numbers that the collection of its name issued without prefix and tag, because their
   -- texts are equal. Bare is the greatest of these, unless writes of that key may have been lost. Then it is at most the
-  -- end of the gap above all that is known of the key, even if there is no Bare, because the removal of the prefix may be
-  -- lost as well. That key is not written, so the same is found again until a range is taken from it. By then this
-  -- counter is above.
+  -- end of the gap above Bare. Where there is no Bare there were no such numbers, because replication and the AOF keep the
+  -- order of writes: a prefix that survived says that all numbers before it did. That key is not written, so the same is
+  -- found again until a range is taken from it. By then this counter is above.
   if IDENTITY and not (alone or bare) then
-    local names = {'Max', 'Bare', 'Issued', 'IssuedBefore', 'GuardGap', 'Origin', 'Gap'}
+    local names = {'Bare', 'Issued', 'IssuedBefore', 'Origin'}
     local other, other_err = fields(other_key, unpack(names))
     if other_err then return other_err end
-    for i = 1, 5 do
+    for i = 1, 3 do
       if not other[i] then
         other[i] = '0'
       elseif not decimal(other[i]) then
         return refusal('CORRUPT', other_key, 'field ' .. names[i] .. ' holds', other[i], DECIMAL)
       end
     end
-    local known, other_bare, other_issued, other_before, other_gap = unpack(other, 1, 5)
-    local other_origin, lost = other[6] or ''
-    if other_origin ~= '' and replication == '' then return refusal('UNGUARDED', other_key, UNGUARDED) end
-    lost, durable = lost_since(other_origin, replication, info, durable)
+    local other_bare, other_issued, other_before = unpack(other, 1, 3)
+    local other_origin, lost = other[4] or '', false
+    if other_bare ~= '0' then
+      if other_origin ~= '' and replication == '' then return refusal('UNGUARDED', other_key, UNGUARDED) end
+      lost, durable = lost_since(other_origin, replication, info, durable)
+    end
     if lost or above(other_floor, other_bare) then
-      if above(other_bare, known) then known = other_bare end
-      if above(other_floor, known) then known = other_floor end
-      local other_start, gap_above, other_far = past(known, RANGE_GAP, other_gap, other[7], plus(other_issued, other_before))
+      local other_start = above(other_floor, other_bare) and other_floor or other_bare
+      local gap_above, other_far = past(other_start, false, RANGE_GAP, plus(other_issued, other_before))
       if above(other_far, far) then
-        start, gap, far = other_start, gap_above, other_far
+        start, gap, far, few = other_start, gap_above, other_far, false
         if evidence == '' then evidence = 'other' end
       end
     elseif above(other_bare, base) then
@@ -369,11 +406,11 @@ if evidence ~= '' or IDENTITY and not (alone or bare) then
     if above(base, far) then far = base end -- a Bare, to which two servers add different offsets too
     if not above(limit, far) then
       return refusal('EXHAUSTED', key, 'stands at ' .. max .. ', writes may have been lost (' .. evidence .. '), and up to ' ..
-        'the limit ' .. limit .. ' there is no room for a gap of ' .. gap .. ' above ' .. start .. '; a smaller one is set ' ..
-        'by GuardGap, and by the field GuardGap of the key where there is one')
+        limit_name .. ' ' .. limit .. ' there is no room for a gap of ' .. gap .. ' above ' .. start ..
+        '; find out what was issued, and seed the counter above it')
     end
     local places = gap
-    for _ = 1, 6 do places = plus(places, places) end
+    for _ = 1, few and 0 or 6 do places = plus(places, places) end
     local left = sub(sum(limit, far, -1), 1, -4)
     if above(places, left) then places = left end -- at most a thousandth of what is left
     base = plus(far, place(redis.sha1hex(token .. replication), places))
@@ -383,6 +420,11 @@ if evidence ~= '' or IDENTITY and not (alone or bare) then
     if durable == 'always' then durable = 'evidence' end
   end
 end
+if above(at_least, max) and (above(at_least, limit) or #at_least > 9 and above(sum(at_least, max, -1), '2147483647')) then
+  return refusal('RAISE', key, 'stands at ' .. max .. ' and is not raised to ' .. at_least .. ': it must be less than 2^31 above, ' ..
+    'and not above ' .. limit_name .. ' ' .. limit)
+end
+if above(at_least, base) then base = at_least end
 
 -- Bring the tallies to this minute of the server's clock. After a clock was set back both are kept, and after it was set
 -- forward the last minute that had any, so that the gap is rather too large.
@@ -409,7 +451,7 @@ if IDENTITY then
       low, high, issue, evidence, jump, epoch = '0', max, nil, '', '0', read[4]
     end
   end
-elseif resent == max and evidence == '' and above(own, floor) then
+elseif resent == max and evidence == '' and above(own, floor) and above(own, at_least) then
   -- A resend, unless Max was moved by hand meanwhile, so that the range is not what was replied, or writes may have
   -- been lost, so that another client may hold it. It writes something, so that a WAIT behind it covers this connection.
   low, high, written, last = own, max, before, '0'
@@ -424,7 +466,7 @@ if issue and not above(limit, high) then -- the limit is reached, or passed
   local left = above(limit, base) and sum(limit, base, -1) or '0'
   if exact ~= '0' and IDENTITY then left = above(exact, limit) and '0' or '1' end
   if left == '0' or IDENTITY and above(issue, left) then
-    return refusal('EXHAUSTED', key, 'stands at ' .. max .. ' and the limit is ' .. limit)
+    return refusal('EXHAUSTED', key, 'stands at ' .. max .. ' and ' .. limit_name .. ' is ' .. limit)
   end
   if above(issue, left) then high, issue = limit, left end
 end
@@ -444,17 +486,13 @@ if issue then
   end
   if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', name) end
   if evidence ~= '' then redis.call('HSET', key, 'Epoch', epoch) end
-  if above(guard_gap, kept_gap) then redis.call('HSET', key, 'GuardGap', guard_gap) end
-  -- The first request of a client sets Gap, and so does its first one after a loss. If the field is lost later, so are all
-  -- numbers that were issued with it. A gateway sends its clients' floor first, and has read the field.
-  if guard_gap == '0' and not relied_on and (floor == '0' or evidence ~= '' or raise_top == '1') then
-    more[#more + 1], more[#more + 2] = 'Gap', 'computed'
-  end
   redis.call('HSET', key, field, high, 'Issued', issued, 'Written', written, unpack(more))
 elseif not IDENTITY then
   redis.call('HSET', key, unpack(more))
 end
 if replication ~= origin and (issue or not IDENTITY) then redis.call('HSET', key, 'Origin', replication) end
 local lately = issued_before == '0' and issued or plus(issued, issued_before)
-return {token, low, high, epoch, prefix, tag, jump, evidence, lately,
-  format('%d', seconds), replication, ranges, written, last, durable, raise_top == '1' and top or '0'} -- seconds are far below 2^31
+local reply = {token, low, high, epoch, prefix, tag, jump, evidence, lately,
+  format('%d', seconds), replication, ranges, written, last, durable, top} -- seconds are far below 2^31
+if interval or replicas ~= '0' then reply[17], reply[18], reply[19] = min_value, max_value, replicas end
+return reply

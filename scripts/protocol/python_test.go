@@ -269,19 +269,19 @@ func TestPythonGoesOnAboveWhatItHadWhenTheCounterIsGone(t *testing.T) {
 }
 
 // Each request says what the replies before it said: count, limit, floor, epoch,
-// guard gap and least gap.
+// and least gap.
 func TestPythonSendsWhatItKnows(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		p := start(t, "-c", `
 import hilo, sys
 def run(self, client, keys, args, run=hilo.Script.run):
-    print(*args[1:7])
+    print(*args[1:6])
     return run(self, client, keys, args)
 hilo.Script.run = run
 hilo.time.monotonic = lambda: 1000.0
 client = hilo.connect(sys.argv[1])
-ids = hilo.Client(client, min_capacity=100, max_capacity=200, limit=10000, guard_gap=7)
+ids = hilo.Client(client, min_capacity=100, max_capacity=200, limit=10000)
 for _ in range(301):
     ids.next("orders")
 client.hset("{Raven}/HiLo/orders", "Epoch", 5)
@@ -291,11 +291,30 @@ client.hset("{Raven}/ServerPrefixForHilo", mapping={"ServerPrefix": "N/", "Ident
 ids.next_identity("orders")
 `, s.URL())
 		wantLines(t, p.lines(t, -1), []string{
-			"100 10000 0 0 7 0", "200 10000 100 0 7 200", "200 10000 300 0 7 600", "200 10000 500 0 7 1000", "200 10000 700 5 7 1400",
-			"1 10000 0 0 7 1800", // the least gap of the collection
+			"100 10000 0 0 0", "200 10000 100 0 200", "200 10000 300 0 600", "200 10000 500 0 1000", "200 10000 700 5 1400",
+			"1 10000 0 0 1800", // the least gap of the collection
 		})
 		if code := p.end(t); code != 0 {
 			t.Errorf("%d: %s", code, p.stderr.String())
+		}
+	})
+}
+
+// With replicas:N the client learns N, waits for it, and uses nothing that was not acknowledged.
+func TestPythonWaitsForTheReplicasThatTheServerRequires(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		replica := redistest.StartReplica(t, s)
+		client := s.Client(t)
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "replicas:1")
+		wantLines(t, prints(t, s.URL(), "orders"), []string{"orders/1"})
+		wantLines(t, prints(t, s.URL(), "companies|"), []string{"companies/1"})
+		replica.Kill()
+		client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "replica")
+		p := start(t, "hilo.py", "--timeout", "1", "--redis", s.URL(), "orders")
+		lines := p.lines(t, -1)
+		if code := p.end(t); code != 3 || len(lines) > 0 {
+			t.Errorf("without the replica: got %q and exit code %d, want none and 3: %s", lines, code, p.stderr.String())
 		}
 	})
 }

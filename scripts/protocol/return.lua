@@ -106,8 +106,8 @@ local ON_REPLICA = 'READONLY numbers are not issued by a replica, even one that 
 local key = KEYS[1]
 local token, range_end, last_used, range_epoch, range_written = unpack(ARGV)
 
-if not (decimal(range_end) and decimal(last_used) and decimal(range_written)) or token == '' then
-  return redis.error_reply('HILO_ARGUMENT return wants a token, and end, last and written as decimals')
+if #ARGV ~= 5 or not (decimal(range_end) and decimal(last_used) and decimal(range_written)) or token == '' then
+  return redis.error_reply('HILO_ARGUMENT return wants 5 arguments, a token, and end, last and written as decimals')
 end
 if is_replica then return redis.error_reply(ON_REPLICA) end
 

@@ -88,24 +88,25 @@ local HOME = false
 -- error reply if that key is unusable, or if a name would be used for both kinds.
 --
 -- KEYS[1] -> the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag, home flag and Durable
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's settings
 -- KEYS[3] -> the key of the same name and the other kind; KEYS[2] again if there is none
 --
--- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or '') and bare
--- (identifiers have neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
+-- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or ''), replicas (the N of
+-- Durable = replicas:N, or '0'), min_value, max_value, interval (they are not 1 and 2^63-1) and bare (identifiers have
+-- neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
 
 local server, server_err
 if HOME then -- a field more costs each range 1 % of the server's time
-  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'Identities')
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'MinValue', 'MaxValue', 'Identities')
 else
-  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable')
+  server, server_err = fields(server_key, 'ServerPrefix', 'NodeTag', 'Durable', 'MinValue', 'MaxValue')
 end
 if server_err then return server_err end
 
 -- The client checks the whole rule, with Unicode. This part of it saves a range that the client would discard.
-local prefix, tag, durable, home = server[1] or '', server[2] or '', server[3] or '', server[4] == 'here'
+local prefix, tag, durable, home = server[1] or '', server[2] or '', server[3] or '', server[6] == 'here'
 if prefix ~= '' and (#prefix > 64 or not find(prefix, '^[^|{}%s%c]*[^|{}%s%c%d]$')) then
   return refusal('CORRUPT', server_key, 'field ServerPrefix holds', prefix,
     'must be 0 to 64 bytes without "|", braces, white space or controls, and not end in a digit')
@@ -113,11 +114,30 @@ end
 if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
   return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
 end
+local replicas = '0'
 if server[3] and durable ~= 'always' then
-  return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, or absent')
+  replicas = string.match(durable, '^replicas:([1-9]%d?%d?)$')
+  if not replicas then
+    return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, replicas:N with N of 1 to 999, or absent')
+  end
+  durable = ''
 end
-if server[4] and not home then
-  return refusal('CORRUPT', server_key, 'field Identities holds', server[4], 'must be here, or absent')
+if server[6] and not home then
+  return refusal('CORRUPT', server_key, 'field Identities holds', server[6], 'must be here, or absent')
+end
+local min_value, max_value, interval = '1', LARGEST, server[4] or server[5]
+if interval then
+  for i, name in ipairs({'MinValue', 'MaxValue'}) do
+    local value = server[3 + i]
+    if value and (value == '0' or not decimal(value)) then
+      return refusal('CORRUPT', server_key, 'field ' .. name .. ' holds', value, 'must be a decimal of 1 or more, or absent')
+    end
+  end
+  min_value, max_value = server[4] or min_value, server[5] or max_value
+  if above(min_value, max_value) then
+    return refusal('CORRUPT', server_key, 'field MaxValue holds', max_value, 'must not be below MinValue, ' .. min_value)
+  end
+  interval = min_value ~= '1' or max_value ~= LARGEST
 end
 local bare = prefix == '' and tag == ''
 
@@ -162,17 +182,30 @@ local function lost_since(origin, replication, info, durable)
 end
 -- gap.lua: computes the gap of a jump without a request; put after guard.lua.
 
--- Returns the end of the gap above value: the least gap, the greatest GuardGap that was sent, or twice the tallies.
-local function past(value, least, guard_gap, tally)
+-- Returns the end of the gap above value: the least gap, or twice the tallies.
+local function past(value, least, tally)
   local gap = plus(tally, tally)
   if above(least, gap) then gap = least end
-  if above(guard_gap, gap) then gap = guard_gap end
   return plus(value, gap)
+end
+
+-- Refuses a value that a seed or an import may not write, or returns nil.
+local function beyond(value)
+  if above(value, max_value) then
+    return refusal('EXHAUSTED', key, 'may not be raised above MaxValue of ' .. server_key .. ', ' .. max_value .. ', to', value,
+      'it would issue nothing more')
+  end
+end
+
+-- Returns where a counter with a value stands, which is at MinValue-1 or above.
+local function standing(value)
+  local start = sum(min_value, '1', -1)
+  return above(start, value) and start or value
 end
 -- seed.lua: raises a counter to a value.
 --
 -- KEYS[1] -> {ns}/HiLo/<collection>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
--- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's prefix, node tag and Durable
+-- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's settings
 -- KEYS[3] -> the key of the same name and the other kind, whose existence is checked; KEYS[2] again if there is none
 -- ARGV[1] -> field that holds the number, 'Max' or 'Value'
 -- ARGV[2] -> wanted: value to raise it to
@@ -182,8 +215,8 @@ end
 -- ARGV[6] -> expected_written: of the field Written, '' for none
 --
 -- Output: {value that stands now; value that stood before, '' if there was none; '1', or '0' if a forced seed found
--- another state than expected and did nothing}
--- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT; nothing is written.
+-- another state than expected and did nothing}. A value below MinValue is written as it is, and stands at MinValue-1.
+-- Errors: HILO_CORRUPT, HILO_MIXED, HILO_ARGUMENT, HILO_EXHAUSTED above MaxValue; nothing is written.
 --
 -- The lease is cleared even if nothing is raised, because a range in use must not bring the counter below the seed when it
 -- is returned. An Origin stays, because a seed proves nothing about lost writes. If there is none it is written, so that a
@@ -196,19 +229,21 @@ end
 
 local field, wanted, name, force, expected_value, expected_written = unpack(ARGV)
 
-if not decimal(wanted) or (field ~= 'Max' and field ~= 'Value') then
-  return redis.error_reply('HILO_ARGUMENT seed wants Max or Value, and a decimal from 0 to ' .. LARGEST)
+if #ARGV ~= 6 or not decimal(wanted) or (field ~= 'Max' and field ~= 'Value') then
+  return redis.error_reply('HILO_ARGUMENT seed wants 6 arguments, Max or Value, and a decimal from 0 to ' .. LARGEST)
 end
 if is_replica then return redis.error_reply(ON_REPLICA) end
+local refused = beyond(wanted)
+if refused then return refused end
 
-local names = {field, 'Written', 'Lowered', 'Bare', 'Issued', 'IssuedBefore', 'GuardGap', 'Name', 'Origin'}
+local names = {field, 'Written', 'Lowered', 'Bare', 'Issued', 'IssuedBefore', 'Name', 'Origin'}
 local state, err = fields(key, unpack(names))
 if err then return err end
-for i = 1, 7 do
+for i = 1, 6 do
   if state[i] and not decimal(state[i]) then return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', state[i], DECIMAL) end
 end
-local stood, written, lowered, bare_max, issued, issued_before, guard_gap = unpack(state, 1, 7)
-local stored_name, origin = state[8], state[9]
+local stood, written, lowered, bare_max, issued, issued_before = unpack(state, 1, 6)
+local stored_name, origin = state[7], state[8]
 stood, written = stood or '', written or ''
 if force == '1' and stood ~= wanted and (stood ~= expected_value or written ~= expected_written) then
   return {stood, stood, '0'}
@@ -226,11 +261,11 @@ if above(stood, stands) then
   set('Lowered', plus(lowered or '0', '1'))
   local lost
   lost, durable = lost_since(origin or '', replication, info, durable)
-  if lost then bare_to = past(stood, RANGE_GAP, guard_gap or '0', plus(issued or '0', issued_before or '0')) end
+  if lost then bare_to = past(stood, RANGE_GAP, plus(issued or '0', issued_before or '0')) end
 end
 if not origin and replication ~= '' then set('Origin', replication) end
 if field == 'Max' and above(bare_to, bare_max or '0') then set('Bare', bare_to) end
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
 if durable ~= '' and durable ~= 'always' then redis.call('HDEL', server_key, 'Durable') end
 redis.call(unpack(write))
-return {stands, stood, '1'}
+return {standing(stands), stood, '1'}

@@ -129,11 +129,13 @@ func errorsOf(t *testing.T, name string) []string {
 	if !ok {
 		t.Fatalf("%s.lua names no errors", file)
 	}
-	line, _, _ := strings.Cut(rest, "othing is written")
-	if name == "next" {
-		line, _, _ = strings.Cut(line, "; of\n")
+	line, _, _ := strings.Cut(strings.ReplaceAll(rest, "\n-- ", " "), "othing is written")
+	common, own, _ := strings.Cut(line, "; of next also ")
+	ofNext, ofIdentity, _ := strings.Cut(own, "; of identity also ")
+	if name == "identity" {
+		return errorWords(common + " " + ofIdentity)
 	}
-	return errorWords(line)
+	return errorWords(common + " " + ofNext)
 }
 
 func errorWords(line string) []string {

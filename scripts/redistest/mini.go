@@ -151,6 +151,10 @@ func (m *mini) preHook(peer *server.Peer, cmd string, args ...string) (done bool
 		peer.WriteBulk(text.String())
 		return true
 	}
+	if uptime := info["uptime_in_seconds"]; uptime != "" && cmd == "INFO" && len(args) == 1 && strings.EqualFold(args[0], "server") {
+		peer.WriteBulk("# Server\r\nuptime_in_seconds:" + uptime + "\r\n")
+		return true
+	}
 	if aof := info["aof_enabled"]; aof != "" && cmd == "INFO" && len(args) == 1 && strings.EqualFold(args[0], "persistence") {
 		peer.WriteBulk("# Persistence\r\naof_enabled:" + aof + "\r\n")
 		return true

@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,15 @@ func (s *Server) Follow(primary *Server) {
 func (s *Server) Promote() {
 	s.t.Helper()
 	s.do("REPLICAOF", "NO", "ONE")
+}
+
+// AwaitUptime waits until the server has run for some seconds, by which scripts tell a promotion from a restart.
+func (s *Server) AwaitUptime(seconds int) {
+	s.t.Helper()
+	s.Await("to have run for a while", func(ctx context.Context) bool {
+		uptime, err := strconv.Atoi(s.info(ctx, "uptime_in_seconds"))
+		return err == nil && uptime >= seconds
+	})
 }
 
 // ChangeReplicationID gives the server another replication id, as a restart does, and keeps its data.
@@ -76,11 +86,11 @@ func (s *Server) Await(what string, so func(ctx context.Context) bool) {
 	}
 }
 
-// info returns one value of INFO replication, or "" if there is none.
+// info returns one value of INFO, or "" if there is none.
 func (s *Server) info(ctx context.Context, name string) string {
 	client := s.once()
 	defer func() { _ = client.Close() }()
-	text, _ := client.Info(ctx, "replication").Result()
+	text, _ := client.Info(ctx, "everything").Result()
 	return field(text, name)
 }
 

@@ -125,7 +125,7 @@ func (s *Server) SetReplicationID(id string) {
 }
 
 // SetInfo sets a field that miniredis reports besides master_replid: connected_slaves and master_replid2 in INFO
-// replication, aof_enabled in INFO persistence. It reports none by default. An empty value removes a field.
+// replication, aof_enabled in INFO persistence, uptime_in_seconds in INFO server. It reports none by default. An empty value removes a field.
 func (s *Server) SetInfo(field, value string) {
 	s.t.Helper()
 	s.mustBeMini("SetInfo")

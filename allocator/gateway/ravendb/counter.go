@@ -66,18 +66,17 @@ func (c *counter) floor() int64 { return c.space.fleet.Marks(&c.marks).Floor }
 
 // issue issues a range with a call of locked. A request whose reply was lost is repeated with its token, so that no
 // range is lost with a reply.
-func (c *counter) issue(ctx context.Context, name string, n, limit int64) (got scripts.Range, token string, err error) {
-	if c.token == "" || c.capacity != n {
-		c.token, c.capacity = rand.Text(), n
+func (c *counter) issue(ctx context.Context, r fleet.Request) (got scripts.Range, token string, err error) {
+	if c.token == "" || c.capacity != r.Count {
+		c.token, c.capacity = rand.Text(), r.Count
 	}
 	token = c.token
 	server := c.space.server()
-	if err := c.space.fleet.AwaitBackoff(ctx, name, server); err != nil {
+	if err := c.space.fleet.AwaitBackoff(ctx, r.Name, server); err != nil {
 		return scripts.Range{}, token, err
 	}
-	reply, err := server.Issue(ctx, fleet.Request{
-		Kind: fleet.Range, Name: name, Token: token, Count: n, Limit: limit, Marks: &c.marks, RaiseTop: true,
-	})
+	r.Kind, r.Token, r.Marks, r.RaiseTop = fleet.Range, token, &c.marks, true
+	reply, err := server.Issue(ctx, r)
 	if err == nil || scripts.Answered(err) || reply.High > 0 {
 		c.token = ""
 	}

@@ -88,7 +88,6 @@ func (h *Handler) newNamespace(name string) *namespace {
 	return &namespace{name: name, keys: prefix.NewKeys(name), identities: identities, fleet: fleet.New(servers, fleet.Options{
 		AttemptTimeout: h.opts.timeout(),
 		CheckTimeout:   h.opts.Timeout,
-		GuardGap:       h.opts.GuardGap,
 		RequireSeeded:  h.opts.RequireSeeded,
 		RequirePrefix:  true, // a server that lost everything would begin at 1
 		OnRequest:      true,

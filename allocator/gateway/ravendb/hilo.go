@@ -2,6 +2,7 @@ package ravendb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -13,12 +14,8 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-const (
-	// farAbove bounds how far lastMax may be above the counter: a single request must not exhaust it.
-	farAbove = 1 << 31
-	// maxEnd is the greatest end of a range: some clients count on past it.
-	maxEnd = math.MaxInt64 - maxCapacity
-)
+// maxEnd is the greatest end of a range: some clients count on past it.
+const maxEnd = math.MaxInt64 - maxCapacity
 
 // nextRequest is a request for a range.
 type nextRequest struct {
@@ -79,22 +76,19 @@ func (h *Handler) hiloNext(r *http.Request) (reply, error) {
 		ctx := detached(r)
 		space.fleet.Refresh(ctx)
 		stands := c.floor()
-		if n.lastMax > stands || !h.opts.IgnoreReturns && !h.ranges.used(c) {
+		if !h.opts.IgnoreReturns && (n.lastMax > stands || !h.ranges.used(c)) {
 			if stands, err = h.standing(ctx, c); err != nil {
 				return err
-			}
-			if n.lastMax-stands >= farAbove || n.lastMax > h.opts.Limit {
-				return argument("lastMax is %d, and the counter stands at %d: it must be a number that was issued", n.lastMax, stands)
-			}
-			if n.lastMax > c.floor() {
-				space.fleet.SetFloor(&c.marks, n.lastMax)
 			}
 		}
 		since := max(0, time.Since(n.at))
 		if before, ok := h.ranges.find(c, n.lastMax); ok { // some clients send local time without a zone
 			since, n.known = time.Since(before.at), true
 		}
-		got, err = h.next(ctx, c, n.tag, capacity(n.size, since, n.known), max(stands, n.lastMax))
+		got, err = h.next(ctx, c, n.tag, capacity(n.size, since, n.known), stands, n.lastMax)
+		if errors.Is(err, scripts.ErrRaise) {
+			err = argument("lastMax is %d: it must be a number that was issued: %v", n.lastMax, err)
+		}
 		return err
 	}); err != nil {
 		return reply{}, err
@@ -145,14 +139,16 @@ func (h *Handler) hiloReturn(r *http.Request) (reply, error) { //nolint:contextc
 	return done, c.locked(ctx, func() error { return h.takeBack(ctx, c, end, last) }) //nolint:contextcheck // a return is finished also if its client is gone
 }
 
-// next issues a range with a call of locked, if possible one that can be returned. above is a number that the counter is known
-// to have issued.
-func (h *Handler) next(ctx context.Context, c *counter, name string, size, above int64) (scripts.Range, error) {
+// next issues a range with a call of locked, if possible one that can be returned. stands is a number that the counter is known
+// to have issued. A client states lastMax, which raises the counter but proves nothing: neither that it was issued, so that it
+// is no floor, nor that writes were lost.
+func (h *Handler) next(ctx context.Context, c *counter, name string, size, stands, lastMax int64) (scripts.Range, error) {
 	limit := min(h.opts.Limit, maxEnd)
+	above := max(stands, lastMax)
 	if !h.opts.IgnoreReturns && above < limit-size { // the range begins there if no other client uses the counter
 		size += h.ranges.extend(c, above+size, max(size, maxExtension))
 	}
-	got, token, err := c.issue(ctx, name, size, limit)
+	got, token, err := c.issue(ctx, fleet.Request{Name: name, Count: size, Limit: limit, AtLeast: lastMax})
 	if err != nil {
 		return scripts.Range{}, err
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/internal/batcher"
@@ -127,7 +129,32 @@ func (h *Handler) seed(ctx context.Context, i identityRequest, a *answer, reques
 		}
 		request.Expected = *a.expected
 	}
-	return scripts.Seed(ctx, h.scripter, i.c.keys, request)
+	client, err := h.confirming(ctx, i.space)
+	if err != nil {
+		return 0, err
+	}
+	return scripts.Seed(ctx, client, i.c.keys, request)
+}
+
+// confirming returns the client for writes that are confirmed as the options and the server's Durable require.
+func (h *Handler) confirming(ctx context.Context, space *namespace) (redis.Scripter, error) {
+	operator, err := admin.New(h.client, admin.Options{Namespace: space.name})
+	if err != nil {
+		return nil, err
+	}
+	settings, err := operator.ServerPrefix(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := scripts.Durability(h.opts.Durability)
+	if settings.Replicas() <= d.Replicas {
+		return h.scripter, nil
+	}
+	d.Replicas = settings.Replicas()
+	if err := fleet.CheckConfirmable(h.opts.Client, d); err != nil {
+		return nil, err
+	}
+	return scripts.Durable(h.client, d), nil
 }
 
 // fieldForced of an identity has the id of the newest forced seed and the state that its first attempt found.

@@ -42,8 +42,6 @@ type Options struct {
 	Separator string
 	// Limit is the greatest number ever issued. Default math.MaxInt64. Ranges end at least 1,048,576 below math.MaxInt64.
 	Limit int64
-	// GuardGap is the least jump on evidence of lost writes. Default 0: computed from what was issued recently.
-	GuardGap int64
 	// RequireSeeded makes a missing counter an error instead of a start at 1.
 	RequireSeeded bool
 	// Durability is required of ranges, identities and seeds before they are sent to a client. Default: nothing.
@@ -101,8 +99,6 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Limit < 1:
 		return o, fmt.Errorf("%w: Limit is %d: must be 1 or more", allocator.ErrInvalidOptions, o.Limit)
-	case o.GuardGap < 0:
-		return o, fmt.Errorf("%w: GuardGap is %d: must not be negative", allocator.ErrInvalidOptions, o.GuardGap)
 	case o.Timeout < 0:
 		return o, fmt.Errorf("%w: Timeout is %v: must not be negative", allocator.ErrInvalidOptions, o.Timeout)
 	}

@@ -58,8 +58,7 @@ func New(opts Options) (*Handler, error) {
 }
 
 func newBackend(client redis.UniversalClient, d scripts.Durability, timeout time.Duration) fleet.Backend {
-	prepared, once := scripts.Prepare(client, d, timeout)
-	return fleet.NewBackend(prepared, once, d)
+	return fleet.NewBackend(scripts.Prepare(client, d, timeout), d)
 }
 
 // Check contacts the server and returns an error if the namespace of a mapped database has no node tag, without which

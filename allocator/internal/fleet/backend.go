@@ -2,6 +2,10 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,6 +19,9 @@ type Backend interface {
 	// Describe writes nothing.
 	Describe(ctx context.Context, key string, how How) (scripts.Description, error)
 	Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned
+	// Extra is how long a request may take longer than the settings of the client say, because the server is known to
+	// require confirmations by itself.
+	Extra() time.Duration
 }
 
 // How has the options of Describe.
@@ -28,53 +35,96 @@ type How struct {
 // redisBackend is a Backend on go-redis. This package names no type of a client, because each package that reaches one compiles
 // hundreds of its methods again.
 type redisBackend struct {
-	client   redis.Cmdable
-	scripter redis.Scripter // client, with confirmations if there are any
-	once     redis.Scripter
+	clients scripts.Clients
+	d       scripts.Durability
+	// required is the number of replicas that the server's Durable requires, as it was reported last.
+	required *atomic.Int64
 	cluster  clusterClient // client, if it is one
 }
 
 // clusterClient is implemented by *redis.ClusterClient.
 type clusterClient interface{ ReloadState(ctx context.Context) }
 
-// NewBackend returns the Backend of a client, and once, which is the same client without retries if it can be made so. The read
-// timeout has to exceed what confirmations may take.
-func NewBackend(client redis.Cmdable, once redis.Scripter, d scripts.Durability) Backend {
-	b := redisBackend{client: client, scripter: client, once: once}
-	b.cluster, _ = client.(clusterClient)
-	if d.Replicas > 0 || d.Fsync {
-		b.scripter = scripts.Durable(client, d)
-	}
+// NewBackend returns the Backend of a client that requires the confirmations of d.
+func NewBackend(clients scripts.Clients, d scripts.Durability) Backend {
+	b := redisBackend{clients: clients, d: d, required: new(atomic.Int64)}
+	b.cluster, _ = clients.Client.(clusterClient)
 	return b
 }
 
 func (b redisBackend) Next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error) {
-	got, err := scripts.Next(ctx, b.scripter, keys, request)
-	b.reloadCluster(ctx, err)
-	return got, err
+	d, client := b.taking()
+	request.Awaited = d.Replicas
+	got, err := scripts.Next(ctx, client, keys, request)
+	return got, b.learn(ctx, got, err)
 }
 
 func (b redisBackend) Identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error) {
-	got, err := scripts.Identity(ctx, b.scripter, keys, request)
+	d, client := b.taking()
+	request.Awaited = d.Replicas
+	got, err := scripts.Identity(ctx, client, keys, request)
+	return got, b.learn(ctx, got, err)
+}
+
+func (b redisBackend) Extra() time.Duration {
+	if b.d.Replicas == 0 && b.required.Load() > 0 {
+		return b.d.Timeout
+	}
+	return 0
+}
+
+// durability returns the confirmations that the options and the server require.
+func (b redisBackend) durability() scripts.Durability {
+	d := b.d
+	d.Replicas = max(d.Replicas, int(b.required.Load()))
+	return d
+}
+
+// taking returns the confirmations of a request for numbers, and the client that gets them.
+func (b redisBackend) taking() (scripts.Durability, redis.Scripter) {
+	d := b.durability()
+	if d.Replicas > 0 || d.Fsync {
+		return d, scripts.Durable(b.clients.Waiting, d)
+	}
+	return d, b.clients.Client
+}
+
+// learn records how many replicas the server requires, which comes with each reply, also with one that is not confirmed, and
+// with the refusal of a request that waits for fewer. A client that cannot wait for them is refused.
+func (b redisBackend) learn(ctx context.Context, got scripts.Range, err error) error {
 	b.reloadCluster(ctx, err)
-	return got, err
+	few, refused := errors.AsType[*scripts.TooFewReplicasError](err)
+	switch {
+	case err == nil || errors.Is(err, scripts.ErrNotDurable):
+		b.required.Store(int64(got.Replicas))
+	case refused:
+		if unable := CheckConfirmable(b.clients.Client, scripts.Durability{Replicas: few.Required}); unable != nil {
+			return fmt.Errorf("%w: %w", unable, few)
+		}
+		b.required.Store(int64(few.Required))
+	}
+	return err
 }
 
 func (b redisBackend) Describe(ctx context.Context, key string, how How) (scripts.Description, error) {
-	var scripter redis.Scripter = b.client
+	scripter := redis.Scripter(b.clients.Client)
+	d := b.durability()
 	switch {
-	case how.Confirmed:
-		scripter = b.scripter
+	case how.Confirmed && (d.Replicas > 0 || d.Fsync):
+		scripter = scripts.Durable(b.clients.Waiting, d)
 	case how.Once:
-		scripter = b.once
+		scripter = b.clients.Once
 	}
 	desc, err := scripts.Describe(ctx, scripter, key)
+	if err == nil {
+		b.required.Store(int64(desc.Replicas))
+	}
 	b.reloadCluster(ctx, err)
 	return desc, err
 }
 
 func (b redisBackend) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
-	return scripts.ReturnAll(ctx, b.client, requests)
+	return scripts.ReturnAll(ctx, b.clients.Client, requests)
 }
 
 // reloadCluster makes a cluster client reload the map of its nodes after an attempt that was not served. By itself the client

@@ -27,9 +27,13 @@ func (f *Fleet) checkConflicts(of *Issuer) error {
 		if s.Prefix != "" && s.Prefix != from.Desc.ServerPrefix {
 			return fmt.Errorf("%w: key %s has ServerPrefix %q, and the settings require %q", failure.ErrPrefixConflict, s.Keys.Server(), from.Desc.ServerPrefix, s.Prefix)
 		}
-		if from.Desc.IsZero() && f.opts.RequirePrefix {
-			return fmt.Errorf("%w: key %s has neither ServerPrefix nor NodeTag: each of several servers, and any server with RequirePrefix, needs one",
-				scripts.ErrPrefixMissing, s.Keys.Server())
+		if emptied(from.Desc) && f.opts.RequirePrefix {
+			return fmt.Errorf("%w: key %s has neither ServerPrefix nor NodeTag nor an interval: each of several servers, and any server with RequirePrefix, "+
+				"needs one", scripts.ErrPrefixMissing, s.Keys.Server())
+		}
+		if low, high := from.Desc.Interval(); s.MinValue != 0 && s.MinValue != low || s.MaxValue != 0 && s.MaxValue != high {
+			return fmt.Errorf("%w: key %s has the interval %d..%d, and the settings require MinValue %d and MaxValue %d (0: any)",
+				failure.ErrPrefixConflict, s.Keys.Server(), low, high, s.MinValue, s.MaxValue)
 		}
 		for j, other := range f.servers {
 			if i == j || first && j < i || current(other) == nil {
@@ -43,17 +47,32 @@ func (f *Fleet) checkConflicts(of *Issuer) error {
 	return nil
 }
 
-// conflict returns why two servers could issue the same identifier, or with homes the same identity, with mu held.
+// conflict returns why two servers could issue the same identifier, or with homes the same identity, with mu held. An emptied
+// server issues nothing, and so is in conflict with nobody.
 func (s *Server) conflict(desc prefix.Server, other *Server, otherDesc prefix.Server, homes bool) error {
 	switch {
 	case s.origin != "" && s.origin == other.origin && s.Namespace == other.Namespace:
 		return fmt.Errorf("%w: %s and %s are one: same replication id, same namespace %q", failure.ErrPrefixConflict, s.Name, other.Name, s.Namespace)
+	case emptied(desc) || emptied(otherDesc) || desc.DisjointFrom(otherDesc):
 	case desc.SameAs(otherDesc):
-		return fmt.Errorf("%w: %s and %s both have prefix %q and tag %q, letter case aside", failure.ErrPrefixConflict, s.Name, other.Name, desc.ServerPrefix, desc.NodeTag)
+		return fmt.Errorf("%w: %s and %s both have prefix %q and tag %q, letter case aside, and no disjoint intervals",
+			failure.ErrPrefixConflict, s.Name, other.Name, desc.ServerPrefix, desc.NodeTag)
+	case desc.IsZero() && (other.home || s.fleet.opts.IdentitiesAnywhere):
+		return sameIdentities(s, other)
+	case otherDesc.IsZero() && (s.home || s.fleet.opts.IdentitiesAnywhere):
+		return sameIdentities(other, s)
+	}
+	switch {
 	case homes && s.home && other.home:
 		return twoHomes(s, other)
 	}
 	return nil
+}
+
+// sameIdentities is the conflict of a server whose identifiers have neither prefix nor tag with one that issues identities.
+func sameIdentities(bare, home *Server) error {
+	return fmt.Errorf("%w: %s has neither prefix nor tag, and its interval overlaps that of %s, which issues identities: both would issue companies/1; "+
+		"give them disjoint intervals", failure.ErrPrefixConflict, bare.Name, home.Name)
 }
 
 func twoHomes(a, b *Server) error {

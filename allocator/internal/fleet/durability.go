@@ -30,8 +30,8 @@ func WithDefaults(d scripts.Durability) (scripts.Durability, error) {
 // CheckConfirmable returns failure.ErrInvalidOptions if d requires confirmations that a client may not get.
 func CheckConfirmable(client redis.Cmdable, d scripts.Durability) error {
 	if (d.Replicas > 0 || d.Fsync) && !scripts.Confirmable(client) {
-		return fmt.Errorf("%w: the client is a %T, which may send WAIT to another server than the one that wrote: Durability needs a *redis.Client or "+
-			"a *redis.ClusterClient itself", failure.ErrInvalidOptions, client)
+		return fmt.Errorf("%w: the client is a %T, which may send WAIT to another server than the one that wrote: Durability, and a server with "+
+			"Durable of replicas:N, need a *redis.Client or a *redis.ClusterClient itself", failure.ErrInvalidOptions, client)
 	}
 	return nil
 }

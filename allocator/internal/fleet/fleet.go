@@ -6,6 +6,7 @@ package fleet
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,9 +20,10 @@ import (
 type Options struct {
 	// AttemptTimeout bounds one request with its confirmations, and CheckTimeout one round of describing servers.
 	AttemptTimeout, CheckTimeout time.Duration
-	// GuardGap, RequireSeeded and RequirePrefix are sent with each request. More than one server implies RequirePrefix.
-	GuardGap                     int64
+	// RequireSeeded and RequirePrefix are sent with each request. More than one server implies RequirePrefix.
 	RequireSeeded, RequirePrefix bool
+	// IdentitiesAnywhere reports that identities may come from a server that is not their home.
+	IdentitiesAnywhere bool
 	// Confirmed reports whether the backends confirm writes.
 	Confirmed bool
 	// OnRequest replaces all timers by Refresh, for an owner without an end at which it could call Close.
@@ -40,8 +42,9 @@ type Config struct {
 	Name      string
 	Backend   Backend
 	Namespace string
-	// Prefix is the prefix that the server must report, or "" for any.
-	Prefix string
+	// Prefix is the prefix that the server must report, or "" for any. MinValue and MaxValue are its interval, 0 for any.
+	Prefix             string
+	MinValue, MaxValue int64
 }
 
 // Fleet is the servers of one allocator, in order of preference. It is safe for concurrent use. It runs no goroutine and
@@ -128,6 +131,9 @@ type Server struct {
 type Issuer struct {
 	Server *Server
 	Desc   prefix.Server
+	// unique reports whether no number of the server is one of another server. It is judged again whenever a server
+	// reports other settings.
+	unique atomic.Bool
 }
 
 // New returns a Fleet of servers, in order of preference. It does no I/O.

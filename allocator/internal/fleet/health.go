@@ -101,7 +101,11 @@ func (s *Server) recordPrefix(sent time.Duration, desc prefix.Server, origin str
 		from = &Issuer{Server: s, Desc: desc}
 	}
 	if sent >= s.currentAsOf {
+		changed := s.current != from
 		s.current, s.origin, s.currentAsOf = from, origin, sent
+		if changed && len(s.fleet.servers) > 1 {
+			s.fleet.judgeNumbers()
+		}
 	}
 	return from, nil
 }
@@ -141,7 +145,7 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	f.mu.Lock()
 	now := f.Now()
 	if err == nil {
-		_, err = s.recordPrefix(sent, prefix.Server{ServerPrefix: desc.Prefix, NodeTag: desc.Tag}, desc.Origin)
+		_, err = s.recordPrefix(sent, reported(desc.Prefix, desc.Tag, desc.Settings), desc.Origin)
 	}
 	if err == nil && sent >= s.homeAsOf {
 		s.home, s.homeAsOf = desc.Identities, sent

@@ -39,8 +39,10 @@ type Request struct {
 	// Other returns the marks at this server of the counter with the same name and the other kind, or nil if this client
 	// never used it. Other itself is nil if there is no other kind.
 	Other func() *watermark.Marks
-	// RaiseTop raises the counter's Top with each range, for a gateway.
+	// RaiseTop raises the counter's Top with each range, for a gateway. AtLeast is a number above which the range has to
+	// begin, which is no mark.
 	RaiseTop bool
+	AtLeast  int64
 }
 
 // Reply is what a server issued.
@@ -75,7 +77,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	keys, sent := s.ScriptKeys(r), f.Now()
 	got, err := s.send(ctx, keys, r)
 	received := f.Now()
-	s.recordMarks(r.Marks, got)
+	s.recordMarks(r.Marks, got, err)
 	if got.Evidence != "" {
 		watermark.LogJump(s.log, keys.Counter, got)
 	}
@@ -106,9 +108,23 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	return reply, nil
 }
 
-func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (scripts.Range, error) {
+// learnings bounds how often a request is sent again because the server requires more replicas than the one before waited for.
+const learnings = 2
+
+func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (got scripts.Range, err error) {
+	for range 1 + learnings {
+		got, err = s.sendOnce(ctx, keys, r)
+		_, few := errors.AsType[*scripts.TooFewReplicasError](err)
+		if !few || errors.Is(err, failure.ErrInvalidOptions) {
+			break
+		}
+	}
+	return got, err
+}
+
+func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request) (scripts.Range, error) {
 	f := s.fleet
-	ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout+s.Backend.Extra())
 	defer cancel()
 	known, other := f.Marks(r.Marks), f.Marks(r.Other())
 	if r.Kind == Range {
@@ -119,10 +135,10 @@ func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (script
 			Limit:         r.Limit,
 			Floor:         known.Floor,
 			Epoch:         known.Epoch,
-			GuardGap:      f.opts.GuardGap,
 			LeastGap:      known.LeastGap(f.Now()),
 			IdentityFloor: other.Floor,
 			RaiseTop:      r.RaiseTop,
+			AtLeast:       r.AtLeast,
 			RequireSeeded: f.opts.RequireSeeded,
 			RequirePrefix: f.opts.RequirePrefix,
 		})
@@ -136,7 +152,6 @@ func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (script
 		Floor:         known.Floor,
 		Epoch:         known.Epoch,
 		Lowered:       known.Lowered,
-		GuardGap:      f.opts.GuardGap,
 		LeastGap:      max(known.LeastGap(f.Now()), other.LeastGap(f.Now())), // the script may jump past the other kind
 		BareFloor:     other.Bare,
 		RequireSeeded: f.opts.RequireSeeded,
@@ -145,11 +160,12 @@ func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (script
 	})
 }
 
-// recordMarks records the numbers that were issued, even if they were not confirmed, and a jump.
-func (s *Server) recordMarks(marks *watermark.Marks, got scripts.Range) {
+// recordMarks records the numbers that were issued, and a jump. Numbers that were not confirmed count too, unless the server
+// requires confirmations: then no client uses them, and at the next failover they would be false evidence of a loss.
+func (s *Server) recordMarks(marks *watermark.Marks, got scripts.Range, err error) {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	if got.Low > 0 {
+	if got.Low > 0 && !(got.Replicas > 0 && errors.Is(err, scripts.ErrNotDurable)) {
 		marks.Record(s.fleet.Now(), got)
 	}
 	if i := slices.Index(Evidences[:], got.Evidence); i >= 0 {

@@ -152,12 +152,19 @@ func (f *Fleet) usable() error {
 	if err := f.settingsConflict(); err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
+	if slices.ContainsFunc(f.servers, func(s *Server) bool { return s.down == nil }) {
+		return nil
+	}
+	return f.downErrors("check")
+}
+
+// downErrors returns why each server is down, with mu held.
+func (f *Fleet) downErrors(what string) error {
 	var failures []error
 	for _, s := range f.servers {
-		if s.down == nil {
-			return nil
+		if s.down != nil {
+			failures = append(failures, s.failed(what, s.down))
 		}
-		failures = append(failures, s.failed("check", s.down))
 	}
 	return errors.Join(failures...)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
-	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -26,7 +25,7 @@ func (s *Server) verify(ctx context.Context, sent time.Duration, got scripts.Ran
 	f := s.fleet
 	several := len(f.servers) > 1
 	f.mu.Lock()
-	from, err := s.recordPrefix(sent, prefix.Server{ServerPrefix: got.Prefix, NodeTag: got.Tag}, got.Origin)
+	from, err := s.recordPrefix(sent, reported(got.Prefix, got.Tag, got.Settings), got.Origin)
 	switch {
 	case err != nil || s.verified == from:
 		f.mu.Unlock()

@@ -66,7 +66,6 @@ func Options(g *Session, o target.Opened, log *zap.Logger) allocator.Options {
 		RefillTimeout: o.Timeout,
 		RequireSeeded: o.RequireSeeded,
 		RequirePrefix: o.RequirePrefix,
-		GuardGap:      o.GuardGap,
 		Durability:    o.Durability,
 		Logger:        log,
 	}

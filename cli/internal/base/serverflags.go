@@ -1,7 +1,6 @@
 package base
 
 import (
-	"math"
 	"strings"
 	"time"
 
@@ -20,7 +19,6 @@ const (
 	flagDurableTimeout = "durable-timeout"
 	flagRequireSeeded  = "require-seeded"
 	flagRequirePrefix  = "require-prefix"
-	flagGuardGap       = "guard-gap"
 )
 
 // AboutServers is a paragraph for the description of a command with ServerFlags.
@@ -43,10 +41,6 @@ func ServerFlags(own ...cli.Flag) []cli.Flag {
 		},
 		&cli.BoolFlag{Name: flagRequireSeeded, Usage: "refuse to start a missing counter at 1"},
 		&cli.BoolFlag{Name: flagRequirePrefix, Usage: "refuse a server without prefix and tag"},
-		&cli.GenericFlag{
-			Name: flagGuardGap, Usage: "where writes may be lost jump over `N` numbers at least; the same for all workers",
-			DefaultText: "computed", Value: Number("0", 0, math.MaxInt64),
-		},
 	)
 }
 
@@ -62,7 +56,7 @@ func (r *Reader) Servers() target.Servers {
 	r.Fail(err)
 	return target.Servers{
 		Targets: targets, Durability: allocator.Durability(durability),
-		RequireSeeded: r.Switch(flagRequireSeeded), RequirePrefix: r.Switch(flagRequirePrefix), GuardGap: r.Number(flagGuardGap),
+		RequireSeeded: r.Switch(flagRequireSeeded), RequirePrefix: r.Switch(flagRequirePrefix),
 	}
 }
 

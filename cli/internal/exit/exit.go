@@ -79,6 +79,8 @@ var rules = []struct {
 	{err: admin.ErrNotConfirmed, code: Failed, remedy: "check the replicas with hilo doctor, and run the command again, which does no harm", named: true},
 	{err: admin.ErrNotDurableServer, code: Refused, named: true},
 	{err: admin.ErrSettingsUnknown, code: Refused, remedy: "permit +config|get and +info, or check them yourself and add --yes", named: true},
+	{err: admin.ErrInterval, code: Refused, named: true},
+	{err: admin.ErrNeedsTrust, code: Refused, remedy: "add --yes if that is as it should be", named: true},
 	{err: admin.ErrReplica, code: Refused, named: true},
 	{err: allocator.ErrCorrupt, code: Failed, remedy: "correct it with redis-cli; nothing was changed"},
 	{err: allocator.ErrInvalidOptions, code: Usage},

@@ -17,8 +17,8 @@ type Server struct {
 	Err           error // why Settings are unknown; ErrCorrupt if the stored ones are invalid
 }
 
-// Bare reports whether the server is known to have neither prefix nor tag.
-func (s Server) Bare() bool { return s.Err == nil && s.Settings.IsZero() }
+// Bare reports whether the server is known to have neither prefix nor tag nor interval.
+func (s Server) Bare() bool { return s.Err == nil && s.Settings.IsZero() && !s.Settings.HasInterval() }
 
 const (
 	checkPrefix = "prefix"
@@ -29,7 +29,7 @@ const (
 func ComparePrefixes(servers []Server) []Finding {
 	const (
 		why = "They could issue the same identifier."
-		do  = "Set a different one at each: hilo prefix set NAME/ --redis URL."
+		do  = "Set a different one at each: hilo prefix set NAME/ --redis URL, or disjoint intervals with --min-value and --max-value."
 	)
 	var s Sheet
 	for i, one := range servers {
@@ -40,18 +40,26 @@ func ComparePrefixes(servers []Server) []Finding {
 				Because("It issues no identifiers until this is corrected.").
 				Remedy("Set it again, whole: hilo prefix set PREFIX --tag TAG --identities, or --identities=false; where it is no hash, DEL it with redis-cli first.")
 		case one.Err != nil:
-		case one.Settings.IsZero() && len(servers) > 1:
-			s.Add(checkPrefix, Fault, "it has neither prefix nor tag").
-				Because("Another server without prefix and tag could issue the same identifiers.").Remedy(do)
-		case one.Settings.IsZero():
+		case one.Bare() && len(servers) > 1:
+			s.Add(checkPrefix, Fault, "it has neither prefix nor tag nor interval").
+				Because("Another server without them could issue the same identifiers, so it issues none.").Remedy(do)
+		case one.Bare():
 			s.Add(checkPrefix, OK, "it has neither prefix nor tag, and needs none while it is the only one")
+		case one.Settings.HasInterval():
+			low, high := one.Settings.Interval()
+			s.Add(checkPrefix, OK, "prefix %s, tag %s, numbers %d to %d",
+				cmp.Or(one.Settings.ServerPrefix, "none"), cmp.Or(one.Settings.NodeTag, "none"), low, high)
 		default:
 			s.Add(checkPrefix, OK, "prefix %s, tag %s", cmp.Or(one.Settings.ServerPrefix, "none"), cmp.Or(one.Settings.NodeTag, "none"))
 		}
 		s.Server = ""
 		for _, other := range servers[:i] {
 			switch a, b := other.Settings, one.Settings; {
-			case one.Err != nil || other.Err != nil || b.IsZero() || !b.SameAs(a):
+			case one.Err != nil || other.Err != nil || one.Bare() || other.Bare() || b.DisjointFrom(a):
+			case b.IsZero() && a.Identities || a.IsZero() && b.Identities:
+				s.Add(checkPrefix, Fault, "%s and %s may issue the same numbers without prefix and tag, of a collection and of an identity", other.Name, one.Name).
+					Because("Both could issue companies/1.").Remedy("Give them disjoint intervals: hilo prefix set --min-value N --redis URL.")
+			case !b.SameAs(a):
 			case b.ServerPrefix == a.ServerPrefix && b.NodeTag == a.NodeTag:
 				s.Add(checkPrefix, Fault, "%s and %s have the same prefix %s and tag %s",
 					other.Name, one.Name, cmp.Or(b.ServerPrefix, "none"), cmp.Or(b.NodeTag, "none")).Because(why).Remedy(do)

@@ -31,7 +31,7 @@ type Gateway struct {
 func forRavenDB(g Gateway, o Opened) ravendb.Options {
 	return ravendb.Options{
 		Client: universalOf(o.Clients[0]), Databases: g.Databases, PublicURL: g.PublicURL, Nodes: g.Nodes, IgnoreReturns: g.IgnoreReturns,
-		Separator: g.Separator, Limit: g.Limit, GuardGap: o.GuardGap, RequireSeeded: o.RequireSeeded, Durability: o.Durability,
+		Separator: g.Separator, Limit: g.Limit, RequireSeeded: o.RequireSeeded, Durability: o.Durability,
 		Timeout: o.Timeout, Logger: g.Log,
 	}
 }

@@ -19,7 +19,6 @@ type Servers struct {
 	Durability    allocator.Durability
 	RequireSeeded bool
 	RequirePrefix bool
-	GuardGap      int64 // 0 means computed
 }
 
 // Use opens all servers, calls do with them and closes them. It sends nothing to them. An embedded server is started, and do

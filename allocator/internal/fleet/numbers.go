@@ -1,0 +1,116 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// reported returns the settings of a server that decide whether its identifiers equal those of another one.
+func reported(serverPrefix, tag string, got scripts.Settings) prefix.Server {
+	return prefix.Server{ServerPrefix: serverPrefix, NodeTag: tag, MinValue: got.MinValue, MaxValue: got.MaxValue}
+}
+
+// emptied reports whether a server with these settings issues nothing beside others, because its numbers are bounded by
+// nothing and its identifiers have neither prefix nor tag. It was emptied, or never set up.
+func emptied(desc prefix.Server) bool { return desc.IsZero() && !desc.HasInterval() }
+
+// UniqueNumber reports whether a number of the issuer alone is one that no other server issues.
+func (i *Issuer) UniqueNumber() bool { return i.unique.Load() }
+
+// judgeNumbers decides for each server whether its numbers are unique, with mu held.
+func (f *Fleet) judgeNumbers() {
+	for _, s := range f.servers {
+		for _, from := range []*Issuer{s.current, s.verified} {
+			if from != nil {
+				from.unique.Store(f.numbersConflict(from) == nil)
+			}
+		}
+	}
+}
+
+// numbersConflict returns why a number of an issuer may be one of another server, or nil, with mu held.
+func (f *Fleet) numbersConflict(from *Issuer) error {
+	for _, other := range f.servers {
+		desc, known := other.interval()
+		switch {
+		case other == from.Server:
+		case !known:
+			return fmt.Errorf("%w: the interval of %s is not known, since it has not answered yet; state its MinValue and MaxValue in the settings of the "+
+				"server, or take the identifier", failure.ErrPrefixed, other.Name)
+		case !emptied(desc) && !from.Desc.DisjointFrom(desc):
+			return fmt.Errorf("%w: %s and %s may issue the same number; give them disjoint intervals by MinValue and MaxValue, or take the identifier",
+				failure.ErrPrefixed, from.Server.Name, other.Name)
+		}
+	}
+	return nil
+}
+
+// interval returns what is known of the interval of a server, with mu held. Before its first answer that is what the settings
+// require.
+func (s *Server) interval() (desc prefix.Server, known bool) {
+	if s.current != nil {
+		return s.current.Desc, true
+	}
+	return prefix.Server{MinValue: s.MinValue, MaxValue: s.MaxValue}, s.MinValue != 0 || s.MaxValue != 0
+}
+
+// AwaitUniqueNumbers returns nil if some server issues numbers that no other server issues, and otherwise ErrPrefixed, or why
+// no server answered. Servers that have not answered yet are described first, so that no range is taken in vain.
+func (f *Fleet) AwaitUniqueNumbers(ctx context.Context, what string) error {
+	f.mu.Lock()
+	why, answered := f.numbersError()
+	if why == nil || answered {
+		f.mu.Unlock()
+		return why
+	}
+	c := f.searchHome() // which describes all servers
+	f.mu.Unlock()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return failure.Ended(ctx, what, nil)
+	}
+	if errors.Is(c.err, failure.ErrClosed) {
+		return c.err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if why, _ = f.numbersError(); why != nil && f.silent() {
+		return f.downErrors(what)
+	}
+	return why
+}
+
+// silent reports whether no server has answered yet, with mu held.
+func (f *Fleet) silent() bool {
+	return !slices.ContainsFunc(f.servers, func(s *Server) bool { return s.current != nil })
+}
+
+// numbersError returns why the numbers of no server are unique, or nil if those of one are, and whether every server has
+// answered, with mu held.
+func (f *Fleet) numbersError() (why error, answered bool) {
+	answered = true
+	for _, s := range f.servers {
+		if s.current == nil {
+			answered = false
+			continue
+		}
+		conflict := f.numbersConflict(s.current)
+		if conflict == nil && !emptied(s.current.Desc) {
+			return nil, true
+		}
+		if why == nil {
+			why = conflict
+		}
+	}
+	if why == nil {
+		why = fmt.Errorf("%w: no server has reported its interval", failure.ErrPrefixed)
+	}
+	return why, answered
+}
