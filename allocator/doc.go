@@ -72,6 +72,9 @@
 // Options.Runway used, so that an outage of that length causes no wait at that rate. An identity or a server-side
 // identifier costs a round trip, which all callers that wait for the same name share.
 //
+// A name is never forgotten: each spelling of a collection costs about 1 KB of memory as long as its Allocator, and each name a
+// key in Redis for ever, so names that come from outside a program have to be bounded by it.
+//
 // An Allocator for one server runs no goroutine and no timer while nothing is fetched and the server is up. With several
 // servers a timer checks them every 10 s. A server that is down is asked every 3 to 10 s until it answers. At most 32
 // goroutines fetch ranges, and at most 16 requests for identities are in flight at a server.

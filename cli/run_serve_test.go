@@ -123,6 +123,29 @@ func TestServeFetchesARangeOfEachNamedCollectionFirst(t *testing.T) {
 	})
 }
 
+func TestServeBoundsNames(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
+		r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--max-names", "1", "orders", "users"), newHTTPClient(t)
+		for _, tt := range []struct {
+			request string
+			status  int
+		}{
+			{"POST /v1/ids/orders", 200},
+			{"POST /v1/ids/users", 200},
+			{"POST /v1/ids/invoices", 429},
+			{"GET /databases/Shop/hilo/next?tag=orders", 201},
+			{"GET /databases/Shop/hilo/next?tag=users", 429},
+		} {
+			method, path, _ := strings.Cut(tt.request, " ")
+			if status, body := sendRequest(t, client, method, r.url+path); status != tt.status {
+				t.Errorf("%s: got %d %s, want %d", tt.request, status, body, tt.status)
+			}
+		}
+	})
+}
+
 func asJSON(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)

@@ -23,7 +23,7 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 	if ids == nil {
 		return nil, fmt.Errorf("gateway: %w: the allocator is nil", allocator.ErrInvalidOptions)
 	}
-	g := &gateway{ids: ids, opts: opts, mux: http.NewServeMux(), signIn: opts.signIn(), health: &health{ids: ids}}
+	g := &gateway{ids: ids, opts: opts, mux: http.NewServeMux(), names: newNames(ids, opts), signIn: opts.signIn(), health: &health{ids: ids}}
 	for _, m := range opts.Masters {
 		a, err := admin.New(m.Client, admin.Options{Namespace: m.Namespace, Separator: opts.Separator})
 		if err != nil {

@@ -17,6 +17,7 @@ type gateway struct {
 	opts     Options
 	mux      *http.ServeMux
 	admins   []master
+	names    *names
 	signIn   access.SignIn
 	measured *measured
 	raven    *ravendb.Handler // or nil

@@ -125,7 +125,7 @@ func refused(t testing.TB, a answer, status int, kind string) {
 		a.header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("got %d %v %s, want %d %s", a.status, a.header, a.body, status, kind)
 	}
-	if retry := a.header.Get("Retry-After"); (retry != "") != (status == http.StatusServiceUnavailable) {
-		t.Errorf("%d: got Retry-After %q, want one exactly with 503", a.status, retry)
+	if retry := a.header.Get("Retry-After"); (retry != "") != (status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests) {
+		t.Errorf("%d: got Retry-After %q, want one exactly with 429 and 503", a.status, retry)
 	}
 }

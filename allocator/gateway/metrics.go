@@ -164,7 +164,7 @@ func refusal(status int) string {
 		return "size"
 	case status == http.StatusServiceUnavailable:
 		return "server"
-	case status == http.StatusConflict || status == http.StatusUnprocessableEntity || status == http.StatusInternalServerError:
+	case status == http.StatusConflict || status == http.StatusTooManyRequests || status == http.StatusUnprocessableEntity || status == http.StatusInternalServerError:
 		return "rule"
 	}
 	return "request"

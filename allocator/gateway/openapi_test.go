@@ -163,6 +163,7 @@ func TestOpenAPIDescribesTheAnswers(t *testing.T) {
 	const token = "0123456789abcdef"
 	d := open(t, redistest.StartMini(t), func(o *allocator.Options, g *gateway.Options) {
 		o.Limit = 50
+		g.MaxNames = 3
 		g.Tokens, g.Version = []string{token}, `1.2"3`
 	})
 	d.set("{Raven}/HiLo/broken", "Max", "x")
@@ -183,6 +184,8 @@ func TestOpenAPIDescribesTheAnswers(t *testing.T) {
 		{"/v1/ids/{collection}", "POST", "/v1/ids/broken", 500},
 		{"/v1/identities/{name}", "POST", "/v1/identities/companies", 200},
 		{"/v1/identities/{name}", "POST", "/v1/identities/companies?count=100", 422},
+		{"/v1/ids/{collection}", "POST", "/v1/ids/users", 429},
+		{"/v1/identities/{name}", "POST", "/v1/identities/people", 429},
 		{"/v1/collections", "GET", "/v1/collections", 500},
 		{"/v1/collections/{collection}", "GET", "/v1/collections/orders", 200},
 		{"/v1/collections/{collection}", "GET", "/v1/collections/none", 422},

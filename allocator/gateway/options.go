@@ -35,6 +35,10 @@ type Options struct {
 	// address is refused with 421: a page could otherwise reach the gateway by a name that resolves to loopback. A proxy in
 	// front of it has to send such a Host.
 	Loopback bool
+	// MaxNames is the greatest number of names that the plain API serves: of collections by their spelling, and of identities. A
+	// request for a further one is refused with 429, because neither the allocator nor Redis ever forgets a name. Collections
+	// that the allocator used before New are served in any case. RavenDB.MaxNames is the bound of RavenDB's half. Default 100,000.
+	MaxNames int
 	// Separator is the allocator's. Default "/".
 	Separator string
 	// Timeout bounds how long a request waits for the server. Default 5 s.
@@ -62,7 +66,10 @@ func (m Master) namespace() string {
 	return m.Namespace
 }
 
-const defaultTimeout = 5 * time.Second
+const (
+	defaultTimeout  = 5 * time.Second
+	defaultMaxNames = 100_000
+)
 
 // signIn returns how requests are signed in, with valid options.
 func (o Options) signIn() access.SignIn {
@@ -76,6 +83,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.MaxNames == 0 {
+		o.MaxNames = defaultMaxNames
 	}
 	if build, ok := debug.ReadBuildInfo(); ok && o.Version == "" {
 		o.Version = build.Main.Version
@@ -91,6 +101,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Timeout < 0 {
 		return o, fmt.Errorf("%w: Timeout is %v: must not be negative", allocator.ErrInvalidOptions, o.Timeout)
+	}
+	if o.MaxNames < 0 {
+		return o, fmt.Errorf("%w: MaxNames is %d: must not be negative", allocator.ErrInvalidOptions, o.MaxNames)
 	}
 	tokens, err := access.NewTokens(o.Tokens...)
 	if err != nil {

@@ -22,7 +22,12 @@ func (g *gateway) issueIDs(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	collection, err := g.ids.Collection(r.PathValue("collection"))
+	name := r.PathValue("collection")
+	if !g.names.admitCollection(name) {
+		g.names.refuse(w)
+		return
+	}
+	collection, err := g.ids.Collection(name)
 	if err != nil {
 		fail(w, err)
 		return
@@ -41,6 +46,10 @@ func (g *gateway) issueIdentities(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.PathValue("name")
 	id := prefix.ID{Collection: strings.TrimSuffix(name, "|")}
+	if !g.names.admitIdentity(id.Collection) {
+		g.names.refuse(w)
+		return
+	}
 	var values allocator.Range
 	g.issue(w, r, count, func(ctx context.Context, i int64, dst []byte) ([]byte, error) {
 		if i == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -74,6 +75,7 @@ $HILO_SERVE_COLLECTIONS, are separated by white space.`+base.AboutServers,
 			&cli.GenericFlag{Name: "public-url", Usage: "the `URL` that RavenDB's clients use; else that of their request", Value: base.Text("")},
 			&cli.StringSliceFlag{Name: "node", Usage: "name another gateway as `TAG=URL`, for the failover of RavenDB's clients; may be repeated"},
 			&cli.GenericFlag{Name: "limit", Usage: "issue no number above `N`", DefaultText: "2^63-1", Value: base.Count("", 1)},
+			&cli.GenericFlag{Name: "max-names", Usage: "serve at most `N` names by each of the two APIs; 429 beyond", Value: base.Number("100000", 1, math.MaxInt32)},
 			&cli.BoolFlag{Name: "accept-returns", Usage: "take back what RavenDB's clients return", Value: true, DefaultText: "true"},
 		)...),
 		Action: base.Action(env, readServe),
@@ -86,11 +88,11 @@ func (s *serve) Run(ctx context.Context) error {
 		if err := s.checkRavenDB(ctx, o); err != nil {
 			return err
 		}
+		s.warm(ctx, ids) // before the handler, which serves these collections whatever --max-names is
 		handler, err := s.gateway.Handler(o, ids)
 		if err != nil {
 			return err
 		}
-		s.warm(ctx, ids)
 		defer s.warnOfLargeNumbers(ctx, o)()
 		return s.web.Serve(ctx, handler)
 	})

@@ -19,7 +19,7 @@ func readServe(r *base.Reader) base.Runner {
 	s.Collections = r.NamedCollections(s.Separator)
 	s.web = web.Read(r, s.Session)
 	s.gateway = target.Gateway{
-		Namespace: s.Namespace, Separator: s.Separator, Limit: r.Number("limit"), IgnoreReturns: !r.Switch("accept-returns"), Log: s.Log,
+		Namespace: s.Namespace, Separator: s.Separator, Limit: r.Number("limit"), MaxNames: int(r.Number("max-names")), IgnoreReturns: !r.Switch("accept-returns"), Log: s.Log,
 	}
 	s.readDatabases(r)
 	s.readPublicURL(r)

@@ -34,7 +34,7 @@ type reply struct {
 var (
 	errOther   = errors.New("only ids are served here")
 	errMethod  = errors.New("HEAD is not supported: send GET")
-	errTooMany = errors.New("too many names for one gateway")
+	errTooMany = errors.New("too many names")
 )
 
 // unknownDatabaseError is the name of a database that is not mapped.
@@ -93,6 +93,9 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Database-Missing", string(unknown))
 	case errors.Is(err, errTooManySeeds):
 		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "60")
+	case errors.Is(err, errTooMany):
+		status = http.StatusTooManyRequests
 		w.Header().Set("Retry-After", "60")
 	case refused(err):
 	default: // ErrNotDurable too

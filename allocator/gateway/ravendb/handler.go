@@ -34,11 +34,8 @@ type Handler struct {
 	counters   map[string]*counter   // by key
 }
 
-// maxCounters and maxNamespaces bound the memory that clients can make a handler use.
-const (
-	maxCounters   = 100_000
-	maxNamespaces = 10_000
-)
+// maxNamespaces bounds the memory that clients can make a handler use, beside Options.MaxNames.
+const maxNamespaces = 10_000
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
@@ -65,8 +62,9 @@ func (h *Handler) counter(space *namespace, kind fleet.Kind, name string) (*coun
 	defer h.mu.Unlock()
 	c, ok := h.counters[keys.Counter]
 	if !ok {
-		if len(h.counters) >= maxCounters {
-			return nil, fmt.Errorf("%w: at most %d counters", errTooMany, maxCounters)
+		if len(h.counters) >= h.opts.MaxNames {
+			return nil, fmt.Errorf("%w: this gateway has served %d, and serves no further ones until it is restarted: check that clients use few names, or raise MaxNames (--max-names)",
+				errTooMany, h.opts.MaxNames)
 		}
 		c = &counter{space: space, keys: keys, turn: make(chan struct{}, 1)}
 		h.counters[keys.Counter] = c
@@ -120,7 +118,7 @@ func (h *Handler) namespace(ctx context.Context, database string) (*namespace, e
 		return n, nil
 	}
 	if len(h.namespaces) >= maxNamespaces {
-		return nil, fmt.Errorf("%w: at most %d databases", errTooMany, maxNamespaces)
+		return nil, fmt.Errorf("%w: this gateway has served %d databases: map those in use with Databases (--database)", errTooMany, maxNamespaces)
 	}
 	n = h.newNamespace(name)
 	n.tag.Store(&tag)

@@ -42,6 +42,10 @@ type Options struct {
 	Separator string
 	// Limit is the greatest number ever issued. Default math.MaxInt64. Ranges end at least 1,048,576 below math.MaxInt64.
 	Limit int64
+	// MaxNames is the greatest number of names that are served, of collections and identities in all databases, each in any
+	// spelling. A request for a further one is refused with 429, because neither the handler nor Redis ever forgets a name.
+	// At most 10,000 databases are served. Default 100,000.
+	MaxNames int
 	// RequireSeeded makes a missing counter an error instead of a start at 1.
 	RequireSeeded bool
 	// Durability is required of ranges, identities and seeds before they are sent to a client. Default: nothing.
@@ -68,7 +72,10 @@ type Node struct {
 	URL string
 }
 
-const defaultTimeout = 2 * time.Second
+const (
+	defaultTimeout  = 2 * time.Second
+	defaultMaxNames = 100_000
+)
 
 // withDefaults checks o and fills its zeros.
 func (o Options) withDefaults() (Options, error) {
@@ -80,6 +87,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.MaxNames == 0 {
+		o.MaxNames = defaultMaxNames
 	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
@@ -99,6 +109,8 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Limit < 1:
 		return o, fmt.Errorf("%w: Limit is %d: must be 1 or more", allocator.ErrInvalidOptions, o.Limit)
+	case o.MaxNames < 0:
+		return o, fmt.Errorf("%w: MaxNames is %d: must not be negative", allocator.ErrInvalidOptions, o.MaxNames)
 	case o.Timeout < 0:
 		return o, fmt.Errorf("%w: Timeout is %v: must not be negative", allocator.ErrInvalidOptions, o.Timeout)
 	}

@@ -24,6 +24,7 @@ type Gateway struct {
 	PublicURL     string
 	Nodes         []ravendb.Node // other gateways
 	IgnoreReturns bool
+	MaxNames      int // of each half; 0 means the default of the library
 	Log           *zap.Logger
 }
 
@@ -32,7 +33,7 @@ func forRavenDB(g Gateway, o Opened) ravendb.Options {
 	return ravendb.Options{
 		Client: universalOf(o.Clients[0]), Databases: g.Databases, PublicURL: g.PublicURL, Nodes: g.Nodes, IgnoreReturns: g.IgnoreReturns,
 		Separator: g.Separator, Limit: g.Limit, RequireSeeded: o.RequireSeeded, Durability: o.Durability,
-		Timeout: o.Timeout, Logger: g.Log,
+		MaxNames: g.MaxNames, Timeout: o.Timeout, Logger: g.Log,
 	}
 }
 
@@ -53,7 +54,7 @@ func (g Gateway) Handler(o Opened, ids *allocator.Allocator) (http.Handler, erro
 	ravens := forRavenDB(g, o)
 	opts := gateway.Options{
 		RavenDB: &ravens, CurrentTokens: g.SignIn.Tokens, ClientCertificates: g.SignIn.Certificates, Loopback: g.Loopback,
-		Separator: g.Separator, Timeout: o.Patience(o.Timeout), Logger: g.Log,
+		MaxNames: g.MaxNames, Separator: g.Separator, Timeout: o.Patience(o.Timeout), Logger: g.Log,
 	}
 	for i, t := range o.Targets {
 		opts.Masters = append(opts.Masters, gateway.Master{Name: t.Name, Client: universalOf(o.Clients[i]), Namespace: g.Namespace})
