@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/prefix"
@@ -62,6 +64,10 @@ func (g *gateway) showCollection(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.PathValue("collection")
 	counter, err := a.Counter(ctx, name)
+	if errors.Is(err, allocator.ErrNotSeeded) {
+		writeProblem(w, problem{Type: "ErrNotSeeded", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Detail: err.Error()})
+		return
+	}
 	if err != nil {
 		fail(w, err)
 		return

@@ -188,7 +188,7 @@ func TestOpenAPIDescribesTheAnswers(t *testing.T) {
 		{"/v1/identities/{name}", "POST", "/v1/identities/people", 429},
 		{"/v1/collections", "GET", "/v1/collections", 500},
 		{"/v1/collections/{collection}", "GET", "/v1/collections/orders", 200},
-		{"/v1/collections/{collection}", "GET", "/v1/collections/none", 422},
+		{"/v1/collections/{collection}", "GET", "/v1/collections/none", 404},
 		{"/v1/openapi.json", "GET", "/v1/openapi.json", 200},
 		{"/healthz", "GET", "/healthz", 200},
 		{"/readyz", "GET", "/readyz", 200},

@@ -106,7 +106,7 @@ func TestErrorsAreProblems(t *testing.T) {
 			{"another path", "GET", "/v1/idz", 404, "about:blank"},
 			{"the root", "GET", "/", 404, "about:blank"},
 			{"not seeded", "POST", "/v1/ids/users", 422, "ErrNotSeeded"},
-			{"no such counter", "GET", "/v1/collections/users", 422, "ErrNotSeeded"},
+			{"no such counter", "GET", "/v1/collections/users", 404, "ErrNotSeeded"},
 			{"no such master", "GET", "/v1/collections?server=x", 400, "ErrInvalidOptions"},
 			{"not what hilo writes", "POST", "/v1/ids/broken", 500, "ErrCorrupt"},
 		} {
