@@ -4,8 +4,8 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +32,7 @@ type site struct {
 
 	mu      sync.Mutex // guards what follows
 	state   *state
-	encoded []byte // the state as JSON; nil if it is outdated
+	whole   []byte // the state as an event; nil if it is outdated
 	viewers map[chan []byte]struct{}
 }
 
@@ -66,11 +66,11 @@ func (s *site) merge(r pollResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.merge(r)
-	s.encoded = nil
+	s.whole = nil
 	if len(s.viewers) == 0 {
 		return
 	}
-	frame := mustMarshal(s.changes(s.state, time.Now()))
+	frame := newEvent(s.changes(s.state, time.Now()))
 	for viewer := range s.viewers {
 		select {
 		case viewer <- frame:
@@ -88,7 +88,8 @@ func (s *site) unsubscribe(viewer chan []byte) {
 	}
 }
 
-// subscribe returns the whole state and a channel of later changes. The channel is closed if the viewer is too slow.
+// subscribe returns the whole state and a channel of later changes, as events that all viewers share. The channel is closed if
+// the viewer is too slow.
 func (s *site) subscribe() (whole []byte, viewer chan []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,12 +98,22 @@ func (s *site) subscribe() (whole []byte, viewer chan []byte) {
 	return s.encode(), viewer
 }
 
-// encode returns the whole state as JSON. The caller holds mu.
+// encode returns the whole state as an event. The caller holds mu.
 func (s *site) encode() []byte {
-	if s.encoded == nil {
-		s.encoded = mustMarshal(s.snapshot(s.state, time.Now()))
+	if s.whole == nil {
+		s.whole = newEvent(s.snapshot(s.state, time.Now()))
 	}
-	return s.encoded
+	return s.whole
+}
+
+// An event is JSON between eventBegin and eventEnd, encoded once for all viewers: a viewer that stalls holds several.
+const (
+	eventBegin = "data: "
+	eventEnd   = "\n\n"
+)
+
+func newEvent(value any) []byte {
+	return slices.Concat([]byte(eventBegin), mustMarshal(value), []byte(eventEnd))
 }
 
 func mustMarshal(value any) []byte {
@@ -167,7 +178,7 @@ func (s *site) serveState(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	whole := s.encode()
 	s.mu.Unlock()
-	writeJSON(w, whole)
+	writeJSON(w, whole[len(eventBegin):len(whole)-len(eventEnd)])
 }
 
 func writeJSON(w http.ResponseWriter, text []byte) {
@@ -182,7 +193,7 @@ func (s *site) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	frame, viewer := s.subscribe()
+	text, viewer := s.subscribe()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -190,15 +201,13 @@ func (s *site) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}()
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Time{}) // the server's read timeout would end the stream
-	text, open := fmt.Appendf(nil, "data: %s\n\n", frame), true
-	for open {
+	for open := true; open; {
 		_ = connection.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(text); err != nil || connection.Flush() != nil {
 			return
 		}
 		select {
-		case frame, open = <-viewer:
-			text = fmt.Appendf(nil, "data: %s\n\n", frame)
+		case text, open = <-viewer:
 		case <-time.After(keepAlive):
 			text = []byte(": \n\n")
 		case <-r.Context().Done():

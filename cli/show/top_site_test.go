@@ -1,11 +1,14 @@
 package show
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"math"
+	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +92,41 @@ func TestSiteDropsAViewerThatStalls(t *testing.T) {
 	}
 	if _, ok := <-stalled; ok || len(s.viewers) != 1 {
 		t.Errorf("got %d viewers, want the stalled one dropped", len(s.viewers))
+	}
+}
+
+// stream is a ResponseWriter that passes on what is written, without a copy.
+type stream chan []byte
+
+func (s stream) Header() http.Header                { return http.Header{} }
+func (s stream) WriteHeader(int)                    {}
+func (s stream) Flush()                             {}
+func (s stream) Write(text []byte) (n int, _ error) { s <- text; return len(text), nil }
+
+// TestSiteSharesItsEventsBetweenViewers, each of which may stall with several of them.
+func TestSiteSharesItsEventsBetweenViewers(t *testing.T) {
+	t.Parallel()
+	s := newSite()
+	s.merge(at(0, counterOf("orders", 1, 1, 0)))
+	ctx, cancel := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer cancel()
+	one, two := make(stream), make(stream)
+	for _, viewer := range []stream{one, two} {
+		serving.Go(func() { s.serveEvents(viewer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/events", nil)) })
+	}
+	for i, want := range []string{`"max":1,`, `"max":2,`, `"max":3,`} {
+		if i > 0 {
+			s.merge(at(float64(i), counterOf("orders", int64(i+1), 1, 0)))
+		}
+		a, b := <-one, <-two
+		if !strings.HasPrefix(string(a), "data: {") || !strings.HasSuffix(string(a), "}\n\n") || !strings.Contains(string(a), want) {
+			t.Errorf("event %d: got %q, want one with %s", i, a, want)
+		}
+		if &a[0] != &b[0] {
+			t.Errorf("event %d: got a copy for each viewer, want one event for both", i)
+		}
 	}
 }
 
