@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -216,6 +219,52 @@ func TestSiteRefuses(t *testing.T) {
 			if !strings.HasPrefix(policy, "default-src 'none';") || !strings.Contains(policy, "frame-ancestors 'none'") ||
 				header.Get("Access-Control-Allow-Origin") != "" || header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("headers: %v", header)
+			}
+		})
+	}
+}
+
+// TestSiteSmugglesNoRequest: what stands where a proxy may see the body of another request is not served.
+func TestSiteSmugglesNoRequest(t *testing.T) {
+	t.Parallel()
+	site := startTop(t, "--redis", "embedded:")
+	const (
+		get      = "GET /state HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+		smuggled = get + "Connection: close\r\n\r\n"
+		chunked  = "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+	)
+	body := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(smuggled), smuggled)
+	for _, tt := range []struct{ name, sent, want string }{
+		{"Content-Length and chunked", get + "Content-Length: 99\r\n" + chunked + smuggled, "200"},
+		{"chunked, of a health check", "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n" + chunked + smuggled, "200"},
+		{"HTTP/1.0", "GET /state HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\n" + chunked + smuggled, "200"},
+		{"a body that is too long", get + "Content-Length: 100000\r\n\r\n" + strings.Repeat("a", 100_000) + smuggled, "413"},
+		{"a body that is not read", "GET /state HTTP/1.1\r\nHost: foreign.example\r\n" + body + smuggled, "421"},
+		{"a body of a health check", "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n" + body + smuggled, "200"},
+		{"a body of another method", "POST /state HTTP/1.1\r\nHost: 127.0.0.1\r\n" + chunked + smuggled, "405"},
+		{"a body that is read", get + body + smuggled, "200 200"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(site.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(time.Minute))
+			if _, err := io.WriteString(conn, tt.sent); err != nil {
+				t.Fatal(err)
+			}
+			answers, err := io.ReadAll(conn)
+			if err != nil && len(answers) == 0 {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, answer := range strings.Split(string(answers), "HTTP/1.")[1:] {
+				got = append(got, answer[2:5])
+			}
+			if got := strings.Join(got, " "); got != tt.want {
+				t.Errorf("got answers %s, want %s and a closed connection", got, tt.want)
 			}
 		})
 	}

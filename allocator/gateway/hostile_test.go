@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway"
 	"github.com/hilo-id/hilo/allocator/gateway/access"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -26,9 +28,9 @@ type listening struct {
 	addr string
 }
 
-func listen(t *testing.T, most int, change func(*http.Server)) *listening {
+func listen(t *testing.T, most int, change func(*http.Server), options ...func(*allocator.Options, *gateway.Options)) *listening {
 	t.Helper()
-	d := open(t, redistest.StartMini(t))
+	d := open(t, redistest.StartMini(t), options...)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -98,9 +98,9 @@ func TestSiteDropsAViewerThatStalls(t *testing.T) {
 // stream is a ResponseWriter that passes on what is written, without a copy.
 type stream chan []byte
 
-func (s stream) Header() http.Header                { return http.Header{} }
-func (s stream) WriteHeader(int)                    {}
-func (s stream) Flush()                             {}
+func (stream) Header() http.Header                  { return http.Header{} }
+func (stream) WriteHeader(int)                      {}
+func (stream) Flush()                               {}
 func (s stream) Write(text []byte) (n int, _ error) { s <- text; return len(text), nil }
 
 // TestSiteSharesItsEventsBetweenViewers, each of which may stall with several of them.

@@ -19,7 +19,8 @@ const (
 	maxHeader = 32 << 10
 )
 
-// Bound returns the status for a request that is too large and the reason, or 0. It reads and drops the body first.
+// Bound returns the status for a request that is too large and the reason, or 0. It reads and drops the body first. With NewServer,
+// the connection is closed after each request whose body it did not read.
 func Bound(w http.ResponseWriter, r *http.Request) (status int, why string) {
 	if len(r.RequestURI) > maxURL {
 		return http.StatusRequestURITooLong, fmt.Sprintf("the URL is %d bytes long: at most %d", len(r.RequestURI), maxURL)
@@ -30,6 +31,9 @@ func Bound(w http.ResponseWriter, r *http.Request) (status int, why string) {
 	_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxBody))
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case err == nil:
+		if !endsUnclear(r) {
+			w.Header().Del("Connection")
+		}
 		return 0, ""
 	case errors.As(err, &tooLarge):
 		return http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes: no request needs one", maxBody)
@@ -37,14 +41,30 @@ func Bound(w http.ResponseWriter, r *http.Request) (status int, why string) {
 	return http.StatusBadRequest, "the body did not arrive"
 }
 
-// NewServer returns a server with limits on the size and duration of requests. LimitConnections limits its listener. A nil log
+// closing returns a handler that closes the connection after a request with a body, unless Bound reads it, and after a request whose
+// end is unclear. The server could otherwise take what follows for the next request on the connection, although a proxy in front
+// of it took that for a part of the body, and did not check it (request smuggling).
+func closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 && (r.ContentLength != 0 || endsUnclear(r)) { // HTTP/2 has frames
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// endsUnclear reports whether two programs may see the end of a request in different places. net/http ignores a Content-Length
+// beside a chunked body, and a chunked body in HTTP/1.0, and shows neither to a handler.
+func endsUnclear(r *http.Request) bool { return !r.ProtoAtLeast(1, 1) || r.ContentLength < 0 }
+
+// NewServer returns a server with limits on the size and duration of requests, which closes connections as Bound describes. LimitConnections limits its listener. A nil log
 // is silent. A handler that streams moves both deadlines of its connection, with http.ResponseController.
 func NewServer(handler http.Handler, log *zap.Logger) *http.Server {
 	if log == nil {
 		log = zap.NewNop()
 	}
 	return &http.Server{
-		Handler:           handler,
+		Handler:           closing(handler),
 		MaxHeaderBytes:    maxHeader,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
