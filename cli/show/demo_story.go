@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -205,14 +204,14 @@ func (d *demo) runAlone(ctx context.Context) error {
 type master struct {
 	target.Target
 	prefix string
-	server *miniredis.Miniredis
+	server target.Embedded
 }
 
 // startMasters starts both masters with different prefixes. The first is the home of identities.
 func (d *demo) startMasters(ctx context.Context) error {
 	d.masters = []*master{
-		{Target: target.Target{Name: "north"}, prefix: "NorthServer/", server: miniredis.NewMiniRedis()},
-		{Target: target.Target{Name: "south"}, prefix: "SouthServer/", server: miniredis.NewMiniRedis()},
+		{Target: target.Target{Name: "north"}, prefix: "NorthServer/", server: target.NewEmbedded()},
+		{Target: target.Target{Name: "south"}, prefix: "SouthServer/", server: target.NewEmbedded()},
 	}
 	for i, m := range d.masters {
 		err := m.server.StartAddr("127.0.0.1:0")

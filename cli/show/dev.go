@@ -7,10 +7,10 @@ import (
 	"net"
 	"syscall"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
 // dev runs an in-process server until ctx ends.
@@ -49,7 +49,7 @@ Ctrl-C.`,
 
 // Run serves until ctx ends, and then returns nil.
 func (d dev) Run(ctx context.Context) error {
-	server := miniredis.NewMiniRedis()
+	server := target.NewEmbedded()
 	err := server.StartAddr(d.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use already; choose another with --addr, or a free one with --addr 127.0.0.1:0", d.Addr)

@@ -87,7 +87,10 @@ func (m *mini) kill() {
 	}
 	_ = m.listener.Close()
 	<-m.accepted // Close below forgets a connection that is handed over while it runs
-	m.current().Close()
+	redis := m.current()
+	redis.CtxCancel()
+	redis.Server().Close() // after the commands in flight: INFO would read the server that Close drops, and panic
+	redis.Close()
 	m.listener = nil
 }
 

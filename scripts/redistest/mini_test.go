@@ -1,6 +1,8 @@
 package redistest
 
 import (
+	"io"
+	"net"
 	"strings"
 	"testing"
 
@@ -21,6 +23,33 @@ func TestInfoReplicationReadsTheSameInsideAScriptAndOutside(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestKillLetsCommandsOfMiniredisEnd(t *testing.T) {
+	t.Parallel()
+	s := StartMini(t)
+	arrived, proceed := make(chan bool), make(chan bool)
+	s.Hook(func(string, []string) string {
+		arrived <- true
+		<-proceed
+		return ""
+	})
+	conn, err := net.Dial("tcp", s.HostPort())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "*1\r\n$4\r\nINFO\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-arrived
+	killed := make(chan bool)
+	go func() { s.Kill(); close(killed) }()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("got a reply of a server that is killed, want the connection closed")
+	}
+	close(proceed)
+	<-killed
 }
 
 func TestReplicationIDOfMiniredisCanBeSet(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
@@ -30,8 +29,8 @@ import (
 func (t *Target) Open(timeout time.Duration) (client *Client, closeAll func(), err error) {
 	stop := func() {}
 	if t.Embedded {
-		server, err := miniredis.Run()
-		if err != nil {
+		server := NewEmbedded()
+		if err := server.Start(); err != nil {
 			return nil, nil, fmt.Errorf("the embedded server does not start: %w", err)
 		}
 		stop = server.Close
