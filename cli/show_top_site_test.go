@@ -270,6 +270,17 @@ func TestSiteSmugglesNoRequest(t *testing.T) {
 	}
 }
 
+func TestSiteReportsAnAddressInUse(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	addr := listener.Addr().String()
+	clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "top", "--listen", addr, "--redis", "embedded:"), addr, "address already in use", "--listen")
+}
+
 func TestSiteIsReachedByTheURLThatItPrints(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"127.0.0.2:0", "localhost:0"} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/gateway/access"
 	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
 // Server is an HTTP server with the configuration of the flags.
@@ -35,7 +36,7 @@ type Server struct {
 func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
 	if err != nil {
-		return fmt.Errorf("cannot listen: %w; choose another address with --%s", err, FlagListen)
+		return &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("cannot listen: %v; choose another address with --%s", err, FlagListen), Cause: err}
 	}
 	server := access.NewServer(handler, s.Log)
 	scheme, serve := "http", server.Serve
@@ -56,7 +57,7 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 	running := context.AfterFunc(ctx, func() { s.shutDown(ctx, server); close(ended) })
 	err = serve(limited)
 	if running() { // ctx has not ended
-		return fmt.Errorf("the listener failed: %w", err)
+		return &exit.Error{Code: exit.Failed, Text: "the listener failed: " + err.Error(), Cause: err}
 	}
 	<-ended
 	if !errors.Is(err, http.ErrServerClosed) {
