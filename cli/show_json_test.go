@@ -79,6 +79,7 @@ type topServer struct {
 	Up           bool   `json:"up"`
 	State        string `json:"state"`
 	Since        string `json:"since,omitempty"`
+	Began        bool   `json:"sinceBegan,omitempty"`
 	Fault        string `json:"fault,omitempty"`
 	Brief        string `json:"brief,omitempty"`
 	Role         string `json:"role,omitempty"`

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
@@ -65,6 +67,9 @@ func more(n int) string {
 
 func writeServer(w *strings.Builder, s *shownServer) {
 	since, home := s.Since, unknown
+	if s.Began {
+		since = "top began, " + since
+	}
 	if s.Brief != "" {
 		since += ": " + s.Brief
 	}
@@ -94,7 +99,7 @@ func writeCounter(w *strings.Builder, several bool, server, kind, name string, c
 		rate = term.Brief(*c.Rate)
 	}
 	fields := [][2]string{{"server", server}, {"max", strconv.FormatInt(c.Max, 10)}, {"rate", rate}, {"trend", ""}, {"ranges", ranges},
-		{"epoch", strconv.FormatInt(c.Epoch, 10)}, {"left", c.Left}, {"headroom", ""}}
+		{"epoch", strconv.FormatInt(c.Epoch, 10)}, {"left", c.Left}, {"headroom", usedText(c.Headroom)}}
 	for _, field := range fields {
 		if kind == "identity" && field[0] == "ranges" {
 			continue
@@ -102,6 +107,26 @@ func writeCounter(w *strings.Builder, several bool, server, kind, name string, c
 		fmt.Fprintf(w, "<td role=\"cell\" data-field=\"%s\">%s</td>\n", field[0], escape(field[1]))
 	}
 	w.WriteString("</tr>\n")
+}
+
+// usedText returns the used share of the numbers up to the next bound, or to the last one.
+func usedText(all []headroom.Headroom) string {
+	next := all[len(all)-1]
+	for _, h := range all {
+		if h.Left > 0 && h.Left < next.Left {
+			next = h
+		}
+	}
+	share := "<0.01"
+	switch used := next.Used; {
+	case used == 0 || used == 100:
+		share = fmt.Sprintf("%.0f", used)
+	case used >= 1:
+		share = fmt.Sprintf("%.1f", math.Floor(10*used)/10)
+	case used >= 0.01:
+		share = fmt.Sprintf("%.2f", used)
+	}
+	return share + "% of " + next.Bound
 }
 
 // escape escapes text for HTML. It replaces control characters and those that change the direction of text by their codes, such

@@ -25,10 +25,11 @@ type snapshot struct {
 type shownServer struct {
 	Name  string `json:"name"`
 	Up    bool   `json:"up"`
-	State string `json:"state"`           // up, down, or waiting for the first reply
-	Since string `json:"since,omitempty"` // time of the first poll in this state
-	Fault string `json:"fault,omitempty"` // reason why it is down
-	Brief string `json:"brief,omitempty"` // the reason in a few words
+	State string `json:"state"`                // up, down, or waiting for the first reply
+	Since string `json:"since,omitempty"`      // time of the first poll in this state
+	Began bool   `json:"sinceBegan,omitempty"` // whether that is the first poll of all, so that the state may be older
+	Fault string `json:"fault,omitempty"`      // reason why it is down
+	Brief string `json:"brief,omitempty"`      // the reason in a few words
 	about
 }
 
@@ -130,7 +131,7 @@ func (shown *snapshot) add(c *counter, rates [][2]float64) {
 func (s *server) shown() shownServer {
 	row := shownServer{Name: s.name, Up: s.seq > 0 && s.last.down == "", State: "waiting", Fault: s.last.down, Brief: s.last.brief, about: s.last.about}
 	if s.seq > 0 {
-		row.State, row.Since = map[bool]string{true: "up", false: "down"}[row.Up], s.since.Format(time.RFC3339)
+		row.State, row.Since, row.Began = map[bool]string{true: "up", false: "down"}[row.Up], s.since.Format(time.RFC3339), !s.changed
 	}
 	return row
 }

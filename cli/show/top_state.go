@@ -22,7 +22,8 @@ type state struct {
 type server struct {
 	name     string
 	last     pollResult // the newest; while the server is down, about stays from the last success
-	since    time.Time  // time of the last change between up and down
+	since    time.Time  // time of the last change between up and down, or of the first result if there was none
+	changed  bool       // whether there was one
 	seq      int64      // state.seq of the newest result; 0 before the first
 	counters map[string]*counter
 }
@@ -77,7 +78,7 @@ func (s *state) merge(r pollResult) {
 	s.fresh, s.removed, server.seq = nil, nil, s.seq
 	since := server.since
 	if first || (before.down == "") != (r.down == "") {
-		server.since = r.at
+		server.since, server.changed = r.at, !first
 	}
 	if r.down != "" {
 		if before.down == "" {

@@ -60,7 +60,7 @@ func (t top) summarize(s *state) summary {
 		Rate:     figure{Figure: term.Brief(rate) + "/s", Detail: "reserved, by " + grouped.Plural(collections, "collection") + " and " + grouped.Plural(identities, "identity")},
 	}
 	if !s.began.IsZero() {
-		found.Jumps.Detail = "since " + s.began.Format(time.TimeOnly)
+		found.Jumps.Detail = "since top began, " + s.began.Format(time.TimeOnly)
 	}
 	if scarce != nil && (scarce.low() || !math.IsInf(scarce.criticalLeft(), 1)) {
 		found.Headroom = scarce.headroomFigure()

@@ -51,6 +51,7 @@ func TestPageFollowsItsServers(t *testing.T) {
 	}
 	hilo(t, "next", "orders", "--count", "100", "--redis", north.URL())
 	p.await("a number that rose", cell(orders, "max")+` === "103"`)
+	p.await("what is not known", cell(`data-server="south"`, "since")+`.startsWith("top began, ")`)
 
 	add(t, north.Client(t), 20)
 	p.await("all rows", `document.querySelectorAll("tr[data-collection]").length === 21`)
@@ -66,7 +67,7 @@ func TestPageFollowsItsServers(t *testing.T) {
 	south.Kill()
 	p.await("a server that is down", cell(`data-server="south"`, "state")+` === "down" && document.querySelector("#figure-servers.alarming") !== null`)
 	south.Restart()
-	p.await("a server that is back", cell(`data-server="south"`, "state")+` === "up"`)
+	p.await("a server that is back", cell(`data-server="south"`, "state")+` === "up" && /^[0-9:]{8}$/.test(`+cell(`data-server="south"`, "since")+`)`)
 }
 
 // TestPageReconnectsToItsProgram after it was down, and shows the outage meanwhile.
@@ -145,6 +146,8 @@ func TestPageShowsTheStateAtLoadWithoutScripts(t *testing.T) {
 		`document.getElementById("collections-more").textContent`:                  "and 1 more",
 		`document.querySelector("#figure-servers .value").textContent`:             "1 of 1 up",
 		cell(`data-server`, "prefix"):                                              "NorthServer/",
+		cell(`data-server`, "since") + `.startsWith("top began, ") + ""`:           "true",
+		cell(`data-collection="c00001"`, "headroom"):                               "<0.01% of 2^31-1",
 		`document.getElementById("filter").checkVisibility() + ""`:                 "false",
 		`(document.documentElement.scrollWidth <= 360) + ""`:                       "true",
 		`document.getElementById("connection").textContent.includes("as of") + ""`: "true",
@@ -194,6 +197,82 @@ func TestPageFiltersAndSorts(t *testing.T) {
 	}
 	if eval[bool](p, "document.querySelector('tbody img') !== null") {
 		t.Error("a name became an element")
+	}
+}
+
+// TestPageShowsUsedSharesApart, each with its figure.
+func TestPageShowsUsedSharesApart(t *testing.T) {
+	t.Parallel()
+	north := startServer(t, "NorthServer/", true)
+	client := north.Client(t)
+	shares := []struct{ name, limit, used string }{
+		{"a", "21474", "<0.01% of 2^31-1"},
+		{"b", "2147483", "0.10% of 2^31-1"},
+		{"c", "21474836", "1.0% of 2^31-1"},
+		{"d", "1288490188", "60.0% of 2^31-1"},
+		{"e", "2147483646", "99.9% of 2^31-1"},
+		{"f", "2147483647", "<0.01% of 2^53-1"},
+		{"g", "9223372036854775807", "100% of 2^63-1"},
+	}
+	for _, s := range shares {
+		client.HSet(t.Context(), "{Raven}/HiLo/"+s.name, "Max", s.limit)
+	}
+	address, _ := serve(t, "--redis", north.URL())
+	for _, width := range []int64{360, 1280} {
+		p := openLive(t, address, width, 800)
+		p.await("rows", `document.querySelectorAll("tr[data-collection]").length === 7`)
+		widths := make(map[string]float64)
+		for _, s := range shares {
+			if got := eval[string](p, cell(fmt.Sprintf("data-collection=%q", s.name), "headroom")); got != s.used {
+				t.Errorf("%d pixels, Max %s: got %q, want %q", width, s.limit, got, s.used)
+			}
+			row := fmt.Sprintf("tr[data-collection=%s]", s.name)
+			widths[s.name] = eval[float64](p, fmt.Sprintf(`(() => {
+				const [share, all] = ["share", "all"].map((which) => document.querySelector("%s ." + which).getBoundingClientRect().width);
+				return 100 * share / all;
+			})()`, row))
+		}
+		for _, pair := range []string{"ab", "bc", "cd", "de"} {
+			if less, more := widths[pair[:1]], widths[pair[1:]]; more-less < 2 {
+				t.Errorf("%d pixels: got bars of %.1f%% and %.1f%% for %s, want them 2%% apart or more", width, less, more, pair)
+			}
+		}
+		if widths["c"] < 5 || widths["d"]-widths["c"] < 40 {
+			t.Errorf("%d pixels: got bars of %.1f%% for 1%% and %.1f%% for 60%%, want at least 5%% and 40%% more", width, widths["c"], widths["d"])
+		}
+	}
+}
+
+// TestPageOfAPhone has the servers on its first screen, and one control for the order in place of the titles of columns.
+func TestPageOfAPhone(t *testing.T) {
+	t.Parallel()
+	north := startServer(t, "NorthServer/", true)
+	add(t, north.Client(t), 9)
+	address, _ := serve(t, "--redis", north.URL())
+	p := openLive(t, address, 360, 740)
+	p.await("rows", `document.querySelectorAll("tr[data-collection]").length === 9`)
+	if got := eval[float64](p, `document.querySelector("tr[data-server]").getBoundingClientRect().top`); got > 370 {
+		t.Errorf("got the first server at %.0f pixels, want it on the first half of the screen", got)
+	}
+	if eval[bool](p, `[...document.querySelectorAll("thead, #unsort")].some((e) => e.checkVisibility())`) {
+		t.Error("got the titles of columns shown, want one control for the order")
+	}
+	first := `document.querySelector("#collections tbody tr[data-collection]").dataset.collection`
+	choose := func(key string) {
+		eval[bool](p, fmt.Sprintf(`(() => {
+			const sort = document.getElementById("sort");
+			sort.value = %q;
+			return sort.dispatchEvent(new Event("change"));
+		})()`, key))
+	}
+	choose("max")
+	p.await("the greatest Max first", first+` === "c00008"`)
+	p.click("#reverse")
+	p.await("the least Max first", first+` === "c00000" && location.hash === "#sort=-max" && document.getElementById("reverse").textContent === "↑"`)
+	choose("")
+	p.await("the usual order", `location.hash === "" && !document.getElementById("reverse").checkVisibility()`)
+	if got := eval[string](p, `[...document.getElementById("sort").options].filter((o) => !o.hidden).map((o) => o.value).join()`); got != ",name,max,rate,ranges,epoch,left,used" {
+		t.Errorf("got the orders %q, want one for each column of one server", got)
 	}
 }
 

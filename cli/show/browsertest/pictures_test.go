@@ -27,10 +27,10 @@ func TestPictures(t *testing.T) {
 	hilo(t, "seed", "sessions", "--max", "2100000000", "--redis", north.URL())
 	hilo(t, "identity", "next", "companies", "--redis", north.URL())
 	hilo(t, "next", "orders", "--redis", south.URL())
-	address, _ := serve(t, "--redis", "north="+north.URL(), "--redis", "south="+south.URL())
+	address, _ := serve(t, "--redis", "north="+north.URL(), "--redis", "south="+south.URL(), "--columns", "int")
 	pages := make(map[string]*tab)
 	for _, name := range []string{"light", "dark"} {
-		for _, size := range [][2]int64{{360, 740}, {1280, 760}, {3840, 2160}} {
+		for _, size := range [][2]int64{{360, 740}, {1280, 760}, {2560, 1440}} {
 			p := openLive(t, address, size[0], size[1], scheme(name))
 			p.await("rows", `document.querySelectorAll("tr[data-collection]").length === 10`)
 			pages[fmt.Sprintf("%s-%d", name, size[0])] = p

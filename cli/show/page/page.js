@@ -47,6 +47,20 @@ function brief(n) {
   return n.toFixed(decimals) + ["", "k", "M", "G", "T", "P", "E"][unit];
 }
 
+// percent formats a share in at most six characters.
+function percent(used) {
+  if (used === 0 || used === 100) {
+    return `${used}%`;
+  }
+  return used < 0.01 ? "<0.01%" : `${used.toFixed(used < 1 ? 2 : 1)}%`;
+}
+
+// usedWidth returns the width of a bar for a share, both in percent. It grows with the square root, so that 0.1, 1, 10 and 60 %
+// are told apart.
+function usedWidth(used) {
+  return used > 0 ? Math.max(10 * Math.sqrt(used), 1) : 0;
+}
+
 // short formats a duration with three significant digits.
 function short(nanoseconds) {
   const unit = Math.min(3, Math.max(0, Math.floor(Math.log10(nanoseconds || 1) / 3)));
@@ -55,6 +69,11 @@ function short(nanoseconds) {
 
 function clock(time) {
   return new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+}
+
+// sinceBegan names the time before which this page knows nothing.
+function sinceBegan() {
+  return `top began, ${clock(frame.began || frame.time)}`;
 }
 
 function formatDuration(milliseconds) {
@@ -211,8 +230,17 @@ const orders = {
   ranges: (a, b) => b.facts.ranges - a.facts.ranges,
   epoch: (a, b) => b.facts.epoch - a.facts.epoch,
   left: byLeft,
-  used: (a, b) => (b.next ? b.next.usedPercent : 100) - (a.next ? a.next.usedPercent : 100),
+  used: (a, b) => usedOf(b) - usedOf(a),
 };
+
+// usedBound returns the headroom of which a row shows the used share: to the bound that alarms if it does, or to the next one.
+function usedBound({ facts, critical, next }) {
+  return facts.low ? critical : next;
+}
+
+function usedOf(row) {
+  return usedBound(row)?.usedPercent ?? 100;
+}
 
 function leftOf(row) {
   return row.next ? Number(row.next.secondsLeft ?? Infinity) : 0;
@@ -278,7 +306,7 @@ function drawAll() {
     );
   }
   if (newest.length === 0) {
-    $("events").replaceChildren(element("li", {}, `No events since ${clock(frame.began || frame.time)}.`));
+    $("events").replaceChildren(element("li", {}, `No events since ${sinceBegan()}.`));
   }
 }
 
@@ -297,7 +325,7 @@ function drawServers() {
     const corrupt = facts.corrupt > 0 ? `${facts.corrupt} corrupt keys: see hilo list` : "";
     const texts = {
       state: facts.state,
-      since: [facts.since && clock(facts.since), facts.brief || corrupt].filter(Boolean).join(": "),
+      since: [facts.since && (facts.sinceBegan ? sinceBegan() : clock(facts.since)), facts.brief || corrupt].filter(Boolean).join(": "),
       prefix: facts.prefix,
       tag: facts.tag,
       home: facts.identities ? "home" : "",
@@ -330,6 +358,7 @@ function drawTable(table) {
   arrange(table);
   const several = servers.size > 1;
   $(table.id).classList.toggle("one-server", !several);
+  $("sort").querySelector("[value=server]").hidden = !several;
   const drawn = table.list.slice(0, table.limit);
   const elements = [];
   const now = performance.now();
@@ -384,14 +413,15 @@ function newCounterView(table, row, several) {
   trend.append(view.line);
   view.cells.trend.append(trend);
   view.share = svgElement("rect", { class: "share", height: "10", rx: "2" });
-  const used = svgElement("svg", { class: "used", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
-  used.append(svgElement("rect", { class: "all", width: "100", height: "10", rx: "2" }), view.share);
-  view.cells.headroom.append(used, element("span", { class: "unseen" }));
+  const bar = svgElement("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+  bar.append(svgElement("rect", { class: "all", width: "100", height: "10", rx: "2" }), view.share);
+  view.used = element("p", {});
+  view.cells.headroom.append(element("div", { class: "used" }, bar, view.used));
   return view;
 }
 
 function drawRow(row) {
-  const { facts, view, next } = row;
+  const { facts, view } = row;
   setText(view, "max", String(facts.max), setDigits);
   setText(view, "rate", facts.perSecond === undefined ? unknown : brief(facts.perSecond));
   if (view.cells.ranges) {
@@ -399,12 +429,11 @@ function drawRow(row) {
   }
   setText(view, "epoch", String(facts.epoch));
   setText(view, "left", facts.left);
-  const used = next ? next.usedPercent : 100;
-  const usedText = next ? `${used}% of ${next.bound}` : "all";
-  setText(view, "headroom", usedText, (cell, text) => {
-    view.share.setAttribute("width", used > 0 ? Math.max(used, 1.5) : 0);
-    cell.title = text;
-    cell.querySelector(".unseen").textContent = text;
+  const bound = usedBound(row)?.bound ?? "the limit";
+  setText(view, "headroom", `${percent(usedOf(row))} of ${bound}`, (cell, text) => {
+    view.share.setAttribute("width", usedWidth(usedOf(row)).toFixed(1));
+    view.used.replaceChildren(percent(usedOf(row)), element("span", { class: "unseen" }, ` of ${bound}`));
+    cell.title = `${text}; the bar grows with the square root`;
   });
   const points = pointsOf(row.rates, facts.perSecond || 0, 100, 20);
   if (view.texts.trend !== points) {
@@ -534,7 +563,7 @@ function drawHistory(row, history) {
     return element("tr", {}, ...cells.map((text, i) => element("td", i > 0 ? { class: "number" } : {}, String(text))));
   });
   const heads = ["Time", "Max", ...(row.kind === "identity" ? [] : ["Ranges"]), "Reserved/s"];
-  const jumpsTitle = jumps.length > 0 ? "Jumps" : `No jump since ${clock(frame.began || frame.time)}`;
+  const jumpsTitle = jumps.length > 0 ? "Jumps" : `No jump since ${sinceBegan()}`;
   const bounds = row.facts.headroom.map((h) =>
     element("li", {}, boundText(h)),
   );
@@ -592,10 +621,14 @@ function rearrange() {
 const ascending = new Set(["name", "server", "left"]);
 
 function showOrder() {
-  $("unsort").hidden = order.key === "";
+  const rises = ascending.has(order.key) !== order.reverse;
+  $("unsort").hidden = $("reverse").hidden = order.key === "";
+  $("sort").value = order.key;
+  $("reverse").textContent = rises ? "↑" : "↓";
+  $("reverse").setAttribute("aria-label", `Reverse the order, ${rises ? "ascending" : "descending"} now`);
   for (const head of document.querySelectorAll("[data-sort]")) {
     if (head.dataset.sort === order.key) {
-      head.setAttribute("aria-sort", ascending.has(order.key) !== order.reverse ? "ascending" : "descending");
+      head.setAttribute("aria-sort", rises ? "ascending" : "descending");
     } else {
       head.removeAttribute("aria-sort");
     }
@@ -608,6 +641,11 @@ function addListeners() {
     head.addEventListener("click", () => sortBy(head.dataset.sort)); // includes clicks on the button
     head.replaceChildren(button);
   }
+  for (const head of $("collections").querySelectorAll("[data-sort]")) { // narrow screens show no heads
+    $("sort").append(element("option", { value: head.dataset.sort }, head.textContent.toLowerCase()));
+  }
+  $("sort").addEventListener("change", () => sortBy($("sort").value));
+  $("reverse").addEventListener("click", () => sortBy(order.key));
   $("unsort").addEventListener("click", () => sortBy(""));
   $("filter").addEventListener("input", () => {
     order.filter = $("filter").value;
