@@ -48,7 +48,8 @@ type Options struct {
 	// type's name.
 	CollectionOf func(reflect.Type) string
 	// Logger receives a warning for each jump and each outage, and never a line per id. Default nil, which is silent.
-	// go-redis logs to standard error, whatever Logger is. redis.SetLogger replaces its logger.
+	// The recipe allocator/recipes/slogging makes one of a *slog.Logger. go-redis logs to standard error, whatever Logger is.
+	// redis.SetLogger replaces its logger.
 	Logger *zap.Logger
 }
 
