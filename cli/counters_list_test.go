@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -44,7 +42,7 @@ func TestListShowsAllCountersByName(t *testing.T) {
 			t.Errorf("%s", got)
 		}
 		got := clitest.Decode[[]listed](t, clitest.Must(t, "--output=json", "list", "--redis", s.URL()))
-		if len(got) != 3 || got[0].Collection != "Baskets" || got[1].Max != 9223372036854775807 || got[2].Ranges != 1 || got[2].Rate != nil ||
+		if len(got) != 3 || got[0].Collection != "Baskets" || got[1].Max != 9223372036854775807 || got[2].Ranges != 1 ||
 			len(got[0].Headroom) != 3 || got[0].Headroom[0].Left != 1<<31-2 {
 			t.Errorf("%+v", got)
 		}
@@ -60,18 +58,17 @@ func TestListSortsAndFilters(t *testing.T) {
 			s.Client(t).HSet(t.Context(), "{Raven}/HiLo/"+name, fields...)
 		}
 		for args, want := range map[string]string{
-			"":                                   "old orders people",
-			"--reverse":                          "people orders old",
-			"--sort max":                         "orders old people",
-			"--sort max --reverse":               "people old orders",
-			"--sort ranges":                      "people orders old",
-			"--sort epoch":                       "people old orders",
-			"--sort headroom --limit 1000":       "orders old people",
-			"--filter O* --sort name":            "old orders",
-			"--filter [a-o]l? ":                  "old",
-			"--filter nothing":                   "",
-			"--rate-over 1ms --sort rate":        "old orders people", // all stand still
-			"--rate-over 1ms --filter p* --sort": "",
+			"":                             "old orders people",
+			"--reverse":                    "people orders old",
+			"--sort max":                   "orders old people",
+			"--sort max --reverse":         "people old orders",
+			"--sort ranges":                "people orders old",
+			"--sort epoch":                 "people old orders",
+			"--sort headroom --limit 1000": "orders old people",
+			"--filter O* --sort name":      "old orders",
+			"--filter [a-o]l? ":            "old",
+			"--filter nothing":             "",
+			"--filter p* --sort":           "",
 		} {
 			fields := append([]string{"list", "--output", "json", "--redis", s.URL()}, strings.Fields(args)...)
 			if strings.HasSuffix(args, "--sort") {
@@ -87,70 +84,11 @@ func TestListSortsAndFilters(t *testing.T) {
 			}
 		}
 		for args, want := range map[string]string{
-			"--sort rate": "--sort rate needs --rate-over", "--sort size": `--sort is "size": must be name, max, ranges, epoch, headroom or rate`,
-			"--rate-over 0s": "--rate-over is 0s: must be more than 0", "--rate-over x": `--rate-over is "x"`, "--limit 0": "--limit is 0", "--filter=": "--filter is empty",
+			"--sort size": `--sort is "size": must be name, max, ranges, epoch or headroom`, "--limit 0": "--limit is 0", "--filter=": "--filter is empty",
 		} {
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, append(strings.Fields("list "+args), "--redis", s.URL())...), want)
 		}
 	})
-}
-
-func TestListShowsTheRateAndTheTimeLeft(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 1000)
-		client.HSet(t.Context(), "{Raven}/HiLo/idle", "Max", 1000)
-		stop := make(chan struct{})
-		var rising sync.WaitGroup
-		rising.Go(func() { // until the second look is over
-			for ctx := context.WithoutCancel(t.Context()); ; {
-				select {
-				case <-stop:
-					return
-				default:
-					client.HIncrBy(ctx, "{Raven}/HiLo/orders", "Max", 10)
-				}
-			}
-		})
-		rows := clitest.Decode[[]listed](t, clitest.Must(t, "list", "--rate-over", "500ms", "--limit", "1000000000", "--output", "json", "--redis", s.URL()))
-		inspected := clitest.Must(t, "inspect", "orders", "--rate-over", "500ms", "--redis", s.URL())
-		close(stop)
-		rising.Wait()
-		if len(rows) != 2 || *rows[0].Rate != 0 || rows[0].Headroom[2].SecondsLeft != nil {
-			t.Fatalf("%+v", rows)
-		}
-		last := rows[1].Headroom[2]
-		if *rows[1].Rate <= 0 || last.Bound != "1000000000" || *last.SecondsLeft <= 0 {
-			t.Errorf("%+v, %+v", rows[1], last)
-		}
-		if !strings.Contains(inspected, " a second, over 500ms\n") || !strings.Contains(inspected, "used, ") {
-			t.Errorf("%s", inspected)
-		}
-		if r := clitest.Hilo(t, "list", "--rate-over", "1ms", "--filter", "idle", "--redis", s.URL()); r.Stdout != ""+
-			"COLLECTION   MAX  RANGES  EPOCH  RATE/S  2^31-1  2^53-1  2^63-1\n"+
-			"idle        1000       0      0       0       –       –       –\n" || r.Stderr != "–: not known, because the counter stood still or was not there at the first look\n" {
-			t.Errorf("%+v", r)
-		}
-	})
-}
-
-func TestListThatIsInterruptedBetweenTwoLooks(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	var stderr strings.Builder
-	out := clitest.Writer(func(p []byte) (int, error) { return len(p), nil })
-	errs := clitest.Writer(stderr.Write)
-	s := redistest.StartMini(t)
-	s.Hook(func(cmd string, _ []string) string {
-		if cmd == "SCAN" {
-			cancel()
-		}
-		return ""
-	})
-	if code := clitest.RunTo(ctx, &out, &errs, "list", "--rate-over", "1h", "--redis", s.URL()); code != exit.Failed || stderr.String() != "hilo: interrupted\n" {
-		t.Errorf("exit %d, %q", code, stderr.String())
-	}
 }
 
 func TestListOfThousandsReadsInFewRoundTrips(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -34,7 +33,6 @@ type inspected struct {
 	Origin     string              `json:"origin"`  // replication id of the server that wrote last; empty if unknown
 	Durable    string              `json:"durable"` // always if the server states that it keeps every write
 	Key        string              `json:"key"`
-	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
@@ -43,20 +41,19 @@ func InspectCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
 		Usage:     "show one counter",
-		UsageText: "hilo inspect COLLECTION [--rate-over DURATION]",
+		UsageText: "hilo inspect COLLECTION",
 		Description: base.Describe(`
 Shows one collection's counter, the Redis key that it stands at, and its headroom:
 to 2^31-1, where 32-bit integers end, to 2^53-1, where JavaScript's numbers cease to
-be exact, and to the limit, where hilo ends; with --rate-over, which looks twice, the
-time left to each at the rate between the looks.
+be exact, and to the limit, where hilo ends. hilo top shows the time left to each.
 
 A COLLECTION that ends in | is an identity, and one that ends in the separator the
 counter of all server-side identifiers.`,
-			[]string{"hilo inspect orders", "hilo inspect orders --rate-over 1m", "hilo inspect 'companies|'"},
+			[]string{"hilo inspect orders", "hilo inspect 'companies|'"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 there is no such counter"),
-		Flags: lookFlags(),
+		Flags: []cli.Flag{limitFlag()},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			i := inspect{observer: readLook(r), Kind: admin.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
+			i := inspect{observer: readObserver(r), Kind: admin.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
 			if name, found := strings.CutSuffix(i.Name, "|"); found {
 				i.Kind, i.Name = admin.KindIdentity, name
 			} else if name, found := strings.CutSuffix(i.Name, i.Separator); found {
@@ -91,7 +88,7 @@ func (i inspect) Run(ctx context.Context) error {
 		return err
 	}
 	c := seen[0]
-	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, server.Durable, key, c.rate, c.room}
+	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, server.Durable, key, c.room}
 	return i.Show(shown, func() error { return i.print(shown) })
 }
 
@@ -129,15 +126,8 @@ func (i inspect) print(s inspected) error {
 	t.Add("origin:", cmp.Or(s.Origin, "unknown"))
 	t.Add("durable:", cmp.Or(s.Durable, "no"))
 	t.Addf("key:", "HGETALL '%s'", s.Key)
-	if s.Rate != nil {
-		t.Addf("rate:", "%s a second, over %s", term.Brief(*s.Rate), i.RateOver)
-	}
 	for _, h := range s.Headroom {
-		left := t.Style.Sprintf("%d left, %s used", h.Left, percent(h))
-		if h.SecondsLeft != nil {
-			left += ", " + term.TimeLeft(h.Left, h.SecondsLeft)
-		}
-		t.Add("to "+h.Bound+":", left)
+		t.Addf("to "+h.Bound+":", "%d left, %s used", h.Left, percent(h))
 	}
 	return i.WriteTable(t)
 }

@@ -16,7 +16,6 @@ type listed struct {
 	Max        int64               `json:"max"`
 	Ranges     int64               `json:"ranges"`
 	Epoch      int64               `json:"epoch"`
-	Rate       *float64            `json:"perSecond,omitempty"` // with --rate-over; missing if the counter did not exist at the first look
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
@@ -26,31 +25,24 @@ func ListCommand(env base.Env) *cli.Command {
 		things: "counters",
 		all:    (*admin.Admin).Counters,
 		head:   []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
-		keys:   []string{"name", "max", "ranges", "epoch", "headroom", "rate"},
+		keys:   []string{"name", "max", "ranges", "epoch", "headroom"},
 		row: func(c observed) (any, []any) {
-			return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
+			return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
 		Aliases:   []string{"ls"},
 		Usage:     "list the counters of the namespace",
-		UsageText: "hilo list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
+		UsageText: "hilo list [--filter GLOB] [--sort KEY]",
 		Description: base.Describe(`
 Lists each collection with Max, the greatest number issued; the number of ranges
 issued; the epoch, which counts the jumps after lost writes; and the used share of
 what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold exactly
-(2^53-1), and of the limit. It uses SCAN, which does not block the server.
-
-With --rate-over it looks twice and shows the numbers a second between the looks,
-and the time left to each bound at that rate, or – where the rate is 0 or not known.
-Max grows a range at a time, so that a short while shows a busy counter as too busy
-or as idle: a minute is fair.
+(2^53-1), and of the limit. It uses SCAN, which does not block the server. hilo top
+shows the rates and the time left.
 
 Names are sorted from a on, headroom from the least, all else from the greatest.`,
-			[]string{
-				"hilo list", "hilo list --filter 'ord*' --sort max",
-				"hilo list --rate-over 1m --sort headroom", "hilo list --namespace Raven --output json",
-			},
+			[]string{"hilo list", "hilo list --filter 'ord*' --sort max", "hilo list --namespace Raven --output json"},
 			"1 failed or interrupted", "3 Redis unavailable"),
 	})
 }
@@ -59,7 +51,6 @@ type listedIdentity struct {
 	Name     string              `json:"name"`
 	Value    int64               `json:"value"`
 	Epoch    int64               `json:"epoch"`
-	Rate     *float64            `json:"perSecond,omitempty"` // with --rate-over; missing if the identity did not exist at the first look
 	Headroom []headroom.Headroom `json:"headroom"`
 }
 
@@ -69,20 +60,19 @@ func IdentityListCommand(env base.Env) *cli.Command {
 		things: "identities",
 		all:    (*admin.Admin).Identities,
 		head:   []string{"NAME", "VALUE", "EPOCH"},
-		keys:   []string{"name", "value", "epoch", "headroom", "rate"},
+		keys:   []string{"name", "value", "epoch", "headroom"},
 		row: func(c observed) (any, []any) {
-			return listedIdentity{c.Name, c.Max, c.Epoch, c.rate, c.room}, []any{c.Name, c.Max, c.Epoch}
+			return listedIdentity{c.Name, c.Max, c.Epoch, c.room}, []any{c.Name, c.Max, c.Epoch}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
 		Aliases:   []string{"ls"},
 		Usage:     "list the identities of the namespace",
-		UsageText: "hilo identity list [--filter GLOB] [--sort KEY] [--rate-over DURATION]",
+		UsageText: "hilo identity list [--filter GLOB] [--sort KEY]",
 		Description: base.Describe(`
 Lists each identity with its value, the greatest issued, as this server has it, be it the
 home of identities or not; the epoch, which counts the jumps after lost writes; and how
-much is used of what integers hold, or with --rate-over the rate and the time left, as
-hilo list --help explains.`,
+much is used of what integers hold, as hilo list --help explains.`,
 			[]string{"hilo identity list", "hilo identity list --sort value --output json"},
 			"1 failed or interrupted", "3 Redis unavailable"),
 	})

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,57 +21,33 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// observer reads counters, once or twice.
+// observer reads counters.
 type observer struct {
 	*base.Session
-	target   target.Target
-	RateOver time.Duration // time between the two reads, 0 for one read and no rate
-	Limit    int64         // greatest number that the allocators issue
+	target target.Target
+	Limit  int64 // greatest number that the allocators issue
 }
 
-// observed is a counter with its rate and headroom.
+// observed is a counter with its headroom.
 type observed struct {
 	admin.Counter
-	rate *float64 // numbers per second, nil if unknown
 	room []headroom.Headroom
 }
 
-func lookFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.GenericFlag{Name: "rate-over", Usage: "look twice, `DURATION` apart, and show the rate and the time left", Value: base.Duration("", 0)},
-		&cli.GenericFlag{Name: "limit", Usage: "the greatest number `N` to issue, Options.Limit", Value: base.Count("9223372036854775807", 1), DefaultText: "2^63-1"},
-	}
+func limitFlag() cli.Flag {
+	return &cli.GenericFlag{Name: "limit", Usage: "the greatest number `N` to issue, Options.Limit", Value: base.Count("9223372036854775807", 1), DefaultText: "2^63-1"}
 }
 
-func readLook(r *base.Reader) observer {
-	return observer{Session: r.Session(), target: r.Target(), RateOver: r.Period("rate-over"), Limit: r.Number("limit")}
+func readObserver(r *base.Reader) observer {
+	return observer{Session: r.Session(), target: r.Target(), Limit: r.Number("limit")}
 }
 
-// look calls see once, or twice if there is a RateOver.
+// look returns the counters that see reads, with their headroom.
 func (l observer) look(ctx context.Context, see func(*admin.Admin) ([]admin.Counter, error)) (all []observed, err error) {
 	err = base.Administer(ctx, l.Session, l.target, func(m *admin.Admin) error {
-		now, err := see(m)
-		began := time.Now()
-		before := make(map[string]int64)
-		if l.RateOver > 0 && err == nil {
-			for _, counter := range now {
-				before[counter.Name] = counter.Max
-			}
-			if base.Sleep(ctx, l.RateOver); ctx.Err() != nil {
-				return ctx.Err()
-			}
-			now, err = see(m)
-		}
-		took := time.Since(began).Seconds()
-		for _, counter := range now {
-			seen := observed{Counter: counter}
-			rate := 0.0
-			if first, found := before[counter.Name]; found {
-				rate = max(0, float64(counter.Max-first)) / took
-				seen.rate = &rate
-			}
-			seen.room = headroom.To(l.Limit, counter.Max, rate)
-			all = append(all, seen)
+		seen, err := see(m)
+		for _, counter := range seen {
+			all = append(all, observed{counter, headroom.To(l.Limit, counter.Max, 0)})
 		}
 		return err
 	})
@@ -94,18 +69,16 @@ type listing struct {
 
 // command adds the flags and the action of all lists to c.
 func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
-	c.Flags = append([]cli.Flag{
+	c.Flags = []cli.Flag{
 		&cli.GenericFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: base.Text("")},
 		&cli.GenericFlag{Name: "sort", Usage: "by `KEY`", Value: base.Choice("name", l.keys...)},
 		&cli.BoolFlag{Name: "reverse", Usage: "the other way round"},
-	}, lookFlags()...)
+		limitFlag(),
+	}
 	c.Action = base.Action(env, func(r *base.Reader) base.Runner {
 		r.Arguments()
-		l.observer, l.Reverse = readLook(r), r.Bool("reverse")
+		l.observer, l.Reverse = readObserver(r), r.Bool("reverse")
 		l.Filter, l.Sort = r.String("filter"), r.String("sort")
-		if l.Sort == "rate" && l.RateOver == 0 {
-			r.Failf("--sort rate needs --rate-over, the time between two looks")
-		}
 		return l
 	})
 	return c
@@ -115,7 +88,6 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 func (l listing) Run(ctx context.Context) error {
 	var corrupt error // the first one
 	all, err := l.look(ctx, func(m *admin.Admin) (seen []admin.Counter, _ error) {
-		corrupt = nil
 		for counter, err := range l.all(m.WithFilter(cmp.Or(l.Filter, "*")), ctx) {
 			switch {
 			case errors.Is(err, allocator.ErrCorrupt):
@@ -139,27 +111,21 @@ func (l listing) Run(ctx context.Context) error {
 	return cmp.Or(l.Show(rows, func() error {
 		err := l.WriteTable(table)
 		if err == nil && corrupt == nil { // its error explains enough
-			l.explain(all)
+			l.explain(len(all))
 		}
 		return err
 	}), corrupt)
 }
 
-// explain prints on stderr what an empty table or a dash means.
-func (l listing) explain(all []observed) {
-	hasDash := func(c observed) bool { return c.rate == nil || *c.rate == 0 }
+// explain prints on stderr what an empty table means.
+func (l listing) explain(rows int) {
 	switch {
-	case len(all) == 0 && l.Filter == "":
+	case rows == 0 && l.Filter == "":
 		fmt.Fprintf(l.Stderr, "no %s in namespace %s\n", l.things, l.Namespace)
-	case len(all) == 0:
+	case rows == 0:
 		fmt.Fprintf(l.Stderr, "no %s in namespace %s match %q\n", l.things, l.Namespace, l.Filter)
-	case l.RateOver > 0 && slices.ContainsFunc(all, hasDash):
-		fmt.Fprintln(l.Stderr, dashMeans)
 	}
 }
-
-// dashMeans explains the dash in a column of rates.
-const dashMeans = "–: not known, because the counter stood still or was not there at the first look"
 
 // compare orders names from a to z, headroom from the least, and all other numbers from the greatest.
 func (l listing) compare(a, b observed) int {
@@ -171,45 +137,21 @@ func (l listing) compare(a, b observed) int {
 		order = cmp.Compare(b.Ranges, a.Ranges)
 	case "epoch":
 		order = cmp.Compare(b.Epoch, a.Epoch)
-	case "rate": // unknown rates come last
-		order = cmp.Compare(perSecond(b), perSecond(a))
 	}
 	return cmp.Or(order, strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)))
 }
 
-func perSecond(s observed) float64 {
-	if s.rate == nil {
-		return -1
-	}
-	return *s.rate
-}
-
-// rows returns the rows of JSON and of the table. The last columns are the rate and, for each bound, the time left or the
-// used share.
+// rows returns the rows of JSON and of the table. The last columns are the used share of each bound.
 func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	rows, t = make([]any, len(all)), l.Table(l.head...)
-	if l.RateOver > 0 {
-		t.Head = append(t.Head, "RATE/S")
-	}
 	for _, h := range headroom.To(l.Limit, 0, 0) {
 		t.Head = append(t.Head, h.Bound)
 	}
 	for i, c := range all {
 		row, cells := l.row(c)
 		rows[i] = row
-		if l.RateOver > 0 {
-			rate := "–"
-			if c.rate != nil {
-				rate = term.Brief(*c.rate)
-			}
-			cells = append(cells, term.Right(rate))
-		}
 		for _, h := range c.room {
-			text := percentUsed(h)
-			if l.RateOver > 0 {
-				text = term.TimeLeft(h.Left, h.SecondsLeft)
-			}
-			cells = append(cells, term.Right(text))
+			cells = append(cells, term.Right(percentUsed(h)))
 		}
 		t.Add(cells...)
 	}
