@@ -52,7 +52,7 @@ var everyCommand = map[string]tried{
 	"serve":         {line: "serve --listen 127.0.0.1:0", json: "web.served", endless: true},
 	"prefix check":  {before: "prefix set North/", line: "prefix check", json: "counters.comparison"},
 	"doctor":        {line: "doctor --require-seeded", json: "examine.diagnosis"}, // without, a server that keeps nothing is a fault
-	"bench":         {line: "bench orders --count 20 --compare", json: "examine.measured"},
+	"bench":         {line: "bench orders --count 20", json: "examine.measured"},
 	"verify":        {line: "verify --ids 20 --workers 1", json: "examine.report"},
 	"top":           {before: "next orders", line: "top --interval 100ms --count 1", json: "show.snapshot"},
 	"probe":         {line: "probe http://127.0.0.1:1/readyz", json: "run.answer", serverless: true, code: exit.Failed}, // nobody is there

@@ -51,7 +51,7 @@ func TestBenchReportsKeysThatItCannotRemove(t *testing.T) {
 		t.Errorf("stdout %q", r.Stdout)
 	}
 	r.Stdout = ""
-	clitest.MustFail(t, exit.Failed, r, "could not be removed (ERR not now): 1", "{hilo-bench-", "}/HiLo/orders", "redis-cli")
+	clitest.MustFail(t, exit.Failed, r, "the key of the benchmark, {hilo-bench-", "}/HiLo/orders, could not be removed (ERR not now); remove it with redis-cli")
 }
 
 func TestBenchOnATerminal(t *testing.T) {
@@ -64,7 +64,7 @@ func TestBenchOnATerminal(t *testing.T) {
 		want    []string
 		not     string
 	}{
-		{80, "text", nil, []string{"Next  ", "%", " ids/s", "s left", "wait", "\x1b[1m", "█", " ids/s\x1b[m at full speed"}, "HELD was"},
+		{80, "text", nil, []string{"Next  ", "%", " ids/s", "s left", "wait", "\x1b[1m", "█", " ids/s\x1b[m at full speed"}, "\nall "},
 		{50, "text", paced, []string{"Next  ", "s left", "█", "\nCOLLECTION  "}, "WAITS"},
 		{80, "json", paced, nil, "\x1b"},
 	} {

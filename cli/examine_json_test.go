@@ -21,7 +21,6 @@ type examinedServer struct {
 type benchReport struct {
 	Namespace       string        `json:"namespace"`
 	Workers         int           `json:"workers"`
-	Allocators      int           `json:"allocators"`
 	TargetRate      int64         `json:"targetRate"`
 	Warmup          float64       `json:"warmupSeconds"`
 	Interrupted     bool          `json:"interrupted"`
@@ -34,16 +33,6 @@ type benchReport struct {
 	Latency         benchLatency  `json:"latencyNanoseconds"`
 	Sampling        benchSampling `json:"sampling"`
 	fleet.Report
-	Compare *benchCompared `json:"compare,omitempty"`
-}
-
-type benchCompared struct {
-	IDs       int64        `json:"ids"`
-	Seconds   float64      `json:"seconds"`
-	PerSecond float64      `json:"perSecond"`
-	Ratio     float64      `json:"ratio"`
-	Failures  int64        `json:"failures"`
-	Latency   benchLatency `json:"latencyNanoseconds"`
 }
 
 type benchLatency struct {

@@ -3,7 +3,6 @@ package examine
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -18,14 +17,6 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
-
-// numbered returns orders1, orders2 and so on.
-func numbered(n int) (names []string) {
-	for i := range n {
-		names = append(names, fmt.Sprintf("orders%d", i+1))
-	}
-	return names
-}
 
 // newBench returns a benchmark of s without an end. It calls started once, after the first identifiers.
 func newBench(t *testing.T, s *redistest.Server, started func()) (b *bench, stdout, log *bytes.Buffer) {
@@ -42,8 +33,8 @@ func newBench(t *testing.T, s *redistest.Server, started func()) (b *bench, stdo
 			Env: base.Env{Stdout: stdout, Stderr: log}, Namespace: "hilo-bench-of-a-test", Separator: "/", JSON: true,
 			Timeout: time.Minute, Log: base.NewLogger(log, zap.WarnLevel),
 		},
-		target: to, Collections: numbered(2), Workers: 4, Allocators: 2, Duration: time.Hour,
-		watch: func(_ string, p loadProgress) {
+		target: to, Collection: "orders", Workers: 4, Duration: time.Hour,
+		watch: func(p loadProgress) {
 			if p.ids > 0 {
 				once.Do(started)
 			}
@@ -60,13 +51,12 @@ func TestBenchInterruptedShowsWhatItMeasuredAndCleansUp(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				b, stdout, log := newBench(t, s, cancel)
-				b.Compare = true
 				if mode == "at a rate" {
 					b.Rate = 10_000
 				}
 				err := b.Run(ctx)
 				got := clitest.Decode[measured](t, stdout.String())
-				if !got.Interrupted || got.IDs == 0 || got.Total.Reserved != got.Total.Issued+got.Total.Returned+got.Total.Burnt || got.Compare != nil {
+				if !got.Interrupted || got.IDs == 0 || got.Total.Reserved != got.Total.Issued+got.Total.Returned+got.Total.Burnt {
 					t.Errorf("%+v", got)
 				}
 				if want := "interrupted after " + term.Plural(got.IDs, "id"); exit.Code(err) != exit.Failed || err.Error() != want || log.Len() > 0 {
@@ -78,33 +68,12 @@ func TestBenchInterruptedShowsWhatItMeasuredAndCleansUp(t *testing.T) {
 	}
 }
 
-func TestBenchInterruptedWhileItComparesShowsBoth(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		b, stdout, _ := newBench(t, s, func() {})
-		b.Compare, b.Count, b.Duration = true, 1_000_000, 0
-		b.watch = func(what string, p loadProgress) {
-			if what == "INCR" && p.ids > 0 {
-				cancel()
-			}
-		}
-		err := b.Run(ctx)
-		got := clitest.Decode[measured](t, stdout.String())
-		if !got.Interrupted || got.IDs != 1_000_000 || got.Compare == nil || got.Compare.IDs == 0 || exit.Code(err) != exit.Failed {
-			t.Errorf("%v, %+v", err, got)
-		}
-		clitest.CheckEmpty(t, s)
-	})
-}
-
 func TestBenchEndsWhenTheServerDies(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		started, ended := make(chan struct{}), make(chan error)
 		b, stdout, log := newBench(t, s, func() { close(started) })
-		b.Collections, b.Timeout = numbered(10_000), 500*time.Millisecond // so many that each call needs the server
+		b.Timeout = 500 * time.Millisecond
 		go func() { ended <- b.Run(t.Context()) }()
 		select {
 		case <-started:
@@ -124,7 +93,7 @@ func TestBenchEndsWhenTheServerDies(t *testing.T) {
 		if exit.Code(err) != exit.Unavailable || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("exit %d, error %v", exit.Code(err), err)
 		}
-		if !strings.Contains(log.String(), "could not be removed") || !strings.Contains(log.String(), "{hilo-bench-of-a-test}/HiLo/orders1;") {
+		if !strings.Contains(log.String(), "could not be removed") || !strings.Contains(log.String(), "{hilo-bench-of-a-test}/HiLo/orders,") {
 			t.Errorf("log %s", log)
 		}
 	})

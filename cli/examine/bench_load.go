@@ -201,30 +201,20 @@ func (c *caller) wait(ctx context.Context, began time.Duration) error {
 	}
 }
 
-// source issues identifiers to one caller.
+// source issues identifiers.
 type source struct {
 	tryNext func() bool                     // takes one without waiting, and reports whether one was in hand
 	next    func(ctx context.Context) error // takes one, and may wait
 }
 
-// rotation returns a source that takes from the collections in turn, beginning with collections[at].
-func rotation(collections []*allocator.Collection, at int) source {
-	advance := func(taken bool) bool {
-		if taken {
-			if at++; at == len(collections) {
-				at = 0
-			}
-		}
-		return taken
-	}
+func sourceOf(c *allocator.Collection) source {
 	return source{
 		tryNext: func() bool {
-			_, ok := collections[at].TryNext()
-			return advance(ok)
+			_, ok := c.TryNext()
+			return ok
 		},
 		next: func(ctx context.Context) error {
-			_, err := collections[at].Next(ctx)
-			advance(err == nil)
+			_, err := c.Next(ctx)
 			return err
 		},
 	}

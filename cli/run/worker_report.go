@@ -49,7 +49,7 @@ func (w *worker) report(stopped string, took time.Duration, before, after alloca
 		Unstored:   w.unstored.Load(),
 		Errors:     errorCounts{w.failures.Load(), w.storeErrors.Load()},
 		Prefixes:   []prefixCount{},
-		Report:     fleet.Between(w.Collections, nil, []allocator.Stats{before}, []allocator.Stats{after}),
+		Report:     fleet.Between(w.Collections, allocator.Stats{}, before, after),
 	}
 	r.NotReturned = r.Total.Held - r.Total.Returned
 	for server, n := range w.byPrefix {

@@ -5,7 +5,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// Tallies are sums over all allocators. Reserved = Issued + Returned + Burnt.
+// Tallies are counts of one allocator. Reserved = Issued + Returned + Burnt.
 type Tallies struct {
 	Ranges   int64 `json:"ranges"` // one round trip each
 	Reserved int64 `json:"reserved"`
@@ -29,10 +29,10 @@ type Report struct {
 	Collections []CollectionReport `json:"collections"`
 }
 
-// Between returns the tallies of a period from the statistics of the allocators at its start, at its end, and after they were
+// Between returns the tallies of a period from the statistics of the allocator at its start, at its end, and after it was
 // closed. Numbers held at the start count as reserved in the period.
-func Between(names []string, start, end, closed []allocator.Stats) Report {
-	before, held, after := sums(start), sums(end), sums(closed)
+func Between(names []string, start, end, closed allocator.Stats) Report {
+	before, held, after := byName(start), byName(end), byName(closed)
 	between := func(name string) Tallies {
 		was, is := before[name], after[name]
 		t := Tallies{
@@ -52,18 +52,15 @@ func Between(names []string, start, end, closed []allocator.Stats) Report {
 // total is the key of the sums over all collections. No collection has this name.
 const total = ""
 
-// sums returns sums over allocators, keyed by collection.
-func sums(all []allocator.Stats) map[string]allocator.CollectionStats {
+// byName returns the statistics of each collection, and their sums.
+func byName(stats allocator.Stats) map[string]allocator.CollectionStats {
 	by := make(map[string]allocator.CollectionStats)
-	for _, stats := range all {
-		for _, s := range stats.Collections {
-			for _, name := range []string{s.Name, total} {
-				sum := by[name]
-				sum.Add(s)
-				by[name] = sum
-			}
-		}
+	var sum allocator.CollectionStats
+	for _, s := range stats.Collections {
+		by[s.Name] = s
+		sum.Add(s)
 	}
+	by[total] = sum
 	return by
 }
 

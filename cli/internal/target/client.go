@@ -72,9 +72,6 @@ func (c *Client) ConfigGet(ctx context.Context, pattern string) (map[string]stri
 	return c.redis.ConfigGet(ctx, pattern).Result()
 }
 
-// Incr increments a key.
-func (c *Client) Incr(ctx context.Context, key string) error { return c.redis.Incr(ctx, key).Err() }
-
 // Del removes keys.
 func (c *Client) Del(ctx context.Context, keys ...string) error {
 	return c.redis.Del(ctx, keys...).Err()
