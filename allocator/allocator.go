@@ -63,8 +63,7 @@ func newBackend(client redis.UniversalClient, o Options) fleet.Backend {
 }
 
 func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
-	a := &Allocator{shared: shared{opts: opts}, closed: make(chan struct{})}
-	a.refills.run = (*Collection).runRefill
+	a := &Allocator{shared: shared{opts: opts, refillSlots: make(chan struct{}, maxRefills)}, closed: make(chan struct{})}
 	a.fleet = fleet.New(servers, fleet.Options{
 		AttemptTimeout:     opts.attemptTimeout(),
 		CheckTimeout:       opts.RefillTimeout,

@@ -13,8 +13,8 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// runRefill gets a range from the first server that issues one, on a goroutine of the queue, and ends the refill with it or with
-// an error for all callers that wait. A caller that gives up does not cancel it, only a Close that runs out of time does.
+// runRefill gets a range from the first server that issues one, and ends the refill with it or with an error for all callers
+// that wait. A caller that gives up does not cancel it, only a Close that runs out of time does.
 func (c *Collection) runRefill() {
 	var made *span
 	err := c.a.fleet.First(func(s *fleet.Server, last bool) (err error) {

@@ -36,7 +36,7 @@ func (a *Allocator) Close(ctx context.Context) error {
 	a.fleet.Close()
 	ended := a.shut(ctx)
 	if ended {
-		a.refills.workers.Wait() // they have nothing left to do
+		a.refilling.Wait() // they have nothing left to do
 	}
 	a.awaitBackground(ctx)
 	a.result = a.returnUnused(ctx, ended)
@@ -89,8 +89,8 @@ func (c *Collection) shut() *refill {
 		t.got <- result{err: err}
 	}
 	c.waiters = nil
-	if f := c.refill; f != nil && f.timer != nil && f.timer.Stop() {
-		c.finishRefill(err) // it was waiting for the end of a back-off
+	if f := c.refill; f != nil && f.timer.Stop() {
+		c.finishRefill(err) // it has not begun
 	}
 	return c.refill
 }

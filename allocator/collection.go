@@ -57,12 +57,18 @@ func (c *Collection) Name() string { return c.name }
 
 // shared is the part of an Allocator that its collections use.
 type shared struct {
-	opts    Options
-	fleet   *fleet.Fleet
-	refills queue[*Collection]
+	opts  Options
+	fleet *fleet.Fleet
+	// refillSlots bounds the refills that are sent at the same time, however many collections there are. refilling waits for
+	// their goroutines.
+	refillSlots chan struct{}
+	refilling   sync.WaitGroup
 	// identities combines requests for identities and server-side identifiers.
 	identities *batcher.Group
 }
+
+// maxRefills is the capacity of refillSlots.
+const maxRefills = 32
 
 // now returns the time since the allocator was made.
 func (a *shared) now() time.Duration { return a.fleet.Now() }
@@ -93,7 +99,7 @@ type request struct {
 }
 
 // refill is one refill, shared by all callers that wait for it. Collection.mu guards it until done is closed at its end. err
-// is set before that and is why there is no range. timer is set during a back-off, cancel while an attempt is in flight.
+// is set before that and is why there is no range. timer starts it after the back-off, and cancel is set while an attempt is in flight.
 type refill struct {
 	done   chan struct{}
 	err    error

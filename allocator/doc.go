@@ -86,7 +86,7 @@ package allocator
 //	counter.asking         one request for a counter of a collection in flight
 //	Collection.mu          ranges in hand, the refill in flight, waiting callers of Take
 //	batcher.mu             waiting callers of one identity
-//	Allocator.mu           closing, additions to the registry; Group.mu of package batcher; queue.mu
+//	Allocator.mu           closing, additions to the registry; Group.mu of package batcher
 //	Fleet.mu               servers, marks of all counters
 //
-// Collection.mu is taken before queue.mu and Fleet.mu, batcher.mu before Group.mu, and Allocator.mu before none.
+// Collection.mu is taken before Fleet.mu, batcher.mu before Group.mu, and Allocator.mu before none.

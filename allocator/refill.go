@@ -114,12 +114,17 @@ func (c *Collection) startRefill(now time.Duration) *refill {
 	f := &refill{done: make(chan struct{})}
 	c.refill = f
 	delay, _ := c.a.fleet.RetryDelay(c.name, c.a.fleet.Servers()...)
-	if delay = max(delay, c.backoff.Wait(now)); delay > 0 {
-		f.timer = time.AfterFunc(delay, func() { c.a.refills.push(c) })
-	} else {
-		c.a.refills.push(c)
-	}
+	f.timer = time.AfterFunc(max(delay, c.backoff.Wait(now)), c.goRefill)
 	return f
+}
+
+// goRefill runs a refill in the background as soon as there is a slot.
+func (c *Collection) goRefill() {
+	c.a.refilling.Go(func() {
+		c.a.refillSlots <- struct{}{}
+		defer func() { <-c.a.refillSlots }()
+		c.runRefill()
+	})
 }
 
 // finishRefill ends the refill, with mu held. Its callers try again, or return err.

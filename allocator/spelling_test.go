@@ -46,9 +46,7 @@ func TestNextOfAnotherSpellingWaitsForTheFloor(t *testing.T) {
 	begun := func(c *Collection) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		a.refills.mu.Lock()
-		defer a.refills.mu.Unlock()
-		return c.refill != nil && len(a.refills.waiting) == 0
+		return c.refill != nil && len(a.refillSlots) == spellings
 	}
 	var floor int64
 	var released time.Time

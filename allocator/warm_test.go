@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
+	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -85,6 +86,37 @@ func (c *tripCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 		c.count(cmds[0])
 		return next(ctx, cmds)
 	}
+}
+
+// heldServer counts the requests that wait for resume.
+type heldServer struct {
+	fakeServer
+	held   atomic.Int64
+	resume chan struct{}
+}
+
+func (h *heldServer) Next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
+	h.held.Add(1)
+	<-h.resume
+	return h.fakeServer.Next(ctx, keys, r)
+}
+
+func TestWarmBoundsTheRequestsInFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &heldServer{resume: make(chan struct{})}
+		a := newFakeAllocator(t, Options{}, h)
+		done := make(chan error)
+		go func() { done <- a.Warm(t.Context(), manyNames(1000)...) }()
+		synctest.Wait()
+		if got := h.held.Load(); got != maxRefills {
+			t.Errorf("got %d requests in flight, want %d", got, maxRefills)
+		}
+		close(h.resume)
+		if err := <-done; err != nil || h.held.Load() != 1000 {
+			t.Errorf("got %v, %d requests, want <nil>, 1000", err, h.held.Load())
+		}
+	})
 }
 
 func TestWarmNamesTheCollectionsWithoutARange(t *testing.T) {
