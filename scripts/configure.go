@@ -53,7 +53,7 @@ func Configure(ctx context.Context, client redis.Scripter, key string, r Configu
 		}
 		return strconv.FormatInt(n, 10)
 	}
-	_, err := run(ctx, client, configure, 1, []string{key}, r.Prefix, r.Tag, home, string(r.Durable), r.Origin,
-		bound(r.MinValue), bound(r.MaxValue))
+	_, err := decode(configure.Run(ctx, client, []string{key}, r.Prefix, r.Tag, home, string(r.Durable), r.Origin,
+		bound(r.MinValue), bound(r.MaxValue)), 1)
 	return err
 }

@@ -58,7 +58,7 @@ func (s Settings) has(n int64) bool { return n >= s.MinValue && (s.MaxValue == 0
 // Describe reads the values of a server's own key. key is the name of that key. It
 // writes nothing, so it may be sent twice.
 func Describe(ctx context.Context, client redis.Scripter, key string) (Description, error) {
-	reply, err := run(ctx, client, describe, 8, []string{key, key, key})
+	reply, err := decode(describe.Run(ctx, client, []string{key, key, key}), 8)
 	if err != nil {
 		return Description{}, err
 	}

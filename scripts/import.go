@@ -58,7 +58,8 @@ func ImportAll(ctx context.Context, client redis.Cmdable, requests []ImportReque
 
 // Import is ImportAll for one request, with a client that may confirm its write.
 func Import(ctx context.Context, client redis.Scripter, r ImportRequest) Imported {
-	return imported(r.call().run(ctx, client, importing))
+	c := r.call()
+	return imported(importing.Run(ctx, client, c.keys, c.args...))
 }
 
 func (r ImportRequest) call() call {

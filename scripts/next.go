@@ -95,7 +95,7 @@ type Range struct {
 // the client.
 func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) (Range, error) {
 	c := r.call(keys)
-	return r.taken(c.run(ctx, client, next))
+	return r.taken(next.Run(ctx, client, c.keys, c.args...))
 }
 
 func (r NextRequest) call(keys Keys) call {

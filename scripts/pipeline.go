@@ -16,10 +16,6 @@ type call struct {
 	args []any
 }
 
-func (c call) run(ctx context.Context, client redis.Scripter, script *redis.Script) *redis.Cmd {
-	return script.Run(ctx, client, c.keys, c.args...)
-}
-
 // runAll runs a script once per call, in few round trips, and returns the errors in the
 // order of the calls. record reads the reply to a call and returns its error. Once the
 // server does not answer, the rest is not sent.
@@ -42,7 +38,7 @@ func runAll(ctx context.Context, client redis.Cmdable, script *redis.Script, cal
 // have it, so that the others are sent without its text. It returns an error if the
 // server did not answer the first call.
 func runChunk(ctx context.Context, client redis.Cmdable, script *redis.Script, calls []call, errs []error, record func(i int, reply *redis.Cmd) error) error {
-	errs[0] = record(0, calls[0].run(ctx, client, script))
+	errs[0] = record(0, script.Run(ctx, client, calls[0].keys, calls[0].args...))
 	if errs[0] != nil && !Answered(errs[0]) {
 		return errs[0]
 	}
@@ -60,7 +56,7 @@ func runChunk(ctx context.Context, client redis.Cmdable, script *redis.Script, c
 	for i, reply := range replies {
 		errs[i+1] = record(i+1, reply)
 		if redis.HasErrorPrefix(errs[i+1], "NOSCRIPT") { // flushed in between
-			errs[i+1] = record(i+1, rest[i].run(ctx, client, script))
+			errs[i+1] = record(i+1, script.Run(ctx, client, rest[i].keys, rest[i].args...))
 		}
 	}
 	return nil

@@ -30,7 +30,8 @@ func (r ReturnRequest) call() call {
 // written to the counter since the range was issued. The request may be sent twice. The
 // second time does nothing, and reports false.
 func Return(ctx context.Context, client redis.Scripter, r ReturnRequest) (bool, error) {
-	return returned(r.call().run(ctx, client, returning))
+	c := r.call()
+	return returned(returning.Run(ctx, client, c.keys, c.args...))
 }
 
 // Returned is the outcome of one ReturnRequest.

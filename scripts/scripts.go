@@ -15,7 +15,6 @@
 package scripts
 
 import (
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -61,11 +60,7 @@ func loadTaking(identity bool) *redis.Script {
 	return loadGuarded(identity, fmt.Sprintf("local IDENTITY = %t\n", identity)+takeLua)
 }
 
-// run calls a script and checks that the reply is a flat array of n strings.
-func run(ctx context.Context, client redis.Scripter, script *redis.Script, n int, keys []string, args ...any) ([]string, error) {
-	return decode(script.Run(ctx, client, keys, args...), n)
-}
-
+// decode checks that the reply of a script is a flat array of n strings.
 func decode(cmd *redis.Cmd, n int) ([]string, error) { return decodeEither(cmd, n, n) }
 
 // decodeEither is decode for a reply of one of two lengths.

@@ -51,8 +51,8 @@ func Stands(ctx context.Context, client redis.Cmdable, counter, field string) (S
 // another state than it expected. It may have taken effect before, if its reply was lost
 // and numbers were issued since.
 func Seed(ctx context.Context, client redis.Scripter, keys Keys, r SeedRequest) (int64, error) {
-	reply, err := run(ctx, client, seed, 3, []string{keys.Counter, keys.Server, keys.Other},
-		r.Field, r.Value, r.Name, bit(r.Force), r.Expected.Value, r.Expected.Written)
+	reply, err := decode(seed.Run(ctx, client, []string{keys.Counter, keys.Server, keys.Other},
+		r.Field, r.Value, r.Name, bit(r.Force), r.Expected.Value, r.Expected.Written), 3)
 	if err != nil {
 		return 0, err
 	}

@@ -43,7 +43,7 @@ func (i *issue) Run(ctx context.Context) error {
 	if i.alone { // of several servers one may be down without an error of the command
 		i.Log = base.WithoutReturned(i.Log)
 	}
-	err := base.Allocate(ctx, i.Session, i.servers, func(_ target.Opened, a *allocator.Allocator) error { return i.print(ctx, a) })
+	err := base.Allocate(ctx, i.Session, i.servers, 0, func(_ target.Opened, a *allocator.Allocator) error { return i.print(ctx, a) })
 	if i.JSON && i.printed > 0 {
 		i.out.WriteString("\n]\n") // after an error too, so that the output is valid
 	}

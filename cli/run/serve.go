@@ -84,7 +84,7 @@ $HILO_SERVE_COLLECTIONS, are separated by white space.`+base.AboutServers,
 
 // Run serves until ctx ends, which is no error.
 func (s *serve) Run(ctx context.Context) error {
-	return base.AllocateUpTo(ctx, s.Session, s.servers, s.gateway.Limit, func(o target.Opened, ids *allocator.Allocator) error {
+	return base.Allocate(ctx, s.Session, s.servers, s.gateway.Limit, func(o target.Opened, ids *allocator.Allocator) error {
 		if err := s.checkRavenDB(ctx, o); err != nil {
 			return err
 		}

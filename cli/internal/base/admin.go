@@ -30,13 +30,9 @@ func AdministerWith(ctx context.Context, g *Session, t target.Target, do func(*t
 	})
 }
 
-// Allocate calls do with the servers and an allocator of them. Nothing is sent before do uses it.
-func Allocate(ctx context.Context, g *Session, s target.Servers, do func(target.Opened, *allocator.Allocator) error) error {
-	return AllocateUpTo(ctx, g, s, 0, do)
-}
-
-// AllocateUpTo is like Allocate, with a limit of the numbers. 0 means the limit of the library.
-func AllocateUpTo(ctx context.Context, g *Session, s target.Servers, limit int64, do func(target.Opened, *allocator.Allocator) error) error {
+// Allocate calls do with the servers and an allocator of them, whose numbers end at limit. 0 means the limit of the library.
+// Nothing is sent before do uses it.
+func Allocate(ctx context.Context, g *Session, s target.Servers, limit int64, do func(target.Opened, *allocator.Allocator) error) error {
 	return s.Use(ctx, g.Timeout, func(o target.Opened) error {
 		opts := Options(g, o, g.Log)
 		opts.Limit = limit

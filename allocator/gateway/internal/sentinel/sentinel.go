@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/scripts"
 )
 
 var names = []struct {
@@ -19,11 +18,10 @@ var names = []struct {
 	{allocator.ErrExhausted, "ErrExhausted"},
 	{allocator.ErrNotSeeded, "ErrNotSeeded"},
 	{allocator.ErrCorrupt, "ErrCorrupt"},
-	{scripts.ErrElsewhere, "ErrIdentitiesElsewhere"},
-	{scripts.ErrUnguarded, "ErrUnguarded"},
+	{allocator.ErrIdentitiesElsewhere, "ErrIdentitiesElsewhere"},
+	{allocator.ErrUnguarded, "ErrUnguarded"},
 	{allocator.ErrPrefixConflict, "ErrPrefixConflict"},
 	{allocator.ErrPrefixMissing, "ErrPrefixMissing"},
-	{scripts.ErrPrefixMissing, "ErrPrefixMissing"},
 	{allocator.ErrNotDurable, "ErrNotDurable"},
 	{allocator.ErrUnavailable, "ErrUnavailable"},
 }
