@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/internal/info"
 )
 
 // The fields of the server's own key.
@@ -77,11 +79,4 @@ func serverMode(reply any) any {
 }
 
 // infoField returns a field of INFO, or "" if there is none.
-func infoField(text, name string) string {
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
-			return value
-		}
-	}
-	return ""
-}
+func infoField(text, name string) string { return info.Fields(text)[name] }

@@ -15,6 +15,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/internal/info"
 )
 
 // node is one Redis process, with the findings about it.
@@ -25,7 +26,7 @@ type node struct {
 	replicas []replica
 }
 
-func (n *node) facts() target.Facts { return target.Facts{Info: n.info, Config: n.config} }
+func (n *node) facts() info.Facts { return info.Facts{Info: n.info, Config: n.config} }
 
 type replica struct {
 	addr     string
@@ -85,14 +86,14 @@ func (p *probedServer) priority(ctx context.Context, addr string) string {
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	info, _ := client.Info(ctx, "replication")
-	return info["slave_priority"]
+	fields, _ := client.Info(ctx, "replication")
+	return fields["slave_priority"]
 }
 
 // parseReplica parses a line such as ip=127.0.0.1,port=6380,state=online,offset=42,lag=1.
 func parseReplica(line string) replica {
-	fields := target.ParseInfo(strings.NewReplacer(",", "\n", "=", ":").Replace(line)) // in the form of the other lines of INFO
-	seconds, _ := strconv.Atoi(fields["lag"])                                          // an unknown lag is no fault
+	fields := info.Fields(strings.NewReplacer(",", "\n", "=", ":").Replace(line)) // in the form of the other lines of INFO
+	seconds, _ := strconv.Atoi(fields["lag"])                                     // an unknown lag is no fault
 	return replica{
 		addr:   net.JoinHostPort(fields["ip"], fields["port"]),
 		online: fields["state"] == "online",

@@ -9,6 +9,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/internal/info"
 )
 
 // infoOf returns the INFO of a sound server with changes. The value "-" removes a field.
@@ -177,11 +178,11 @@ func TestNodeChecks(t *testing.T) {
 
 func TestParseReplicaReadsALineOfINFO(t *testing.T) {
 	t.Parallel()
-	info := target.ParseInfo("# Replication\r\nrole:master\r\nslave0:ip=::1,port=6380,state=online,offset=42,lag=3,type=replica\r\n\r\nempty:\r\n")
-	if info["role"] != "master" || len(info) != 3 {
-		t.Errorf("%v", info)
+	fields := info.Fields("# Replication\r\nrole:master\r\nslave0:ip=::1,port=6380,state=online,offset=42,lag=3,type=replica\r\n\r\nempty:\r\n")
+	if fields["role"] != "master" || len(fields) != 3 {
+		t.Errorf("%v", fields)
 	}
-	if got, want := parseReplica(info["slave0"]), (replica{addr: "[::1]:6380", online: true, lag: 3 * time.Second}); got != want {
+	if got, want := parseReplica(fields["slave0"]), (replica{addr: "[::1]:6380", online: true, lag: 3 * time.Second}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got := parseReplica("ip=h,port=1,state=wait_bgsave,offset=0,lag=0"); got.online {

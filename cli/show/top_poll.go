@@ -11,6 +11,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/internal/info"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -185,17 +186,17 @@ func (p *poller) readJumps(ctx context.Context, client *target.Client, found *po
 }
 
 // facts reads INFO and CONFIG. A user without the right to them gets empty replies.
-func (p *poller) facts(ctx context.Context, client *target.Client) (target.Facts, error) {
-	info, err := client.Info(ctx)
+func (p *poller) facts(ctx context.Context, client *target.Client) (info.Facts, error) {
+	fields, err := client.Info(ctx)
 	if err != nil && !target.Answered(err) {
-		return target.Facts{}, err
+		return info.Facts{}, err
 	}
 	if now := time.Now(); p.settings.config == nil || len(p.settings.config) > 0 && now.After(p.settings.due) {
 		config, err := client.Settings(ctx)
 		if err != nil {
-			return target.Facts{}, err
+			return info.Facts{}, err
 		}
 		p.settings = settings{config, now.Add(time.Minute)}
 	}
-	return target.Facts{Info: info, Config: p.settings.config}, nil
+	return info.Facts{Info: fields, Config: p.settings.config}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/internal/info"
 )
 
 // Client is a client of a server with the few commands that hilo sends besides those of the library. Commands use it instead
@@ -64,7 +66,26 @@ func (c *Client) Info(ctx context.Context, sections ...string) (map[string]strin
 	if err != nil {
 		return nil, err
 	}
-	return ParseInfo(text), nil
+	return info.Fields(text), nil
+}
+
+// settings lists the settings in Facts.Config.
+var settings = []string{"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write"}
+
+// Settings reads the settings that concern the persistence of a node. The error is nil if CONFIG is not permitted.
+func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
+	config := make(map[string]string)
+	for _, setting := range settings {
+		got, err := c.ConfigGet(ctx, setting)
+		if Answered(err) {
+			break
+		}
+		if err != nil {
+			return config, err
+		}
+		maps.Copy(config, got)
+	}
+	return config, nil
 }
 
 // ConfigGet returns the settings of a pattern.

@@ -121,14 +121,3 @@ func failures(err error, by map[string]error) {
 		}
 	}
 }
-
-// ParseInfo returns the fields of INFO.
-func ParseInfo(text string) map[string]string {
-	fields := make(map[string]string)
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			fields[name] = value
-		}
-	}
-	return fields
-}

@@ -1,34 +1,24 @@
-package target
+// Package info reads what a server reports about itself: the fields of INFO, and the settings of CONFIG.
+package info
 
 import (
 	"cmp"
-	"context"
-	"maps"
 	"strings"
 )
 
-// Facts has the information that a node reports about itself. Info is nil if INFO is not permitted, and Config has the
-// settings that the user may read.
-type Facts struct{ Info, Config map[string]string }
-
-// settings lists the settings in Facts.Config.
-var settings = []string{"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write"}
-
-// Settings reads the settings that concern the persistence of a node. The error is nil if CONFIG is not permitted.
-func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
-	config := make(map[string]string)
-	for _, setting := range settings {
-		got, err := c.ConfigGet(ctx, setting)
-		if Answered(err) {
-			break
+// Fields returns the fields of a reply to INFO.
+func Fields(text string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
+			fields[name] = value
 		}
-		if err != nil {
-			return config, err
-		}
-		maps.Copy(config, got)
 	}
-	return config, nil
+	return fields
 }
+
+// Facts has the fields of INFO, nil if that is not permitted, and the settings of CONFIG that the user may read.
+type Facts struct{ Info, Config map[string]string }
 
 // Version returns the kind of the node and its version, or "" if that is unknown.
 func (f Facts) Version() (kind, version string) {
