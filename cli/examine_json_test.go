@@ -2,7 +2,7 @@ package cli
 
 import (
 	"github.com/hilo-id/hilo/cli/internal/finding"
-	"github.com/hilo-id/hilo/cli/internal/fleet"
+	"github.com/hilo-id/hilo/cli/internal/workload"
 )
 
 // The types of this file are what the commands of package examine print as JSON. clitest.Decode refuses a field that they lack.
@@ -32,7 +32,7 @@ type benchReport struct {
 	BurntPerID      float64       `json:"burntPerId"`
 	Latency         benchLatency  `json:"latencyNanoseconds"`
 	Sampling        benchSampling `json:"sampling"`
-	fleet.Report
+	workload.Report
 }
 
 type benchLatency struct {

@@ -1,6 +1,6 @@
 package cli
 
-import "github.com/hilo-id/hilo/cli/internal/fleet"
+import "github.com/hilo-id/hilo/cli/internal/workload"
 
 // The types of this file are what the commands of package run print as JSON. clitest.Decode refuses a field that they lack.
 
@@ -16,7 +16,7 @@ type workerReport struct {
 	NotReturned int64          `json:"notReturned"`
 	Errors      workerErrors   `json:"errors"`
 	Prefixes    []workerPrefix `json:"prefixes"`
-	fleet.Report
+	workload.Report
 }
 
 type workerErrors struct {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/cli/internal/workload"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -169,7 +169,7 @@ func (b *bench) measure(ctx context.Context, o target.Opened) (found measured, g
 	found = measured{
 		Namespace: b.Namespace, Workers: b.Workers, TargetRate: b.Rate, Warmup: b.Warmup.Seconds(),
 		Seconds: got.elapsed.Seconds(), IDs: got.ids, PerSecond: got.perSecond(), CallsThatWaited: got.waits,
-		Latency: got.latency, Sampling: got.sampling, Report: fleet.Between([]string{b.Collection}, warm, held, ids.Stats()),
+		Latency: got.latency, Sampling: got.sampling, Report: workload.Between([]string{b.Collection}, warm, held, ids.Stats()),
 	}
 	found.Sampling.Clock = int64(clockCost())
 	found.RoundTripsPerID = float64(found.Total.Ranges) / float64(max(got.ids, 1))

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/cli/internal/workload"
 )
 
 // measured is the result of a benchmark.
@@ -23,7 +23,7 @@ type measured struct {
 	BurntPerID      float64     `json:"burntPerId"`
 	Latency         percentiles `json:"latencyNanoseconds"`
 	Sampling        sampling    `json:"sampling"`
-	fleet.Report
+	workload.Report
 }
 
 // print writes the result and, on a terminal, the histogram and the rate over time.

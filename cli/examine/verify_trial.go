@@ -11,8 +11,8 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/proof"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/cli/internal/workload"
 )
 
 // trial is a running verification. One goroutine receives the messages of all workers, records the identifiers in a ledger, and
@@ -87,7 +87,7 @@ func (t *trial) receive(h *workerHandle, m message) {
 }
 
 // record adds the identifiers that a worker took to the ledger.
-func (t *trial) record(h *workerHandle, runs []fleet.Run) {
+func (t *trial) record(h *workerHandle, runs []workload.Run) {
 	if t.ledger.IDs == 0 && len(t.workers) > 0 {
 		t.live.Eventf(time.Now(), "%s take identifiers", term.Plural(len(t.workers), "worker"))
 	}

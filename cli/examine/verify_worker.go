@@ -11,8 +11,8 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/workload"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -27,7 +27,7 @@ type (
 		Rate float64 // per second; 0 means full speed
 	}
 	message struct {
-		Runs      []fleet.Run                // identifiers that were taken
+		Runs      []workload.Run             // identifiers that were taken
 		Err       *exit.Error                // a failed call or, with LastStats, why the worker ended; it has no cause
 		LastStats *allocator.CollectionStats // sums over all collections, in the last message
 	}
@@ -115,10 +115,10 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 	if len(o.Targets) > 1 {
 		w.identities = a
 	}
-	program := fleet.Program{
+	program := workload.Program{
 		IDs: a, Collections: w.collections, Goroutines: 1, Count: task.IDs, Rate: task.Rate, Batch: 4096, Prompt: true,
 		Call: w.call,
-		Sink: func(runs []fleet.Run) error { return w.out.Encode(message{Runs: runs}) },
+		Sink: func(runs []workload.Run) error { return w.out.Encode(message{Runs: runs}) },
 		Failed: func(_ string, err error, _ bool) error {
 			if !temporary(err) {
 				return err
@@ -163,7 +163,7 @@ func (w *worker) call(ctx context.Context, from *allocator.Collection, limit int
 	var err error
 	switch rand.IntN(4) {
 	case 0:
-		return fleet.NextID(ctx, from, limit, func(id prefix.ID) { w.newest[from.Name()] = id; note(id) })
+		return workload.NextID(ctx, from, limit, func(id prefix.ID) { w.newest[from.Name()] = id; note(id) })
 	case 1:
 		w.text, err = from.AppendNext(ctx, w.text[:0])
 		text = string(w.text)

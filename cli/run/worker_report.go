@@ -8,8 +8,8 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/cli/internal/workload"
 )
 
 type report struct {
@@ -24,7 +24,7 @@ type report struct {
 	NotReturned int64         `json:"notReturned"` // numbers in hand at the end that are a gap now
 	Errors      errorCounts   `json:"errors"`      // attempts that failed and were repeated
 	Prefixes    []prefixCount `json:"prefixes"`    // number of ids by prefix and tag
-	fleet.Report
+	workload.Report
 }
 
 type errorCounts struct {
@@ -49,7 +49,7 @@ func (w *worker) report(stopped string, took time.Duration, before, after alloca
 		Unstored:   w.unstored.Load(),
 		Errors:     errorCounts{w.failures.Load(), w.storeErrors.Load()},
 		Prefixes:   []prefixCount{},
-		Report:     fleet.Between(w.Collections, allocator.Stats{}, before, after),
+		Report:     workload.Between(w.Collections, allocator.Stats{}, before, after),
 	}
 	r.NotReturned = r.Total.Held - r.Total.Returned
 	for server, n := range w.byPrefix {

@@ -18,9 +18,9 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/fleet"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/cli/internal/workload"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -66,10 +66,10 @@ func (w *worker) run(signaled context.Context, o target.Opened) (report, error) 
 	})()
 	endLine := w.showRate(ctx, began)
 	_ = w.ids.Warm(ctx, w.Collections...) // the program retries and reports what fails
-	program := fleet.Program{
+	program := workload.Program{
 		IDs: w.ids, Collections: w.Collections, Goroutines: w.Goroutines, Count: cmp.Or(w.Count, math.MaxInt64), Rate: float64(w.Rate), Batch: 256,
-		Call: fleet.NextID,
-		Sink: func(runs []fleet.Run) error { w.sink(storing, runs); return nil },
+		Call: workload.NextID,
+		Sink: func(runs []workload.Run) error { w.sink(storing, runs); return nil },
 		Failed: func(name string, err error, waited bool) error {
 			return w.failed(name, err, o.Explain(signaled, err), waited)
 		},
@@ -137,7 +137,7 @@ func (w *worker) failed(name string, err, explained error, waited bool) error {
 }
 
 // sink counts identifiers and stores their documents.
-func (w *worker) sink(ctx context.Context, runs []fleet.Run) {
+func (w *worker) sink(ctx context.Context, runs []workload.Run) {
 	w.mu.Lock()
 	for _, r := range runs {
 		w.byPrefix[prefix.Server{ServerPrefix: r.ServerPrefix, NodeTag: r.NodeTag}] += r.Count

@@ -1,9 +1,20 @@
-// Package base has what all commands share: their environment, sessions as the global flags describe them, arguments, help,
-// access to servers, and output. It may import target, exit, term and the library, and never a command.
+// Package base reads the command line of every command, and runs the command with what it read. It may import target, exit, term
+// and the library, and never a command.
+//
+//	env          the streams and the environment of the process
+//	line         the command line as words, and mistakes in it
+//	reader       the flags and arguments of a command
+//	flagvalues   the values of flags, which check themselves
+//	session      the global flags and their servers
+//	serverflags  the flags of commands that allocate
+//	credentials  passwords and certificates
+//	clients      an Admin or an Allocator of the servers
+//	input        files, stdin and questions
+//	output       text, JSON, tables, progress and the log
+//	help         help, and completion
 package base
 
 import (
-	"io"
 	"strings"
 	"time"
 
@@ -13,7 +24,6 @@ import (
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
-	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -153,23 +163,16 @@ func (r *Reader) Targets() []target.Target {
 	return targets
 }
 
-// Env holds the streams and the environment of the process, for commands.
-type Env struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	// LookupEnv reads an environment variable; nil means that there are none.
-	LookupEnv func(name string) (string, bool)
-	// SetRedisLog sets the logger of go-redis for the whole process; nil leaves it as it is.
-	SetRedisLog func(target.RedisLog)
-}
-
-// Lookup reads an environment variable.
-func (e Env) Lookup(name string) (string, bool) {
-	if e.LookupEnv == nil {
-		return "", false
+// Settings returns the shared flags, except for --redis, as environment variables for another process of hilo.
+func (r *Reader) Settings() map[string]string {
+	all := make(map[string]string)
+	for _, flag := range sharedFlags() {
+		if name := flag.Names()[0]; name != FlagRedis {
+			all[Variable(name)], _ = r.Text(name)
+		}
 	}
-	return e.LookupEnv(name)
+	return all
 }
 
-// Style returns the style of stdout or stderr.
-func (e Env) Style(w io.Writer) term.Style { return term.StyleOf(w, e.Lookup) }
+// sharedFlags returns the flags whose environment variables do not include the name of a command.
+func sharedFlags() []cli.Flag { return append(GlobalFlags(), ServerFlags()...) }

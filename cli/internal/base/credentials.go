@@ -8,8 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
@@ -114,17 +112,3 @@ func (r *Reader) Password(file, source string) string {
 	}
 	return password
 }
-
-// Settings returns the shared flags, except for --redis, as environment variables for another process of hilo.
-func (r *Reader) Settings() map[string]string {
-	all := make(map[string]string)
-	for _, flag := range sharedFlags() {
-		if name := flag.Names()[0]; name != FlagRedis {
-			all[Variable(name)], _ = r.Text(name)
-		}
-	}
-	return all
-}
-
-// sharedFlags returns the flags whose environment variables do not include the name of a command.
-func sharedFlags() []cli.Flag { return append(GlobalFlags(), ServerFlags()...) }

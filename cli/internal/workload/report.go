@@ -1,4 +1,4 @@
-package fleet
+package workload
 
 import (
 	"github.com/hilo-id/hilo/allocator"

@@ -10,13 +10,13 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/proof"
-	"github.com/hilo-id/hilo/cli/internal/fleet"
+	"github.com/hilo-id/hilo/cli/internal/workload"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // newProgram returns a program that takes n identifiers of collections, and what it reports.
-func newProgram(t *testing.T, s *redistest.Server, n int64, collections ...string) (*fleet.Program, *outcome) {
+func newProgram(t *testing.T, s *redistest.Server, n int64, collections ...string) (*workload.Program, *outcome) {
 	t.Helper()
 	to := mustParse(t, s.URL())
 	client, closeClient, err := to.Open(time.Minute)
@@ -30,9 +30,9 @@ func newProgram(t *testing.T, s *redistest.Server, n int64, collections ...strin
 	}
 	t.Cleanup(func() { _ = ids.Close(context.WithoutCancel(t.Context())) })
 	seen := &outcome{failed: make(map[string]int), served: make(map[string]int)}
-	return &fleet.Program{
+	return &workload.Program{
 		IDs: ids, Collections: collections, Goroutines: 3, Count: n, Batch: 100,
-		Call: fleet.NextID,
+		Call: workload.NextID,
 		Sink: seen.sink,
 		Failed: func(name string, err error, _ bool) error {
 			if errors.Is(err, allocator.ErrExhausted) {
@@ -60,7 +60,7 @@ func (h *outcome) add(to map[string]int, name string) {
 	to[name]++
 }
 
-func (h *outcome) sink(runs []fleet.Run) error {
+func (h *outcome) sink(runs []workload.Run) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	sum := int64(0)
@@ -109,7 +109,7 @@ func TestPromptProgramReportsBeforeItWaits(t *testing.T) {
 			if ctx.Err() == nil && taken != seen.ledger.IDs {
 				t.Errorf("it may wait with %d ids taken and %d reported", taken, seen.ledger.IDs)
 			}
-			return fleet.NextID(ctx, from, most, func(id prefix.ID) { taken++; note(id) })
+			return workload.NextID(ctx, from, most, func(id prefix.ID) { taken++; note(id) })
 		}
 		if err := p.Run(t.Context()); err != nil || seen.ledger.IDs != 5000 || seen.ledger.Duplicates != 0 {
 			t.Errorf("%d ids, error %v", seen.ledger.IDs, err)
@@ -134,7 +134,7 @@ func TestProgramSkipsAFailingCollectionUntilItIsRepaired(t *testing.T) {
 			p.Prompt = prompt
 			repair := sync.OnceFunc(func() { set("7") })
 			sink := p.Sink
-			p.Sink = func(runs []fleet.Run) error {
+			p.Sink = func(runs []workload.Run) error {
 				if err := sink(runs); err != nil {
 					return err
 				}

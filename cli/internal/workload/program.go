@@ -1,7 +1,7 @@
-// Package fleet runs the load of one program of a fleet. It takes identifiers of several collections in turn, on several
+// Package workload runs the load of one program of a fleet. It takes identifiers of several collections in turn, on several
 // goroutines and at a given rate, skips collections that fail, and passes the identifiers to a sink. A Report holds the
 // statistics of the allocators. Of the internal packages it may import base and term.
-package fleet
+package workload
 
 import (
 	"cmp"
