@@ -135,7 +135,7 @@ func (a *Allocator) returnUnused(ctx context.Context, ended bool) error {
 				requests[j] = l.request
 			}
 			for j, result := range s.Return(ctx, requests) {
-				left[i][j].settle(result)
+				left[i][j].record(result)
 			}
 		})
 	}
@@ -172,8 +172,8 @@ func notReturned(ctx context.Context, ended bool, failed []leftover) error {
 	return fmt.Errorf("allocator: %w", err)
 }
 
-// settle counts the numbers as returned or as burnt.
-func (l *leftover) settle(result scripts.Returned) {
+// record counts the numbers as returned or as burnt.
+func (l *leftover) record(result scripts.Returned) {
 	l.err = result.Err
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()

@@ -81,8 +81,8 @@ func TestCheckIgnoresAnOlderReplyAboutTheHome(t *testing.T) {
 		north.home, north.trip, south.home, south.trip = true, 0, false, 0
 		_ = a.Check(t.Context())
 		older.Wait()
-		if servers := a.Stats().Servers; !servers[0].Adds.Identities || servers[1].Adds.Identities {
-			t.Errorf("got home at north %v, at south %v, want north", servers[0].Adds.Identities, servers[1].Adds.Identities)
+		if servers := a.Stats().Servers; !servers[0].Settings.Identities || servers[1].Settings.Identities {
+			t.Errorf("got home at north %v, at south %v, want north", servers[0].Settings.Identities, servers[1].Settings.Identities)
 		}
 	})
 }

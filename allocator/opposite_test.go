@@ -80,9 +80,7 @@ func TestNewMultiNeverUsesAPrefixThatBecomesAnotherServers(t *testing.T) {
 			t.Fatalf("got 20,000 rounds, want that %s", what)
 		}
 		for _, a := range workers {
-			until("the other master is up again by the checks in the background", func() bool {
-				return isVerified(a, 0) && isVerified(a, 1)
-			})
+			verifyAll(t, a)
 		}
 		setPrefix(t, north, "southserver/")
 		until("the master that was changed is down", func() bool {

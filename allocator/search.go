@@ -99,11 +99,11 @@ func (s *search) run(ctx context.Context, server *fleet.Server) (int64, error) {
 func (s *search) border(ctx context.Context, from int64) (int64, error) {
 	low, high := from-1, from // low is taken or below all, high is tried next
 	for step := int64(1); ; step *= 2 {
-		isTaken, err := s.question(ctx, high)
+		taken, err := s.isTaken(ctx, high)
 		if err != nil {
 			return 0, err
 		}
-		if !isTaken {
+		if !taken {
 			break
 		}
 		low = high
@@ -114,11 +114,11 @@ func (s *search) border(ctx context.Context, from int64) (int64, error) {
 	}
 	for high-low > 1 {
 		middle := low + (high-low)/2
-		isTaken, err := s.question(ctx, middle)
+		taken, err := s.isTaken(ctx, middle)
 		if err != nil {
 			return 0, err
 		}
-		if isTaken {
+		if taken {
 			low = middle
 		} else {
 			high = middle
@@ -127,19 +127,19 @@ func (s *search) border(ctx context.Context, from int64) (int64, error) {
 	return high, nil
 }
 
-// question asks taken about one number.
-func (s *search) question(ctx context.Context, number int64) (bool, error) {
+// isTaken reports whether a document has a number, as taken reports it.
+func (s *search) isTaken(ctx context.Context, number int64) (bool, error) {
 	if ctx.Err() != nil {
 		return false, failure.Ended(ctx, s.name, nil)
 	}
 	s.tries++
 	id := s.name + s.a.opts.Separator + strconv.FormatInt(number, 10)
-	isTaken, err := s.taken(ctx, id)
+	taken, err := s.taken(ctx, id)
 	if err != nil {
 		s.failed = true
 		return false, fmt.Errorf("%s: document %s: %w", s.name, id, err)
 	}
-	return isTaken, nil
+	return taken, nil
 }
 
 // TakenKeys returns a TakenFunc for documents that are keys of a Redis. format makes the key of an id, as in

@@ -83,7 +83,7 @@ func TestStatsReportsAStandbyThatGoesDown(t *testing.T) {
 		a, _, south, logs := watched(t)
 		passes(t, a, 5*time.Minute)
 		wantStandby(t, a, true, nil, logs, "", 0)
-		if st := a.Stats().Servers[1]; !st.Known || st.Adds.ServerPrefix != "S/" || st.AnswerAge > longestWatch {
+		if st := a.Stats().Servers[1]; !st.Known || st.Settings.ServerPrefix != "S/" || st.AnswerAge > longestWatch {
 			t.Errorf("got %+v, want the prefix S/ and an answer within %v", st, longestWatch)
 		}
 		south.set(func() { south.hangs = true })

@@ -41,10 +41,10 @@ type ServerStats struct {
 	// Answered reports that it answered at all, and AnswerAge is the time since it last did, 0 if it never did.
 	Answered  bool
 	AnswerAge time.Duration
-	// Known reports that the server has described itself. Adds is its prefix and tag, and whether it is the home of
+	// Known reports that the server has described itself. Settings are its prefix and tag, and whether it is the home of
 	// identities, by its latest report.
-	Known bool
-	Adds  prefix.Server
+	Known    bool
+	Settings prefix.Server
 	// Refills are the requests for ranges, Identities those for identities and server-side identifiers.
 	Refills    AttemptStats
 	Identities AttemptStats
@@ -153,7 +153,7 @@ func serverStats(s *fleet.Stats, now time.Duration) ServerStats {
 		RetryIn:    s.RetryIn,
 		Err:        s.Err,
 		Known:      s.Known,
-		Adds:       s.Desc,
+		Settings:   s.Desc,
 		Refills:    attemptStats(&s.Refills),
 		Identities: attemptStats(&s.Identities),
 		Jumps:      make(map[Evidence]int64, len(fleet.Evidences)),

@@ -114,7 +114,7 @@ func (s *serverSums) add(one *allocator.ServerStats) {
 		s.answered, s.age = true, max(s.age, one.AnswerAge)
 	}
 	if one.Known {
-		s.adds[one.Adds] = true
+		s.adds[one.Settings] = true
 	}
 	for evidence, n := range one.Jumps {
 		s.jumps[evidence] += n

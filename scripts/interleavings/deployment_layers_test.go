@@ -19,13 +19,13 @@ var deploymentWithout = []struct {
 	},
 	{
 		"the settling of the counters", allLayers,
-		extent{hasty: true, events: []event{askRange, wordSet}, depth: 3, begin: []happening{
-			{event: askRange}, {event: keep}, {event: askRange, person: 1}, {event: restartOld},
+		extent{hasty: true, events: []event{askRange, durableSet}, depth: 3, begin: []transition{
+			{event: askRange}, {event: keep}, {event: askRange, client: 1}, {event: restartOld},
 		}},
 	},
 	{
 		"the guard of the other kind", running("if lost or above(other_floor, other_bare) then", "if above(other_floor, other_bare) then"),
-		extent{events: []event{askRange, askIdentity, prefixSetByHand, keep, restartOld}, depth: 6, begin: []happening{{event: askRange}}},
+		extent{events: []event{askRange, askIdentity, prefixSetByHand, keep, restartOld}, depth: 6, begin: []transition{{event: askRange}}},
 	},
 	{
 		"the floor of the other kind", sending(func(r *scripts.NextRequest) { r.IdentityFloor = 0 }),
@@ -35,39 +35,39 @@ var deploymentWithout = []struct {
 		"the Bare that a jump leaves", running("evidence ~= '' and far or '0'", "'0'"),
 		extent{
 			events: []event{askRange, askIdentity, newClient, keep, restartOld}, depth: 5,
-			begin: []happening{{event: askRange}, {event: keep}, {event: askRange, person: 1}, {event: restartOld}, {event: prefixSetByHand}},
+			begin: []transition{{event: askRange}, {event: keep}, {event: askRange, client: 1}, {event: restartOld}, {event: prefixSetByHand}},
 		},
 	},
 	{
 		"the gap of an import", running("if lost == '1' then", "if false then"),
 		extent{
 			events: []event{askRange, keep, restartOld, moved}, depth: 5,
-			begin: []happening{{event: prefixSet}, {event: askRange}},
+			begin: []transition{{event: prefixSet}, {event: askRange}},
 		},
 	},
 	{
 		"the history of a promoted replica", running("not find(info, 'master_replid2:0000000000000000000000000000000000000000\\r', 1, true)", "false"),
-		extent{within: true, events: []event{askRange, attach, detach, promote}, depth: 5, begin: []happening{{event: wordSet}, {event: askRange}}},
+		extent{within: true, events: []event{askRange, attach, detach, promote}, depth: 5, begin: []transition{{event: durableSet}, {event: askRange}}},
 	},
 	{
 		"the removal of Durable", running("redis.call('HDEL', server_key, 'Durable')", ""),
 		extent{
 			within: true, events: []event{askRange, attach, detach, replicaRestarted}, depth: 6,
-			begin: []happening{{event: wordSet}, {event: askRange}},
+			begin: []transition{{event: durableSet}, {event: askRange}},
 		},
 	},
 	{
 		"the look for replicas", running("if durable == 'always' and find(info, 'connected_slaves:', 1, true) and", "if false and"),
 		extent{
 			within: true, events: []event{askRange, attach, detach, replicaRestarted}, depth: 6,
-			begin: []happening{{event: attach}, {event: detach}, {event: wordSet}, {event: askRange}},
+			begin: []transition{{event: attach}, {event: detach}, {event: durableSet}, {event: askRange}},
 		},
 	},
 	{
 		"the look at the AOF", running("or not find(persistence, 'aof_enabled:1\\r', 1, true)", ""),
 		extent{
 			events: []event{askRange, aofOff, restartRDB}, depth: 4,
-			begin: []happening{{event: wordSet}, {event: askRange}, {event: keep}},
+			begin: []transition{{event: durableSet}, {event: askRange}, {event: keep}},
 		},
 	},
 }
@@ -94,7 +94,7 @@ func TestEachProtectionOfADeploymentIsNeeded(t *testing.T) {
 // shortest sequence that issues a text twice by it.
 func TestNothingProtectsWhereAStatementIsFalse(t *testing.T) {
 	t.Parallel()
-	begin := []happening{{event: wordSet}, {event: askRange}}
+	begin := []transition{{event: durableSet}, {event: askRange}}
 	for _, e := range []extent{
 		{name: "a replica is restarted alone, from its own AOF", events: []event{askRange, attach, detach, replicaRestarted}, depth: 6, begin: begin},
 		{name: "a promoted replica forgets its history before it issues anything", events: []event{askRange, attach, detach, promote, historyForgotten}, depth: 6, begin: begin},
@@ -102,9 +102,9 @@ func TestNothingProtectsWhereAStatementIsFalse(t *testing.T) {
 		{name: "the AOF is off for a while", events: []event{askRange, aofOff, aofOn}, depth: 5, begin: begin},
 		{
 			name: "the removal of a prefix is lost", beyond: true, events: []event{askRange, askIdentity, prefixCleared, restartOld}, depth: 6,
-			begin: []happening{{event: prefixSet}, {event: askRange}, {event: keep}},
+			begin: []transition{{event: prefixSet}, {event: askRange}, {event: keep}},
 		},
-		{name: "Durable is set by hand after a loss", events: []event{askRange, keep, restartOld, wordSetByHand}, depth: 5, begin: begin[1:]},
+		{name: "Durable is set by hand after a loss", events: []event{askRange, keep, restartOld, durableSetByHand}, depth: 5, begin: begin[1:]},
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,7 @@ import (
 type extent struct {
 	name   string
 	events []event
-	begin  []happening
+	begin  []transition
 	depth  int
 	hasty  bool // Durable is set without settling the counters
 	within bool
@@ -19,19 +19,19 @@ type extent struct {
 	calm   bool // no counter may jump while Durable is set
 }
 
-// happenings are all that may happen next, whether or not it can.
-func happenings(e extent) (all []happening) {
+// transitions are all that may happen next, whether or not it can.
+func transitions(e extent) (all []transition) {
 	for _, ev := range e.events {
 		for n := range int8(2) {
 			switch ev {
 			case askRange, askLost, askAgain, askIdentity:
-				all = append(all, happening{ev, n, 0}, happening{ev, n, 1})
+				all = append(all, transition{ev, n, 0}, transition{ev, n, 1})
 			case newClient:
 				if n == 0 {
-					all = append(all, happening{ev, 0, 0}, happening{ev, 0, 1})
+					all = append(all, transition{ev, 0, 0}, transition{ev, 0, 1})
 				}
 			default:
-				all = append(all, happening{ev, n, 0})
+				all = append(all, transition{ev, n, 0})
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func explore(m *deploymentModel, e extent) (found []string, worlds int) {
 	w := newDeployment()
 	var begun []string
 	for _, h := range e.begin {
-		r := m.happen(&w, h)
+		r := m.apply(&w, h)
 		if !r.possible || r.twice != "" {
 			panic(fmt.Sprintf("bug: it cannot begin with %+v: %+v", h, r))
 		}
@@ -57,13 +57,13 @@ func explore(m *deploymentModel, e extent) (found []string, worlds int) {
 	}
 	tree := []spot{{w, none, ""}}
 	known := map[deployment]bool{w: true}
-	may := happenings(e)
+	may := transitions(e)
 	for depth, low := 0, 0; depth < e.depth; depth++ {
 		high := len(tree)
 		for at := low; at < high; at++ {
 			for _, h := range may {
 				w := tree[at].world
-				r := m.happen(&w, h)
+				r := m.apply(&w, h)
 				if !r.possible {
 					continue
 				}
@@ -90,32 +90,32 @@ var covered = []extent{
 	{
 		name: "both kinds of a name, a prefix that comes and goes, a loss", depth: 5,
 		events: []event{askRange, askIdentity, newClient, prefixSet, prefixCleared, prefixSetByHand, prefixClearedByHand, keep, restartOld, keyLost},
-		begin:  []happening{{event: askRange}},
+		begin:  []transition{{event: askRange}},
 	},
 	{
 		name: "a name of both kinds beside a prefix", depth: 5,
 		events: []event{askRange, askIdentity, prefixCleared, prefixClearedByHand, prefixSetByHand, keep, restartOld, seededLow, moved},
-		begin:  []happening{{event: prefixSet}, {event: askRange}, {event: keep}},
+		begin:  []transition{{event: prefixSet}, {event: askRange}, {event: keep}},
 	},
 	{
 		name: "Durable as it is stated", depth: 5, calm: true,
-		events: []event{askRange, askLost, askAgain, askIdentity, prefixSet, prefixCleared, restartAOF, wordRemoved},
-		begin:  []happening{{event: wordSet}, {event: askRange}},
+		events: []event{askRange, askLost, askAgain, askIdentity, prefixSet, prefixCleared, restartAOF, durableRemoved},
+		begin:  []transition{{event: durableSet}, {event: askRange}},
 	},
 	{
 		name: "Durable set after a loss", depth: 5,
-		events: []event{askRange, askIdentity, restartAOF, wordSet, wordRemoved, prefixSetByHand},
-		begin:  []happening{{event: askRange}, {event: keep}, {event: askRange, person: 1}, {event: restartOld}},
+		events: []event{askRange, askIdentity, restartAOF, durableSet, durableRemoved, prefixSetByHand},
+		begin:  []transition{{event: askRange}, {event: keep}, {event: askRange, client: 1}, {event: restartOld}},
 	},
 	{
 		name: "Durable beside replicas", depth: 6, within: true,
 		events: []event{askRange, askAgain, askLost, restartAOF, attach, detach, promote, replicaRestarted, turnedBack},
-		begin:  []happening{{event: wordSet}, {event: askRange}},
+		begin:  []transition{{event: durableSet}, {event: askRange}},
 	},
 	{
 		name: "Durable, and the AOF switched off", depth: 6,
-		events: []event{askRange, askIdentity, keep, aofOff, restartRDB, wordSet, wordRemoved},
-		begin:  []happening{{event: wordSet}, {event: askRange}},
+		events: []event{askRange, askIdentity, keep, aofOff, restartRDB, durableSet, durableRemoved},
+		begin:  []transition{{event: durableSet}, {event: askRange}},
 	},
 }
 

@@ -22,9 +22,9 @@ const (
 	prefixCleared
 	prefixSetByHand
 	prefixClearedByHand
-	wordSet // by admin, which settles the counters first
-	wordSetByHand
-	wordRemoved
+	durableSet // by admin, which settles the counters first
+	durableSetByHand
+	durableRemoved
 	restartAOF // as kill -9 does, with everything that was acknowledged
 	restartOld // with the snapshot: a loss
 	restartRDB // with the snapshot, with the AOF off
@@ -42,37 +42,37 @@ const (
 	keyLost          // of the collection, with the replication id unchanged
 )
 
-// happening is an event, to one host and one client.
-type happening struct {
+// transition is an event, to one host and one client.
+type transition struct {
 	event  event
 	host   int8
-	person int8
+	client int8
 }
 
 const lifetimes = 7
 
-// result is what a happening came to.
+// result is what a transition came to.
 type result struct {
 	possible bool
 	words    string
 	twice    string
 }
 
-// happen has h happen to d.
-func (m *deploymentModel) happen(d *deployment, h happening) (r result) {
-	n, p := h.host, &d.persons[h.person]
+// apply applies h to d.
+func (m *deploymentModel) apply(d *deployment, h transition) (r result) {
+	n, p := h.host, &d.clients[h.client]
 	nd := &d.hosts[n]
-	name := 'A' + rune(h.person)
-	if d.lives == lifetimes && h.event > wordRemoved {
+	name := 'A' + rune(h.client)
+	if d.lives == lifetimes && h.event > durableRemoved {
 		return result{}
 	}
 	switch h.event {
 	case askRange, askLost, askAgain, askIdentity:
 		return m.ask(d, h)
 	case newClient:
-		r = result{possible: *p != person{sent: p.sent}, words: fmt.Sprintf("%c ends, and another one comes", name)}
-		*p = person{sent: p.sent}
-	case prefixSet, prefixCleared, wordSet, wordRemoved:
+		r = result{possible: *p != clientState{sent: p.sent}, words: fmt.Sprintf("%c ends, and another one comes", name)}
+		*p = clientState{sent: p.sent}
+	case prefixSet, prefixCleared, durableSet, durableRemoved:
 		return m.administer(d, h)
 	case prefixSetByHand:
 		set := m.byHand(d, n, "ServerPrefix", "N/")
@@ -80,7 +80,7 @@ func (m *deploymentModel) happen(d *deployment, h happening) (r result) {
 		r = result{possible: set, words: "the prefix is set by hand"}
 	case prefixClearedByHand:
 		r = result{possible: m.byHand(d, n, "ServerPrefix", ""), words: "the prefix is cleared by hand"}
-	case wordSetByHand:
+	case durableSetByHand:
 		r = result{possible: m.byHand(d, n, "Durable", "always"), words: "Durable is set by hand"}
 	case seededLow:
 		r.words = fmt.Sprintf("on host %d the collection is set to 1 by force", n+1)
@@ -106,8 +106,8 @@ func (m *deploymentModel) happen(d *deployment, h happening) (r result) {
 }
 
 // ask has a client send a request to a host.
-func (m *deploymentModel) ask(d *deployment, h happening) result {
-	n, p, name := h.host, &d.persons[h.person], 'A'+rune(h.person)
+func (m *deploymentModel) ask(d *deployment, h transition) result {
+	n, p, name := h.host, &d.clients[h.client], 'A'+rune(h.client)
 	nd := &d.hosts[n]
 	if !nd.up || h.event == askAgain && !p.pending || !m.covered(d, n, p, h.event == askIdentity) {
 		return result{}
@@ -176,7 +176,7 @@ func refused(err error) bool {
 }
 
 // administer does what package admin does.
-func (m *deploymentModel) administer(d *deployment, h happening) result {
+func (m *deploymentModel) administer(d *deployment, h transition) result {
 	n := h.host
 	nd := &d.hosts[n]
 	prefix, word := m.field(d, n, hilo.keys.Server, "ServerPrefix"), m.field(d, n, hilo.keys.Server, "Durable")
@@ -191,7 +191,7 @@ func (m *deploymentModel) administer(d *deployment, h happening) result {
 	case prefixCleared:
 		possible, words = possible && prefix != "", "the prefix is cleared"
 		r.Prefix = ""
-	case wordSet:
+	case durableSet:
 		possible, words = possible && word == "" && nd.aof && !nd.replicas, "the counters are settled, and Durable is set"
 		r.Durable = scripts.DurableSet
 	default:
@@ -205,7 +205,7 @@ func (m *deploymentModel) administer(d *deployment, h happening) result {
 		if h.event == prefixSet && m.server.state[hilo.keys.Counter] != nil { // what is bare is recorded
 			scripts.ImportAll(ctx, single{server: m.server}, []scripts.ImportRequest{{Keys: hilo.keys, Field: scripts.FieldMax, Name: "orders"}})
 		}
-		if h.event == wordSet && !m.hasty {
+		if h.event == durableSet && !m.hasty {
 			if err := m.settle(ctx, nd); err != nil {
 				return scripts.Range{}, err
 			}
@@ -240,7 +240,7 @@ func (m *deploymentModel) settle(ctx context.Context, h *host) error {
 }
 
 // befallHost has something happen to a host.
-func (m *deploymentModel) befallHost(d *deployment, h happening) (r result) {
+func (m *deploymentModel) befallHost(d *deployment, h transition) (r result) {
 	n := h.host
 	nd, other := &d.hosts[n], &d.hosts[1-n]
 	alone := nd.up && !nd.replicas
@@ -341,8 +341,8 @@ func (m *deploymentModel) move(d *deployment, n int8) result {
 	if err != nil {
 		return result{possible: refused(err)}
 	}
-	for i := range d.persons { // of another server they know nothing
-		d.persons[i] = person{sent: d.persons[i].sent}
+	for i := range d.clients { // of another server they know nothing
+		d.clients[i] = clientState{sent: d.clients[i].sent}
 	}
 	return result{possible: true, words: fmt.Sprintf("host %d is exported, and imported by host %d", n+1, 2-n)}
 }

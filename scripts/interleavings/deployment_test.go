@@ -29,8 +29,8 @@ type host struct {
 	disk     int32 // in the AOF since it was switched off
 }
 
-// person is one client and what it has seen.
-type person struct {
+// clientState is one client and what it has seen.
+type clientState struct {
 	sent                         int8
 	pending                      bool  // the newest request for a range has no reply
 	floor, epoch, bare           int32 // of the collection
@@ -40,7 +40,7 @@ type person struct {
 // deployment is all there is between two steps.
 type deployment struct {
 	hosts    [2]host
-	persons  [2]person
+	clients  [2]clientState
 	lives    int8
 	snapshot int32 // an RDB file, a backup, or what a replica had; none before the first
 	clock    int8
@@ -226,7 +226,7 @@ func (m *deploymentModel) hold(d *deployment, identity bool, prefix string, got 
 // covered is the rule of what the promise covers of a request: a key that is gone, though numbers of it were issued,
 // shows only to a client that was issued some. The removal of a prefix is confirmed by every replica, and its loss shows only to
 // a client that was issued bare numbers since.
-func (m *deploymentModel) covered(d *deployment, n int8, p *person, identity bool) bool {
+func (m *deploymentModel) covered(d *deployment, n int8, p *clientState, identity bool) bool {
 	state := m.state(d, n)
 	bare := state[hilo.keys.Server]["ServerPrefix"] == ""
 	ranges, values := state[hilo.keys.Counter] != nil, state[identities.keys.Counter] != nil

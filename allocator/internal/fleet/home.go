@@ -122,3 +122,9 @@ func (f *Fleet) knownHome() (*Server, error) {
 	}
 	return nil, fmt.Errorf("%w: no server reports that it is the home of identities", scripts.ErrElsewhere)
 }
+
+// AcquireSlot waits until a request for an identity may be sent. The caller calls release after its reply.
+func (s *Server) AcquireSlot() (release func()) {
+	s.identitySlots <- struct{}{}
+	return func() { <-s.identitySlots }
+}

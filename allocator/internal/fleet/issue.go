@@ -79,7 +79,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	received := f.Now()
 	s.recordMarks(r.Marks, got, err)
 	if got.Evidence != "" {
-		watermark.LogJump(s.log, keys.Counter, got)
+		logJump(s.log, keys.Counter, got)
 	}
 	reply := Reply{Range: got}
 	if err == nil && r.Kind != Identity {

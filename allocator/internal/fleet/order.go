@@ -79,9 +79,3 @@ func (f *Fleet) AwaitBackoff(ctx context.Context, what string, servers ...*Serve
 	}
 	return nil
 }
-
-// AcquireSlot waits until a request for an identity may be sent. The caller calls release after its reply.
-func (s *Server) AcquireSlot() (release func()) {
-	s.identitySlots <- struct{}{}
-	return func() { <-s.identitySlots }
-}

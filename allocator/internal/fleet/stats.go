@@ -14,8 +14,8 @@ type Stats struct {
 	Err      error // nil if it is up
 	// Answered is the time of the latest answer on the fleet's clock, or 0.
 	Answered time.Duration
-	// Desc is the server's report, if Known. Verified reports that it was compared with all other servers.
-	Known, Verified     bool
+	// Desc is the server's report, if Known.
+	Known               bool
 	Desc                prefix.Server
 	Refills, Identities Latency
 	// Jumps has the index of Evidences.
@@ -37,7 +37,7 @@ func (f *Fleet) Stats() (servers []Stats, conflict error) {
 			stats.Failures = s.backoff.failures
 		}
 		if s.current != nil {
-			stats.Known, stats.Verified, stats.Desc = true, s.verified == s.current, s.current.Desc
+			stats.Known, stats.Desc = true, s.current.Desc
 			stats.Desc.Identities = s.home
 		}
 		servers = append(servers, stats)
