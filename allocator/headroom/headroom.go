@@ -17,7 +17,7 @@ type Headroom struct {
 	SecondsLeft *float64 `json:"secondsLeft,omitempty"` // at the rate seen; missing where there is none
 }
 
-// bounds are where integers end: those of 32 bits, those that JavaScript's numbers hold exactly, and hilo's.
+// bounds are the greatest integers of 32 bits, of JavaScript's exact numbers and of hilo.
 var bounds = []struct {
 	name string
 	max  int64
@@ -27,26 +27,32 @@ var bounds = []struct {
 	{"2^63-1", math.MaxInt64},
 }
 
-// At gives the headroom of a counter at top, its Max, 0 to 2^63-1, to all bounds: 2^31-1, 2^53-1 and 2^63-1, in this order. The
-// time left is that at a rate, in numbers a second; 0: not known.
+// At returns the headroom of a counter at top, its Max, 0 to 2^63-1, to all bounds: 2^31-1, 2^53-1 and 2^63-1, in this order. The
+// time left is at rate, in numbers a second. 0 means unknown.
 func At(top int64, rate float64) []Headroom { return To(math.MaxInt64, top, rate) }
 
-// To is like At for allocators with an Options.Limit, 1 to 2^63-1, which is the last bound then, named by its digits.
+// To is like At for allocators with an Options.Limit, 1 to 2^63-1. The limit replaces 2^63-1 as the last bound, and is named by
+// its digits, unless it is one of the other bounds: then that bound is the last, and appears once.
 func To(limit, top int64, rate float64) []Headroom {
-	all := make([]Headroom, len(bounds))
-	for i, bound := range bounds {
-		if i == len(bounds)-1 && limit != bound.max {
-			bound.name, bound.max = strconv.FormatInt(limit, 10), limit
-		}
-		all[i] = Headroom{
-			Bound: bound.name,
-			Left:  max(0, bound.max-top),
-			Used:  min(100, float64(top)/float64(bound.max)*100),
-		}
-		if rate > 0 {
-			seconds := float64(all[i].Left) / rate
-			all[i].SecondsLeft = &seconds
+	all := make([]Headroom, 0, len(bounds))
+	name := strconv.FormatInt(limit, 10)
+	for _, bound := range bounds {
+		switch bound.max {
+		case limit:
+			name = bound.name
+		case math.MaxInt64:
+		default:
+			all = append(all, of(bound.name, bound.max, top, rate))
 		}
 	}
-	return all
+	return append(all, of(name, limit, top, rate))
+}
+
+func of(name string, bound, top int64, rate float64) Headroom {
+	h := Headroom{Bound: name, Left: max(0, bound-top), Used: min(100, float64(top)/float64(bound)*100)}
+	if rate > 0 {
+		seconds := float64(h.Left) / rate
+		h.SecondsLeft = &seconds
+	}
+	return h
 }

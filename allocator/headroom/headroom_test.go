@@ -2,6 +2,7 @@ package headroom
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -40,6 +41,15 @@ func TestHeadroomEndsAtEachBound(t *testing.T) {
 				}
 			}
 		})
+	}
+	for limit, want := range map[int64]string{math.MaxInt32: "2^53-1 2^31-1", 1<<53 - 1: "2^31-1 2^53-1", math.MaxInt64: "2^31-1 2^53-1 2^63-1"} {
+		var got []string
+		for _, h := range To(limit, 1, 0) {
+			got = append(got, h.Bound)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("bounds of a limit of %d: got %s, want %s", limit, got, want)
+		}
 	}
 	for _, h := range At(1, 0) {
 		if h.SecondsLeft != nil {

@@ -41,7 +41,7 @@ type record struct {
 	Durable      string `json:"durable,omitempty"`      // of prefix: always or replicas:N; shown, and never imported
 	MinValue     int64  `json:"minValue,omitempty"`     // of prefix; missing if none
 	MaxValue     int64  `json:"maxValue,omitempty"`     // of prefix; missing if none
-	Collection   string `json:"collection,omitempty"`   // of a counter: the name as first spelt
+	Collection   string `json:"collection,omitempty"`   // of a collection or identity: the name as first spelt
 	Max          *int64 `json:"max,omitempty"`          // of a counter; an identity's value
 	Ranges       int64  `json:"ranges,omitempty"`       // of a counter: issued so far
 	Epoch        int64  `json:"epoch,omitempty"`        // of a counter: jumps so far
@@ -116,6 +116,9 @@ func (e export) Run(ctx context.Context) error {
 	})
 	for i := range all.States {
 		s := &all.States[i]
+		if s.Kind == admin.KindServerSide { // one counter for all names, of which the key has the first
+			s.Name = ""
+		}
 		_ = encoder.Encode(record{
 			Kind: string(s.Kind), Collection: s.Name, Max: &s.Max, Ranges: s.Ranges, Epoch: s.Epoch, Bare: s.Bare,
 			Top: s.Top, Origin: s.Origin, Written: s.Written, Issued: s.Issued, Lowered: s.Lowered, Forced: s.Forced, Lost: s.Lost,

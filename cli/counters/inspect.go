@@ -127,7 +127,7 @@ func (i inspect) print(s inspected) error {
 	t.Add("durable:", cmp.Or(s.Durable, "no"))
 	t.Addf("key:", "HGETALL '%s'", s.Key)
 	for _, h := range s.Headroom {
-		t.Addf("to "+h.Bound+":", "%d left, %s used", h.Left, percent(h))
+		t.Add("to "+t.Style.Digits(h.Bound)+":", t.Style.Sprintf("%d left, %s used", h.Left, percent(h)))
 	}
 	return i.WriteTable(t)
 }

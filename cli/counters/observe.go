@@ -145,7 +145,7 @@ func (l listing) compare(a, b observed) int {
 func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	rows, t = make([]any, len(all)), l.Table(l.head...)
 	for _, h := range headroom.To(l.Limit, 0, 0) {
-		t.Head = append(t.Head, h.Bound)
+		t.Head = append(t.Head, t.Style.Digits(h.Bound))
 	}
 	for i, c := range all {
 		row, cells := l.row(c)

@@ -63,13 +63,15 @@ func evidenceOf(before, after string) string {
 	return "a client had seen greater numbers, or the counter was missing"
 }
 
-// columns are the types of the columns that store ids, the narrowest first, in the order of the bounds of package headroom.
+// columns are the types of the columns that store ids, the narrowest first.
 var columns = []string{"int", "double", "bigint"}
 
 // alarmBound returns the index of the bound that alarms: that of the type of the columns, or the limit if it is nearer.
 func alarmBound(column string, limit int64) int {
-	bounds, i := headroom.To(limit, 0, 0), slices.Index(columns, column)
-	if last := len(bounds) - 1; i < 0 || bounds[i].Left > bounds[last].Left {
+	bounds := headroom.To(limit, 0, 0)
+	name, last := map[string]string{"int": "2^31-1", "double": "2^53-1"}[column], len(bounds)-1
+	i := slices.IndexFunc(bounds, func(h headroom.Headroom) bool { return h.Bound == name })
+	if i < 0 || bounds[i].Left > bounds[last].Left {
 		return last
 	}
 	return i

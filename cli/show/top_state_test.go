@@ -153,6 +153,8 @@ func TestTopMarksCountersNearTheBoundOfTheColumns(t *testing.T) {
 	}{
 		{"int", "2^31-1", "past true, fast true, jumps true, near true, calm false", math.MaxInt64},
 		{"int", "2^31-1", "past true, fast true, jumps true, near true, calm false", 1 << 40},
+		{"int", "2^31-1", "past true, fast true, jumps true, near true, calm false", 1<<31 - 1},
+		{"double", "2^53-1", "jumps true, fast false, calm false, near false, past false", 1<<53 - 1},
 		{"int", "2000000", "near true, past true, fast true, jumps true, calm false", 2_000_000},
 		{"double", "2^53-1", "jumps true, fast false, calm false, near false, past false", math.MaxInt64},
 		{"double", "1099511627776", "past true, jumps true, fast false, calm false, near false", 1 << 40},

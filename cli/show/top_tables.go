@@ -77,13 +77,14 @@ var units = []struct {
 // headroom columns have at least minWidth, so that they keep their positions on a screen. The column of the nearest bound,
 // which is the most urgent, is dropped last.
 func countersTable(counters []*counter, limit int64, several bool, format func(headroom.Headroom) string, minWidth int, style term.Style) term.Table {
-	t := term.Table{Head: []string{"COLLECTION", "MAX", "RESERVED/s", "RANGES", "EPOCH"}, Drop: []int{3, 7, 6}, Style: style}
+	t := term.Table{Head: []string{"COLLECTION", "MAX", "RESERVED/s", "RANGES", "EPOCH"}, Drop: []int{3}, Style: style}
 	for _, h := range headroom.To(limit, 0, 0) {
-		t.Head = append(t.Head, fmt.Sprintf("%*s", minWidth, h.Bound))
+		t.Head = append(t.Head, fmt.Sprintf("%*s", minWidth, style.Digits(h.Bound)))
 	}
 	if several {
-		t.Head, t.Drop = slices.Insert(t.Head, 1, "SERVER"), []int{4, 8, 7}
+		t.Head, t.Drop = slices.Insert(t.Head, 1, "SERVER"), []int{4}
 	}
+	t.Drop = append(t.Drop, len(t.Head)-1, len(t.Head)-2)
 	for _, c := range counters {
 		cells := []any{c.label(), c.Max, term.Right(c.rateText()), term.Right(briefCount(c.Ranges)), c.Epoch}
 		for _, h := range c.headroom {

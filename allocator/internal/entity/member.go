@@ -98,7 +98,7 @@ func FindMember(t reflect.Type) (Member, error) {
 		kind = found[0].Type.Elem().Kind()
 	}
 	if kind != reflect.String {
-		return refuse(found[0].Name, fmt.Sprintf("it is a %s: must be a string or *string", found[0].Type))
+		return refuse(found[0].Name, fmt.Sprintf("its type is %s: must be string or *string", found[0].Type))
 	}
 	return Member{of: t, field: found[0], pointer: found[0].Type.Kind() == reflect.Pointer}, nil
 }

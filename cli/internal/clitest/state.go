@@ -53,7 +53,7 @@ const Furnished = `{"kind":"export","version":2,"namespace":"Raven"}
 {"kind":"hilo","collection":"people","max":9223372036854775807}
 {"kind":"identity","collection":"companies","max":3}
 {"kind":"identity","collection":"orders","max":7}
-{"kind":"server-side","collection":"invoices","max":2}
+{"kind":"server-side","max":2}
 {"kind":"end","counters":6}
 `
 

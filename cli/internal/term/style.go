@@ -78,6 +78,14 @@ func (s Style) Number(n int64) string {
 	return group(text)
 }
 
+// Digits returns text as Number does if it is a decimal number, and otherwise unchanged.
+func (s Style) Digits(text string) string {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return s.Number(n)
+	}
+	return text
+}
+
 // Plural returns n and the noun in the matching number, such as "1 identity" and "2,000 identities".
 func (s Style) Plural(n int64, thing string) string { return s.Number(n) + " " + noun(n, thing) }
 

@@ -96,6 +96,18 @@ func TestNumberHasThousandsSeparators(t *testing.T) {
 	}
 }
 
+func TestDigitsSeparatesThousandsOfNumbersOnly(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"1000000": "1,000,000", "2^31-1": "2^31-1", "12": "12"} {
+		if got := (Style{Group: true}).Digits(text); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if got := (Style{}).Digits(text); got != text {
+			t.Errorf("in plain text: got %s, want %s", got, text)
+		}
+	}
+}
+
 func TestNumberIsExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
