@@ -39,7 +39,7 @@ var everyCommand = map[string]tried{
 	"id":            {line: "id companies/ products/ravendb", json: "[]string"},
 	"seed":          {line: "seed orders --max 3", json: "counters.seeded", note: "with --file, --scan or --dry-run that of hilo import, with --scan also `scanned`, `matched` and `leftOut`"},
 	"list":          {before: "next orders", line: "list", json: "[]counters.listed"},
-	"inspect":       {before: "next orders", line: "inspect orders", json: "counters.inspected"},
+	"inspect":       {before: "next orders", line: "inspect orders", json: "counters.inspected", note: "of several servers a list of these"},
 	"export":        {before: "next orders", line: "export", json: "counters.record", lines: true},
 	"import":        {line: "import --from-namespace Raven --prefix take", stdin: clitest.Furnished, json: "counters.imported"},
 	"identity next": {line: "identity next companies", json: "[]string"},

@@ -9,6 +9,7 @@ import (
 // The types of this file are what the commands of package counters print as JSON. clitest.Decode refuses a field that they lack.
 
 type listed struct {
+	Server     string              `json:"server,omitempty"`
 	Collection string              `json:"collection"`
 	Max        int64               `json:"max"`
 	Ranges     int64               `json:"ranges"`
@@ -18,6 +19,7 @@ type listed struct {
 }
 
 type listedIdentity struct {
+	Server   string              `json:"server,omitempty"`
 	Name     string              `json:"name"`
 	Value    int64               `json:"value"`
 	Epoch    int64               `json:"epoch"`
@@ -26,6 +28,7 @@ type listedIdentity struct {
 }
 
 type inspected struct {
+	Server     string              `json:"server,omitempty"`
 	Collection string              `json:"collection"`
 	Kind       admin.Kind          `json:"kind"`
 	Max        int64               `json:"max"`

@@ -149,7 +149,7 @@ func TestMistakesAboutServers(t *testing.T) {
 		{"documents that are nowhere", []string{"worker", "orders", "--documents", ""}, "--documents is empty"},
 		{"a password that is nowhere", []string{"list", "--password-file", ""}, "--password-file is empty"},
 		{"a namespace of nothing", []string{"import", "--from-namespace", "", "x"}, "--from-namespace is empty"},
-		{"two servers where one is worked on", []string{"list", "--redis", "a=embedded:", "--redis", "b=embedded:"}, "hilo list uses one server, and 2 are named"},
+		{"two servers where one is worked on", []string{"seed", "orders", "--max", "1", "--redis", "a=embedded:", "--redis", "b=embedded:"}, "hilo seed uses one server, and 2 are named: choose one with --prefer, such as --prefer a"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

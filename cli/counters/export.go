@@ -85,6 +85,7 @@ be read or imported, on a replica, while a cluster moves the namespace's slot, o
 the server is restarted meanwhile.`,
 			[]string{"hilo export > counters.jsonl", "hilo export --redis $OLD | hilo import --redis $NEW"},
 			"1 failed or interrupted", "3 Redis unavailable, or a slot is moving", "4 the server is a replica"),
+		Flags: base.OneServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
 			return export{Session: r.Session(), target: r.Target()}

@@ -69,13 +69,13 @@ what was issued since.`,
 				"hilo export --redis $OLD | hilo import --redis $NEW --margin 100000",
 			},
 			"1 failed or interrupted", "3 Redis unavailable", "4 another namespace or prefix, or refused by a rule"),
-		Flags: []cli.Flag{
+		Flags: base.OneServerFlags(
 			&cli.GenericFlag{Name: "margin", Usage: "raise each counter by `N` more", Value: base.Number("0", 0, mostMargin)},
 			&cli.GenericFlag{Name: "from-namespace", Usage: "confirm that the file is of `NAMESPACE`, not of --namespace", Value: base.Text("")},
 			&cli.GenericFlag{Name: "prefix", Usage: "where the server has another prefix or tag, `WHICH`", Value: base.Choice("", prefixKeep, prefixTake)},
 			&cli.BoolFlag{Name: "partial", Usage: "confirm that the file is only a part of an export"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
-		},
+		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := importing{
 				plan: plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")},

@@ -25,13 +25,16 @@ type inspect struct {
 }
 
 type inspected struct {
+	Server     string              `json:"server,omitempty"` // of several, its name
 	Collection string              `json:"collection"`
 	Kind       admin.Kind          `json:"kind"` // hilo, identity or server-side
 	Max        int64               `json:"max"`  // value of an identity
 	Ranges     int64               `json:"ranges"`
 	Epoch      int64               `json:"epoch"`
-	Origin     string              `json:"origin"`  // replication id of the server that wrote last; empty if unknown
-	Durable    string              `json:"durable"` // always if the server states that it keeps every write
+	Origin     string              `json:"origin"`             // replication id of the server that wrote last; empty if unknown
+	Durable    string              `json:"durable"`            // always, replicas:N or empty, as the server states
+	MinValue   int64               `json:"minValue,omitempty"` // of the server; missing if none
+	MaxValue   int64               `json:"maxValue,omitempty"` // of the server; missing if none
 	Key        string              `json:"key"`
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
@@ -45,10 +48,14 @@ func InspectCommand(env base.Env) *cli.Command {
 		Description: base.Describe(`
 Shows one collection's counter, the Redis key that it stands at, and its headroom:
 to 2^31-1, where 32-bit integers end, to 2^53-1, where JavaScript's numbers cease to
-be exact, and to the limit, where hilo ends. hilo top shows the time left to each.
+be exact, and to the limit, where hilo ends, or to MaxValue of the server where that is
+less. hilo top shows the time left to each.
 
 A COLLECTION that ends in | is an identity, and one that ends in the separator the
-counter of all server-side identifiers.`,
+counter of all server-side identifiers.
+
+With several --redis NAME=URL it shows the counter of each that has one, and JSON
+is a list.`,
 			[]string{"hilo inspect orders", "hilo inspect 'companies|'"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 there is no such counter"),
 		Flags: []cli.Flag{limitFlag()},
@@ -75,21 +82,52 @@ func (i inspect) Run(ctx context.Context) error {
 	case admin.KindServerSide:
 		see, key = func(m *admin.Admin) (admin.Counter, error) { return m.ServerSide(ctx) }, keys.ServerSide()
 	}
-	var server prefix.Server
-	seen, err := i.look(ctx, func(m *admin.Admin) ([]admin.Counter, error) {
+	servers, missing := make([]prefix.Server, len(i.targets)), make([]error, len(i.targets))
+	seen, errs := i.look(ctx, func(at int, m *admin.Admin) ([]admin.Counter, error) {
 		counter, err := see(m)
 		if errors.Is(err, allocator.ErrNotSeeded) {
-			err = i.none(ctx, m)
+			missing[at] = i.none(ctx, m)
+			return nil, nil
 		}
-		server, _ = m.ServerPrefix(ctx) // hilo prefix get reports its errors
-		return []admin.Counter{counter}, err
+		if err != nil {
+			return nil, err
+		}
+		servers[at], _ = m.ServerPrefix(ctx) // hilo prefix get reports its errors
+		return []admin.Counter{counter}, nil
 	})
-	if err != nil {
-		return err
+	failure := i.failure(errs)
+	if len(seen) == 0 || errors.Is(failure, context.Canceled) {
+		return cmp.Or(failure, i.failure(missing))
 	}
-	c := seen[0]
-	shown := inspected{c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, server.Durable, key, c.room}
-	return i.Show(shown, func() error { return i.print(shown) })
+	for at, err := range missing {
+		if err != nil { // of one of several servers
+			fmt.Fprintf(i.Stderr, "%s: %s\n", i.targets[at].Name, exit.Plain(err))
+		}
+	}
+	all := make([]inspected, len(seen))
+	for n, c := range seen {
+		s := servers[c.at]
+		_, greatest := s.Interval()
+		all[n] = inspected{
+			i.server(c.at), c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, s.Durable, s.MinValue, s.MaxValue, key,
+			headroom.To(min(i.Limit, greatest), c.Max, 0),
+		}
+	}
+	var shown any = all
+	if len(i.targets) == 1 {
+		shown = all[0]
+	}
+	return cmp.Or(i.Show(shown, func() error {
+		for n := range all {
+			if n > 0 {
+				fmt.Fprintln(i.Stdout)
+			}
+			if err := i.print(all[n]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}), failure)
 }
 
 // none returns the error for a counter that does not exist, with a remedy.
@@ -110,6 +148,9 @@ func (i inspect) none(ctx context.Context, m *admin.Admin) error {
 
 func (i inspect) print(s inspected) error {
 	t := i.Table()
+	if s.Server != "" {
+		t.Add("server:", s.Server)
+	}
 	switch i.Kind {
 	case admin.KindHiLo:
 		t.Add("collection:", s.Collection)
@@ -126,6 +167,9 @@ func (i inspect) print(s inspected) error {
 	t.Add("origin:", cmp.Or(s.Origin, "unknown"))
 	t.Add("durable:", cmp.Or(s.Durable, "no"))
 	t.Addf("key:", "HGETALL '%s'", s.Key)
+	if server := (prefix.Server{MinValue: s.MinValue, MaxValue: s.MaxValue}); server.HasInterval() {
+		t.Add("numbers:", interval(i.Session, server))
+	}
 	for _, h := range s.Headroom {
 		t.Add("to "+t.Style.Digits(h.Bound)+":", t.Style.Sprintf("%d left, %s used", h.Left, percent(h)))
 	}

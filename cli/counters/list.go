@@ -12,6 +12,7 @@ import (
 )
 
 type listed struct {
+	Server     string              `json:"server,omitempty"` // of several, its name
 	Collection string              `json:"collection"`
 	Max        int64               `json:"max"`
 	Ranges     int64               `json:"ranges"`
@@ -26,8 +27,8 @@ func ListCommand(env base.Env) *cli.Command {
 		all:    (*admin.Admin).Counters,
 		head:   []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
 		keys:   []string{"name", "max", "ranges", "epoch", "headroom"},
-		row: func(c observed) (any, []any) {
-			return listed{c.Name, c.Max, c.Ranges, c.Epoch, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
+		row: func(server string, c observed) (any, []any) {
+			return listed{server, c.Name, c.Max, c.Ranges, c.Epoch, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
@@ -41,13 +42,17 @@ what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold exactly
 (2^53-1), and of the limit. It uses SCAN, which does not block the server. hilo top
 shows the rates and the time left.
 
-Names are sorted from a on, headroom from the least, all else from the greatest.`,
+Names are sorted from a on, headroom from the least, all else from the greatest.
+
+With several --redis NAME=URL it lists the counters of all of them. A server that does
+not answer is named, the others are listed, and the exit code is 3.`,
 			[]string{"hilo list", "hilo list --filter 'ord*' --sort max", "hilo list --namespace Raven --output json"},
 			"1 failed or interrupted", "3 Redis unavailable"),
 	})
 }
 
 type listedIdentity struct {
+	Server   string              `json:"server,omitempty"` // of several, its name
 	Name     string              `json:"name"`
 	Value    int64               `json:"value"`
 	Epoch    int64               `json:"epoch"`
@@ -61,8 +66,8 @@ func IdentityListCommand(env base.Env) *cli.Command {
 		all:    (*admin.Admin).Identities,
 		head:   []string{"NAME", "VALUE", "EPOCH"},
 		keys:   []string{"name", "value", "epoch", "headroom"},
-		row: func(c observed) (any, []any) {
-			return listedIdentity{c.Name, c.Max, c.Epoch, c.room}, []any{c.Name, c.Max, c.Epoch}
+		row: func(server string, c observed) (any, []any) {
+			return listedIdentity{server, c.Name, c.Max, c.Epoch, c.room}, []any{c.Name, c.Max, c.Epoch}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
@@ -72,7 +77,8 @@ func IdentityListCommand(env base.Env) *cli.Command {
 		Description: base.Describe(`
 Lists each identity with its value, the greatest issued, as this server has it, be it the
 home of identities or not; the epoch, which counts the jumps after lost writes; and how
-much is used of what integers hold, as hilo list --help explains.`,
+much is used of what integers hold, as hilo list --help explains. It lists those of all
+servers.`,
 			[]string{"hilo identity list", "hilo identity list --sort value --output json"},
 			"1 failed or interrupted", "3 Redis unavailable"),
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,21 +17,23 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// observer reads counters.
+// observer reads counters of all servers.
 type observer struct {
 	*base.Session
-	target target.Target
-	Limit  int64 // greatest number that the allocators issue
+	targets []target.Target // several have names
+	Limit   int64           // greatest number that the allocators issue
 }
 
 // observed is a counter with its headroom.
 type observed struct {
 	admin.Counter
+	at   int // index of the server in targets
 	room []headroom.Headroom
 }
 
@@ -39,29 +42,65 @@ func limitFlag() cli.Flag {
 }
 
 func readObserver(r *base.Reader) observer {
-	return observer{Session: r.Session(), target: r.Target(), Limit: r.Number("limit")}
+	return observer{Session: r.Session(), targets: r.Targets(), Limit: r.Number("limit")}
 }
 
-// look returns the counters that see reads, with their headroom.
-func (l observer) look(ctx context.Context, see func(*admin.Admin) ([]admin.Counter, error)) (all []observed, err error) {
-	err = base.Administer(ctx, l.Session, l.target, func(m *admin.Admin) error {
-		seen, err := see(m)
-		for _, counter := range seen {
-			all = append(all, observed{counter, headroom.To(l.Limit, counter.Max, 0)})
+// look calls see for each server. see gets the index of the server, and is called concurrently. An ErrCorrupt of see is about
+// single counters, and the others are returned with it. The errors are in the order of the servers, and nil for those that were
+// read.
+func (l observer) look(ctx context.Context, see func(int, *admin.Admin) ([]admin.Counter, error)) (all []observed, errs []error) {
+	found, errs := make([][]observed, len(l.targets)), make([]error, len(l.targets))
+	var reading sync.WaitGroup
+	for i, t := range l.targets {
+		reading.Go(func() {
+			errs[i] = base.Administer(ctx, l.Session, t, func(m *admin.Admin) error {
+				seen, err := see(i, m)
+				for _, counter := range seen {
+					found[i] = append(found[i], observed{counter, i, headroom.To(l.Limit, counter.Max, 0)})
+				}
+				return err
+			})
+		})
+	}
+	reading.Wait()
+	return slices.Concat(found...), errs
+}
+
+func fatal(err error) bool { return err != nil && !errors.Is(err, allocator.ErrCorrupt) }
+
+// server returns the name of the server with an index if there are several, and "" if there is one.
+func (l observer) server(i int) string {
+	if len(l.targets) == 1 {
+		return ""
+	}
+	return l.targets[i].Name
+}
+
+// failure returns one error for those of several servers, with the exit code of the first.
+func (l observer) failure(errs []error) error {
+	var first error
+	var texts []string
+	for i, err := range errs {
+		if err != nil {
+			first = cmp.Or(first, err)
+			texts = append(texts, l.targets[i].Name+": "+exit.Sentence(err))
 		}
-		return err
-	})
-	return all, err
+	}
+	if len(errs) == 1 || first == nil || errors.Is(first, context.Canceled) {
+		return first
+	}
+	return &exit.Error{Code: exit.Code(first), Text: strings.Join(texts, "; "), Cause: first}
 }
 
 // listing is a command that lists all counters of a kind.
 type listing struct {
 	observer
-	things  string // plural of the kind
-	all     func(*admin.Admin, context.Context) iter.Seq2[admin.Counter, error]
-	head    []string
-	keys    []string                               // values of --sort
-	row     func(observed) (json any, cells []any) // cells are the columns of head
+	things string // plural of the kind
+	all    func(*admin.Admin, context.Context) iter.Seq2[admin.Counter, error]
+	head   []string
+	keys   []string // values of --sort
+	// row returns the JSON of a counter, and the columns of head. server is "" if there is one server.
+	row     func(server string, c observed) (json any, cells []any)
 	Filter  string
 	Sort    string
 	Reverse bool
@@ -69,12 +108,11 @@ type listing struct {
 
 // command adds the flags and the action of all lists to c.
 func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
-	c.Flags = []cli.Flag{
+	c.Flags = append([]cli.Flag{
 		&cli.GenericFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: base.Text("")},
 		&cli.GenericFlag{Name: "sort", Usage: "by `KEY`", Value: base.Choice("name", l.keys...)},
 		&cli.BoolFlag{Name: "reverse", Usage: "the other way round"},
-		limitFlag(),
-	}
+	}, limitFlag())
 	c.Action = base.Action(env, func(r *base.Reader) base.Runner {
 		r.Arguments()
 		l.observer, l.Reverse = readObserver(r), r.Bool("reverse")
@@ -84,24 +122,24 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 	return c
 }
 
-// Run lists the counters. Corrupt ones do not hide the others.
+// Run lists the counters. Corrupt ones, and servers that are down, do not hide the others.
 func (l listing) Run(ctx context.Context) error {
-	var corrupt error // the first one
-	all, err := l.look(ctx, func(m *admin.Admin) (seen []admin.Counter, _ error) {
+	all, errs := l.look(ctx, func(_ int, m *admin.Admin) (seen []admin.Counter, corrupt error) {
 		for counter, err := range l.all(m.WithFilter(cmp.Or(l.Filter, "*")), ctx) {
 			switch {
-			case errors.Is(err, allocator.ErrCorrupt):
-				corrupt = cmp.Or(corrupt, err)
-			case err != nil:
+			case fatal(err):
 				return nil, err
+			case err != nil:
+				corrupt = cmp.Or(corrupt, err) // the first one
 			default:
 				seen = append(seen, counter)
 			}
 		}
-		return seen, nil
+		return seen, corrupt
 	})
-	if err != nil {
-		return err
+	failure := l.failure(errs)
+	if !slices.ContainsFunc(errs, func(err error) bool { return !fatal(err) }) || errors.Is(failure, context.Canceled) {
+		return failure
 	}
 	slices.SortFunc(all, l.compare)
 	if l.Reverse {
@@ -110,11 +148,11 @@ func (l listing) Run(ctx context.Context) error {
 	rows, table := l.rows(all)
 	return cmp.Or(l.Show(rows, func() error {
 		err := l.WriteTable(table)
-		if err == nil && corrupt == nil { // its error explains enough
+		if err == nil && failure == nil { // its error explains enough
 			l.explain(len(all))
 		}
 		return err
-	}), corrupt)
+	}), failure)
 }
 
 // explain prints on stderr what an empty table means.
@@ -138,18 +176,25 @@ func (l listing) compare(a, b observed) int {
 	case "epoch":
 		order = cmp.Compare(b.Epoch, a.Epoch)
 	}
-	return cmp.Or(order, strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)))
+	return cmp.Or(order, strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)), cmp.Compare(a.at, b.at))
 }
 
 // rows returns the rows of JSON and of the table. The last columns are the used share of each bound.
 func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	rows, t = make([]any, len(all)), l.Table(l.head...)
+	several := len(l.targets) > 1
+	if several {
+		t.Head = slices.Insert(t.Head, 1, "SERVER")
+	}
 	for _, h := range headroom.To(l.Limit, 0, 0) {
 		t.Head = append(t.Head, t.Style.Digits(h.Bound))
 	}
 	for i, c := range all {
-		row, cells := l.row(c)
+		row, cells := l.row(l.server(c.at), c)
 		rows[i] = row
+		if several {
+			cells = slices.Insert(cells, 1, any(l.server(c.at)))
+		}
 		for _, h := range c.room {
 			cells = append(cells, term.Right(percentUsed(h)))
 		}

@@ -89,6 +89,7 @@ func getCommand(env base.Env) *cli.Command {
 		Usage:       "show the settings of the server",
 		UsageText:   "hilo prefix get",
 		Description: base.Describe("Shows the server's prefix and node tag, whether it is the home of identities, what it\nstates of its writes, and the interval of its numbers.", []string{"hilo prefix get --output json"}, "1 failed or interrupted", "3 Redis unavailable"),
+		Flags:       base.OneServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
 			return serverPrefix{Session: r.Session(), target: r.Target()}
@@ -149,7 +150,7 @@ A change is confirmed by all connected replicas, or else the exit code is 1.`,
 				"hilo prefix set --min-value 1000000000001 --max-value 2000000000000",
 			},
 			"1 failed, interrupted, or not confirmed", "3 Redis unavailable", "4 refused by a rule"),
-		Flags: []cli.Flag{
+		Flags: base.OneServerFlags(
 			&cli.StringFlag{Name: "tag", Usage: "node `TAG`, 1 to 8 letters and digits, a letter first"},
 			&cli.BoolFlag{Name: flagIdentities, Usage: "it is the home of identities"},
 			&cli.StringFlag{Name: flagDurable, Usage: "what is true of its writes, as `WORD`: always, replicas:N, or nothing"},
@@ -157,7 +158,7 @@ A change is confirmed by all connected replicas, or else the exit code is 1.`,
 			&cli.GenericFlag{Name: flagMaxValue, Usage: "`N` is the greatest number that it issues, 0 for none", Value: base.Count("", 0)},
 			&cli.GenericFlag{Name: flagLimit, Usage: "with --durable: `N` is the greatest number that your allocators issue", Value: base.Number("", 1, math.MaxInt64), DefaultText: "2^63-1"},
 			&cli.BoolFlag{Name: "yes", Usage: "what cannot be seen is as it must be"},
-		},
+		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := serverPrefix{Session: r.Session(), target: r.Target(), yes: r.Bool("yes"), limit: r.Number(flagLimit)}
 			named := prefix.Server{
@@ -212,7 +213,7 @@ func clearCommand(env base.Env) *cli.Command {
 		Usage:       "remove the prefix, the tag, the home of identities and durability",
 		UsageText:   "hilo prefix clear [--yes]",
 		Description: base.Describe("Removes the server's prefix and node tag, and its statements that it is the home of\nidentities and durable. An interval stays: it belongs to the server for ever.", []string{"hilo prefix clear"}, "1 failed, interrupted, or not confirmed", "3 Redis unavailable", "4 refused by a rule"),
-		Flags:       []cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "what cannot be seen is as it must be"}},
+		Flags:       base.OneServerFlags(&cli.BoolFlag{Name: "yes", Usage: "what cannot be seen is as it must be"}),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
 			none := func(now *prefix.Server) { *now = prefix.Server{MinValue: now.MinValue, MaxValue: now.MaxValue} }

@@ -58,7 +58,7 @@ counted and left out.`,
 				"hilo seed --scan 'orders/*'", "hilo seed --scan 'app:*' --strip app: --yes",
 			},
 			"1 failed, interrupted, or aborted", "3 Redis unavailable", "4 the name is taken by the other kind", "5 --scan found no identifier"),
-		Flags: []cli.Flag{
+		Flags: base.OneServerFlags(
 			&cli.GenericFlag{Name: "max", Aliases: []string{"value"}, Usage: "`N`, 0 to 9223372036854775807, the greatest number that is taken", Value: base.Count("", 0)},
 			&cli.BoolFlag{Name: "force", Usage: "lower the counter too"},
 			&cli.GenericFlag{Name: "file", Usage: "`F` with a counter in each line, - for stdin", Value: base.Text(""), TakesFile: true},
@@ -67,7 +67,7 @@ counted and left out.`,
 			&cli.GenericFlag{Name: "kind", Usage: "with --scan, the `KIND` to raise", Value: base.Choice("hilo", string(admin.KindHiLo), string(admin.KindIdentity))},
 			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
-		},
+		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			p := plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
 			switch {
@@ -186,10 +186,10 @@ value, which is reported and no error; --force lowers it, and values that are in
 may then be issued again.`,
 			[]string{"hilo identity seed companies --value 1994"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 the name is taken by a collection"),
-		Flags: []cli.Flag{
+		Flags: base.OneServerFlags(
 			&cli.GenericFlag{Name: "value", Aliases: []string{"max"}, Usage: "`N`, 0 to 9223372036854775807, the greatest value that is taken", Value: base.Count("", 0)},
 			&cli.BoolFlag{Name: "force", Usage: "lower the identity too"},
-		},
+		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := seed{plan: plan{Session: r.Session(), Target: r.Target()}, identity: true, Force: r.Bool("force")}
 			s.Name = r.Identity(s.Separator)

@@ -80,13 +80,13 @@ and are prefetched. Numbers in hand at that time count as reserved after it.`,
 				"hilo bench --rate 50000 --duration 30s --output json",
 			},
 			"1 failed or interrupted", "3 Redis unavailable", "4 the counter is exhausted, or the name is taken by an identity"),
-		Flags: []cli.Flag{
+		Flags: base.OneServerFlags(
 			&cli.GenericFlag{Name: "duration", Usage: "measure for `D`", Value: base.Duration("", 0), DefaultText: "5s"},
 			&cli.GenericFlag{Name: "count", Aliases: []string{"n"}, Usage: "take `N` identifiers in all, without a time limit", Value: base.Count("", 1)},
 			&cli.GenericFlag{Name: "warmup", Usage: "run the load for `D` before the measurement", Value: base.Duration("", 0)},
 			&cli.GenericFlag{Name: "rate", Usage: "take `R` identifiers a second in all", Value: base.Number("", 1, base.MostRate), DefaultText: "full speed"},
 			&cli.GenericFlag{Name: "workers", Usage: "`N` goroutines", Value: base.Number("8", 1, base.MostWorkers)},
-		},
+		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			b := &bench{Session: r.Session(), target: r.Target()}
 			b.readSize(r)

@@ -28,6 +28,11 @@ With several --redis NAME=URL, masters in order of preference and each with a pr
 or tag of its own, it goes on at the next where one fails. $HILO_PREFER, $HILO_REPLICAS
 and so on stand in for the flags.`
 
+// OneServerFlags returns own, followed by the flag with which Reader.Target chooses one of several servers.
+func OneServerFlags(own ...cli.Flag) []cli.Flag {
+	return append(own, &cli.GenericFlag{Name: flagPrefer, Usage: "of several servers use `NAME`", Value: Text("")})
+}
+
 // ServerFlags returns own, followed by the flags that Reader.Servers reads.
 func ServerFlags(own ...cli.Flag) []cli.Flag {
 	const maxReplicas = 1000

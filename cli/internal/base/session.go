@@ -114,11 +114,17 @@ func (r *Reader) SessionWithoutRedis() *Session {
 	return r.Session()
 }
 
-// Target returns the server of a command that uses one.
+// Target returns the server of a command that uses one, which has OneServerFlags. Of several, --prefer chooses it.
 func (r *Reader) Target() target.Target {
 	targets := r.Targets()
-	if len(targets) > 1 {
-		r.Failf("%s uses one server, and %d are named; name one with --redis URL", r.FullName(), len(targets))
+	if len(targets) > 1 || r.IsSet(flagPrefer) {
+		name, source := r.Text(flagPrefer)
+		if name == "" {
+			r.Failf("%s uses one server, and %d are named: choose one with --prefer, such as --prefer %s", r.FullName(), len(targets), targets[0].Name)
+		}
+		if r.Err == nil {
+			r.prefer(targets, name, source)
+		}
 	}
 	if r.Err != nil {
 		return target.Target{}
