@@ -67,6 +67,40 @@ func TestIdentitiesComeFromTheHomeThatIsSet(t *testing.T) {
 	})
 }
 
+func TestPrefixSetEndsIdentitiesOnlyWhereItIsNamed(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		for i, test := range []struct {
+			line string
+			code int
+			next string // identity afterwards, "" if it is refused
+		}{
+			{"set --tag A", exit.Refused, "companies/2\n"},
+			{"set North/", exit.Refused, "companies/2\n"},
+			{"set --durable=", exit.Done, "companies/2\n"},
+			{"set --tag A --identities", exit.Done, "companies/2\n"},
+			{"set --tag A --identities=false", exit.Done, ""},
+			{"clear", exit.Done, "companies/2\n"},
+		} {
+			flags := []string{"--redis", s.URL(), "--namespace", fmt.Sprint("n", i)}
+			run := func(line string) clitest.Result { return clitest.Hilo(t, append(flags, strings.Fields(line)...)...) }
+			if r := run("identity next companies"); r.Code != exit.Done {
+				t.Fatalf("identity: got %+v", r)
+			}
+			r := run("prefix " + test.line)
+			if r.Code != test.code {
+				t.Errorf("%s: got %+v, want exit %d", test.line, r, test.code)
+			}
+			if test.code == exit.Refused {
+				clitest.MustFail(t, exit.Refused, r, "issues identities, such as companies", "--identities to go on", "--identities=false")
+			}
+			if r := run("identity next companies"); r.Stdout != test.next {
+				t.Errorf("after %s: got %+v, want %q", test.line, r, test.next)
+			}
+		}
+	})
+}
+
 // The steps that cli/README.md gives, with what workers are issued after each of them.
 func TestHomeMovesAwayFromADeadServer(t *testing.T) {
 	t.Parallel()
@@ -169,7 +203,7 @@ func TestWritesOfTheCommandsFailWhereTheyAreNotConfirmed(t *testing.T) {
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		file := clitest.WriteFile(t, "collection,max\nusers,7\n")
 		replica := redistest.StartReplica(t, s)
-		commands := []string{"seed orders --max 7", "seed --file " + file, "identity seed people --value 7", "prefix set N/", "prefix clear"}
+		commands := []string{"seed orders --max 7", "seed --file " + file, "identity seed people --value 7", "prefix set N/ --identities", "prefix clear"}
 		for _, command := range commands {
 			clitest.Must(t, append(strings.Fields(command), "--redis", s.URL())...)
 		}

@@ -37,6 +37,7 @@ type serverPrefix struct {
 	yes     bool  // trust the settings that cannot be read, and conditions that cannot be seen
 	keeps   bool  // leave Durable as it is, because it is not named
 	limit   int64 // of counters that jump because of Durable
+	home    bool  // the home of identities is named
 }
 
 type shownPrefix struct {
@@ -110,7 +111,8 @@ With --identities the server is the home of identities, as one of several master
 to be; --identities=false ends that. To move them, end it at the old home first; then
 seed the new one with hilo identity seed, above all that the old one issued; then set it
 there. Where one server was alone before, without prefix and tag, and becomes one of
-several, it is to be the home: it has the record of numbers issued bare.
+several, it is to be the home: it has the record of numbers issued bare. A server that
+has identities gets its first prefix or tag only together with one or the other.
 
 --durable always states three things: appendonly is yes, appendfsync always and
 no-appendfsync-on-rewrite no; the data is nowhere else, so there are no replicas and no
@@ -175,7 +177,7 @@ A change is confirmed by all connected replicas, or else the exit code is 1.`,
 			if r.IsSet(flagIdentities) {
 				s.changes = append(s.changes, func(now *prefix.Server) { now.Identities = named.Identities })
 			}
-			s.all = len(s.changes) == 3
+			s.all, s.home = len(s.changes) == 3, r.IsSet(flagIdentities)
 			s.keeps = !r.IsSet(flagDurable)
 			if r.IsSet(flagDurable) {
 				s.changes = append(s.changes, func(now *prefix.Server) { now.Durable = named.Durable })
@@ -247,8 +249,14 @@ func (s serverPrefix) Run(ctx context.Context) error {
 				fmt.Fprintf(s.Stderr, "hilo: %s %s has no room for the gap and stands at %d now: it issues nothing more\n", k, name, limit)
 			})
 		}
+		lone := now.IsZero() && !now.HasInterval() && !now.Identities
 		for _, change := range s.changes {
 			change(&now)
+		}
+		if lone && !s.home && !now.IsZero() {
+			if err := s.keepIdentities(ctx, m); err != nil {
+				return err
+			}
 		}
 		return m.SetServerPrefix(ctx, now)
 	})
@@ -266,6 +274,19 @@ func (s serverPrefix) Run(ctx context.Context) error {
 		t.Add("numbers:", interval(s.Session, now))
 		return s.WriteTable(t)
 	})
+}
+
+// keepIdentities returns an error if the server has identities. Without prefix and tag it issued them as the only server. With
+// one it issues them only as their home.
+func (serverPrefix) keepIdentities(ctx context.Context, m *admin.Admin) error {
+	for identity, err := range m.WithFilter("*").Identities(ctx) {
+		if err != nil {
+			return err
+		}
+		return exit.Refusedf("the server issues identities, such as %s, and with a prefix or tag it does so only as their home: nothing was written; "+
+			"add --identities to go on, or --identities=false to end them here", identity.Name)
+	}
+	return nil
 }
 
 // showPrefix returns the settings of a server, with an example of its identifiers.
