@@ -253,7 +253,7 @@ func (s serverPrefix) Run(ctx context.Context) error {
 		for _, change := range s.changes {
 			change(&now)
 		}
-		if lone && !s.home && !now.IsZero() {
+		if lone && !s.home && (!now.IsZero() || now.HasInterval()) {
 			if err := s.keepIdentities(ctx, m); err != nil {
 				return err
 			}
