@@ -140,6 +140,9 @@ func (c *durable) confirmed(ctx context.Context, node redis.Cmdable, script func
 	if wait != nil {
 		if n, err := wait.Int64(); err != nil || n < int64(c.d.Replicas) {
 			cmd.SetErr(notDurable(fmt.Sprintf("%d of %d replicas have it within %v", n, c.d.Replicas, c.d.Timeout), err))
+			if err == nil && !c.d.Fsync {
+				cmd.SetErr(&acknowledgedError{n, cmd.Err()})
+			}
 			return cmd
 		}
 	}
@@ -152,6 +155,21 @@ func (c *durable) confirmed(ctx context.Context, node redis.Cmdable, script func
 		}
 	}
 	return cmd
+}
+
+// acknowledgedError is an ErrNotDurable that says how many replicas acknowledged the write, where nothing else was required.
+type acknowledgedError struct {
+	replicas int64
+	error
+}
+
+func (e *acknowledgedError) Unwrap() error { return e.error }
+
+// Suffices reports whether a write that was not confirmed as required is confirmed by as many replicas as are needed, because
+// fewer are than the client knew.
+func Suffices(err error, needed int) bool {
+	few, ok := errors.AsType[*acknowledgedError](err)
+	return ok && few.replicas >= int64(needed)
 }
 
 func notDurable(what string, err error) error {

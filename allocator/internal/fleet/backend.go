@@ -97,6 +97,9 @@ func (b redisBackend) learn(ctx context.Context, got scripts.Range, err error) e
 	switch {
 	case err == nil || errors.Is(err, scripts.ErrNotDurable):
 		b.required.Store(int64(got.Replicas))
+		if scripts.Suffices(err, max(b.d.Replicas, got.Replicas)) { // it requires fewer by now
+			return nil
+		}
 	case refused:
 		if unable := CheckConfirmable(b.clients.Client, scripts.Durability{Replicas: few.Required}); unable != nil {
 			return fmt.Errorf("%w: %w", unable, few)
