@@ -131,13 +131,16 @@ func TestAnEmptiedMasterConflictsWithNobody(t *testing.T) {
 			t.Fatalf("got %d, %v, want 1", got, err)
 		}
 		north.Client(t).FlushAll(t.Context())
-		seen := map[int64]bool{1: true}
-		for range 20 {
+		last := int64(1)
+		for range 2000 { // first those in hand
 			got, err := a.NextNumber(t.Context(), "orders")
-			if err != nil || seen[got] {
-				t.Fatalf("got %d, %v, want a number that is new", got, err)
+			if err != nil || got <= last {
+				t.Fatalf("got %d, %v, want more than %d", got, err, last)
 			}
-			seen[got] = true
+			last = got
+		}
+		if last < southFrom {
+			t.Errorf("got %d at last, want a number of south", last)
 		}
 		if n := north.Client(t).Exists(t.Context(), "{Raven}/HiLo/orders").Val(); n != 0 {
 			t.Error("got a counter at the emptied master, want none")
