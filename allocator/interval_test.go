@@ -131,6 +131,9 @@ func TestAnEmptiedMasterConflictsWithNobody(t *testing.T) {
 			t.Fatalf("got %d, %v, want 1", got, err)
 		}
 		north.Client(t).FlushAll(t.Context())
+		if err := a.Check(t.Context()); err != nil { // describes both
+			t.Errorf("check: got %v, want <nil>, because south serves", err)
+		}
 		last := int64(1)
 		for range 2000 { // first those in hand
 			got, err := a.NextNumber(t.Context(), "orders")
