@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/internal/info"
+	"github.com/hilo-id/hilo/allocator/admin/info"
 )
 
 // The fields of the server's own key.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/admin/info"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
-	"github.com/hilo-id/hilo/internal/info"
 )
 
 // node is one Redis process, with the findings about it.

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin/info"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
-	"github.com/hilo-id/hilo/internal/info"
 )
 
 // infoOf returns the INFO of a sound server with changes. The value "-" removes a field.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/admin/info"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
-	"github.com/hilo-id/hilo/internal/info"
 	"github.com/hilo-id/hilo/prefix"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
-	"github.com/hilo-id/hilo/internal/info"
+	"github.com/hilo-id/hilo/allocator/admin/info"
 )
 
 // Client is a client of a server with the few commands that hilo sends besides those of the library. Commands use it instead
