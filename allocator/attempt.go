@@ -68,24 +68,24 @@ func (c *Collection) prepare(s *fleet.Server, last bool, cancel context.CancelFu
 func (c *Collection) recordReply(sent request, reply fleet.Reply, err error) (*span, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	issued := reply.Low > 0 // also if it is not confirmed
 	if reply.Evidence != "" {
 		c.tally.jumps++
 	}
 	if err == nil {
 		return newSpan(c, sent.token, reply), nil
 	}
-	if issued { // discarded
+	if reply.Low > 0 { // not confirmed, or in conflict, and discarded
 		c.tally.add(reply.High - reply.Low + 1)
 	}
-	if scripts.Answered(err) || issued {
+	if scripts.Answered(err) {
 		c.sent = nil
 	}
 	return nil, err
 }
 
 // chooseRequest chooses token and size of the next request to a server, with mu held. A request to the same server whose
-// reply never came is repeated as it was, so that no range is lost with a reply.
+// reply never came is repeated as it was, so that no range is lost with a reply. So is one whose range was discarded, for
+// which the script issues another range, because the floor is past the first one.
 func (c *Collection) chooseRequest(s *fleet.Server, now time.Duration) {
 	if c.sent != nil && c.sent.server == s {
 		return

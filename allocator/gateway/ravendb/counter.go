@@ -26,9 +26,8 @@ type counter struct {
 	// turn holds one element while a request is in flight, which guards what follows. Each request needs the marks that the
 	// one before it left.
 	turn chan struct{}
-	// token and capacity are those of a request whose reply was lost, or "" and any.
-	token    string
-	capacity int64
+	// token is that of a request whose reply was lost, or "".
+	token string
 	// failed is the latest failure of the server, at failedAt.
 	failed   error
 	failedAt time.Time
@@ -65,10 +64,10 @@ func (c *counter) locked(ctx context.Context, do func() error) error {
 func (c *counter) floor() int64 { return c.space.fleet.Marks(&c.marks).Floor }
 
 // issue issues a range with a call of locked. A request whose reply was lost is repeated with its token, so that no
-// range is lost with a reply.
+// range is lost with a reply. If it asks for another size the script issues another range.
 func (c *counter) issue(ctx context.Context, r fleet.Request) (got scripts.Range, token string, err error) {
-	if c.token == "" || c.capacity != r.Count {
-		c.token, c.capacity = rand.Text(), r.Count
+	if c.token == "" {
+		c.token = rand.Text()
 	}
 	token = c.token
 	server := c.space.server()
@@ -77,7 +76,7 @@ func (c *counter) issue(ctx context.Context, r fleet.Request) (got scripts.Range
 	}
 	r.Kind, r.Token, r.Marks, r.RaiseTop = fleet.Range, token, &c.marks, true
 	reply, err := server.Issue(ctx, r)
-	if err == nil || scripts.Answered(err) || reply.High > 0 {
+	if err == nil || scripts.Answered(err) || reply.High > 0 { // a discarded range is not asked for again
 		c.token = ""
 	}
 	if err == nil {

@@ -17,12 +17,18 @@ import (
 type described struct {
 	Backend
 	prefix string
-	before func() // it replies
+	before func()       // it replies
+	fails  func() error // in place of a description; may be nil
 }
 
 func (d *described) Describe(context.Context, string, How) (scripts.Description, error) {
 	if d.before != nil {
 		d.before()
+	}
+	if d.fails != nil {
+		if err := d.fails(); err != nil {
+			return scripts.Description{}, err
+		}
 	}
 	return scripts.Description{Prefix: d.prefix}, nil
 }
@@ -109,5 +115,33 @@ func TestMonitorVerifiesAPrefixAgainstServersThatAreDown(t *testing.T) {
 				t.Errorf("got verified %v, want %v", got, test.verified)
 			}
 		})
+	}
+}
+
+// Nothing shows whether a server that fails meanwhile still has the prefix of its range.
+func TestVerifyRefusesAPrefixThatTheServerDoesNotReportAgain(t *testing.T) {
+	t.Parallel()
+	north := &described{prefix: "X/", fails: func() error { return errors.New("connection refused") }}
+	f := newPair(t, north, &described{prefix: "S/"})
+	_, err := f.servers[0].verify(t.Context(), f.Now(), scripts.Range{Low: 1, High: 32, Prefix: "X/"})
+	if !errors.Is(err, failure.ErrUnavailable) || f.servers[0].verified == f.servers[0].current {
+		t.Errorf("got error %v, want ErrUnavailable, and a prefix that is not verified", err)
+	}
+}
+
+func TestCheckServersVerifiesNoPrefixThatTheServerDoesNotReportAgain(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	north := &described{prefix: "X/", fails: func() error {
+		if calls++; calls == 2 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}}
+	f := newPair(t, north, &described{prefix: "S/"})
+	from := report(t, f.servers[0], "X/")
+	f.checkServers(false, f.servers...)
+	if f.servers[0].verified == from || calls != 2 {
+		t.Errorf("got verified after %d descriptions, want it not verified after 2", calls)
 	}
 }
