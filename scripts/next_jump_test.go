@@ -276,6 +276,32 @@ func TestNextRejectsARangeThatWasNotRequested(t *testing.T) {
 	}
 }
 
+func TestIdentityRejectsValuesThatWereNotRequested(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		low, high string
+		raise     int64
+		want      error
+	}{
+		"what was asked for":      {"101", "132", 0, nil},
+		"fewer":                   {"101", "131", 0, ErrReply},
+		"more":                    {"101", "133", 0, ErrReply},
+		"none":                    {"0", "31", 0, ErrReply},
+		"above the limit":         {"980", "1011", 0, ErrReply},
+		"the value":               {"7", "7", 7, nil},
+		"a refusal of the value":  {"0", "50", 7, nil},
+		"another value":           {"8", "8", 7, ErrReply},
+		"the value and one above": {"7", "8", 7, ErrReply},
+	} {
+		client := forged{reply: []any{"mine", test.low, test.high, "0", "", "", "0", "", "32", "1", "", "1", "2", "0", "", "0"}}
+		r := identityRequest(32)
+		r.Token, r.Limit, r.Raise = "mine", 1000, test.raise
+		if got, err := Identity(t.Context(), client, identityKeys, r); !errors.Is(err, test.want) || err != nil && got != (Range{}) {
+			t.Errorf("%s: got %+v, %v, want %v", name, got, err, test.want)
+		}
+	}
+}
+
 // A request without reply is sent again with its token, possibly to the successor of the server at which it caused a jump. Both
 // servers continue from there.
 func TestNextJumpsApartForOneRequestAtTwoServers(t *testing.T) {
