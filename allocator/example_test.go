@@ -3,7 +3,6 @@ package allocator_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -18,7 +17,7 @@ func Example() {
 	}
 	defer server.Close()
 	ctx := context.Background()
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DialTimeout: time.Second, ContextTimeoutEnabled: true, MaxRetries: -1})
+	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	ids, err := allocator.New(client, allocator.Options{}) // RequireSeeded: true where rows exist already
 	if err != nil {
 		panic(err)

@@ -6,8 +6,11 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.uber.org/zap"
 
+	"github.com/hilo-id/hilo/allocator/internal/dial"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -124,4 +127,61 @@ func fill[T comparable](field *T, value T) {
 	if *field == zero {
 		*field = value
 	}
+}
+
+// Tune sets in place what hilo recommends for a client, where opts has none, and returns opts:
+//
+//   - MaxRetries -1 and DialerRetries 1. The allocator retries by itself, with back-off and the same token, and turns to the
+//     next master sooner.
+//   - DialTimeout 1 s.
+//   - ContextTimeoutEnabled, so that a request ends with its context, and so that the hooks of the client are called.
+//   - DisableIdentity, unless IdentitySuffix is set, and no notifications of maintenance. Their commands are more than the
+//     rights of a worker permit, and each one that is denied is an entry in the ACL LOG of the server.
+//   - Dialer, the one that opts has or else the default one, with a memory: after a request timed out, or a server answered
+//     that it is not a primary, no connection to its address that was opened earlier is used for another request. So the
+//     recovery takes one attempt, whatever the size of the pool. With client-side caching it stays as it is, and on Windows it
+//     has no effect.
+//
+// An allocator works with clients without it, too. They recover from a silent outage with one attempt for each connection of
+// their pool.
+func Tune(opts *redis.Options) *redis.Options {
+	dial.Options{
+		MaxRetries: &opts.MaxRetries, DialerRetries: &opts.DialerRetries, DialTimeout: &opts.DialTimeout,
+		HeedContext: &opts.ContextTimeoutEnabled, Dialer: &opts.Dialer, TLS: &opts.TLSConfig,
+		Anonymous: &opts.DisableIdentity, Suffix: opts.IdentitySuffix, Maintenance: &opts.MaintNotificationsConfig,
+		Caches: opts.ClientSideCache != nil || opts.ClientSideCacheConfig != nil,
+	}.Tune()
+	return opts
+}
+
+// TuneFailover is Tune for a client of Sentinel. The options are those of the connections to the sentinels, too.
+func TuneFailover(opts *redis.FailoverOptions) *redis.FailoverOptions {
+	none := new(maintnotifications.Config) // go-redis has none for such a client
+	dial.Options{
+		MaxRetries: &opts.MaxRetries, DialerRetries: &opts.DialerRetries, DialTimeout: &opts.DialTimeout,
+		HeedContext: &opts.ContextTimeoutEnabled, Dialer: &opts.Dialer, TLS: &opts.TLSConfig,
+		Anonymous: &opts.DisableIdentity, Suffix: opts.IdentitySuffix, Maintenance: &none,
+	}.Tune()
+	return opts
+}
+
+// TuneCluster is Tune for a client of a cluster. MaxRedirects stays as it is, because such a client follows a key by it.
+func TuneCluster(opts *redis.ClusterOptions) *redis.ClusterOptions {
+	dial.Options{
+		MaxRetries: &opts.MaxRetries, DialerRetries: &opts.DialerRetries, DialTimeout: &opts.DialTimeout,
+		HeedContext: &opts.ContextTimeoutEnabled, Dialer: &opts.Dialer, TLS: &opts.TLSConfig,
+		Anonymous: &opts.DisableIdentity, Suffix: opts.IdentitySuffix, Maintenance: &opts.MaintNotificationsConfig,
+	}.Tune()
+	return opts
+}
+
+// TuneUniversal is Tune for a client of any kind.
+func TuneUniversal(opts *redis.UniversalOptions) *redis.UniversalOptions {
+	dial.Options{
+		MaxRetries: &opts.MaxRetries, DialerRetries: &opts.DialerRetries, DialTimeout: &opts.DialTimeout,
+		HeedContext: &opts.ContextTimeoutEnabled, Dialer: &opts.Dialer, TLS: &opts.TLSConfig,
+		Anonymous: &opts.DisableIdentity, Suffix: opts.IdentitySuffix, Maintenance: &opts.MaintNotificationsConfig,
+		Caches: opts.ClientSideCache != nil || opts.ClientSideCacheConfig != nil,
+	}.Tune()
+	return opts
 }

@@ -97,3 +97,10 @@ func Answered(err error) bool {
 	}
 	return false
 }
+
+// NotPrimary reports whether the text of an error reply means that the server is not a
+// primary, or was not when it replied. Servers and proxies put it in several ways, such as
+// "ERR READONLY ...", and scripts of older versions put it within another text.
+func NotPrimary(text string) bool {
+	return !strings.Contains(text, "HILO_") && (strings.Contains(text, "READONLY ") || strings.Contains(text, "MASTERDOWN "))
+}

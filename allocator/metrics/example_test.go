@@ -19,7 +19,7 @@ func Example() {
 		panic(err)
 	}
 	defer server.Close()
-	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	defer client.Close()
 	ctx := context.Background()
 	ids, err := allocator.New(client, allocator.Options{})

@@ -35,6 +35,7 @@ type drop struct {
 type link struct {
 	client, server net.Conn
 	drop           atomic.Pointer[drop] // set before the request it concerns is passed on
+	frozen         atomic.Bool
 }
 
 // NewProxy starts a proxy in front of s. It is closed when t ends.
@@ -97,6 +98,16 @@ func (p *Proxy) Refuse(refuse bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusing = refuse
+}
+
+// Freeze loses everything that is sent on the connections that are open, from now on and in both directions, and leaves them
+// open, as a host does that dies silently. New connections are served.
+func (p *Proxy) Freeze() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.frozen.Store(true)
+	}
 }
 
 // Cut closes all connections that are open.
@@ -194,6 +205,9 @@ func (p *Proxy) passRequests(l *link) {
 		if err != nil {
 			return
 		}
+		if l.frozen.Load() {
+			continue
+		}
 		if d := p.takeDrop(chunk[:n]); d != nil {
 			l.drop.Store(d)
 		}
@@ -233,6 +247,9 @@ func (p *Proxy) passReplies(l *link) {
 		n, err := l.server.Read(chunk)
 		if err != nil {
 			return
+		}
+		if l.frozen.Load() {
+			continue
 		}
 		if d := l.drop.Load(); d != nil {
 			close(d.dropped)

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newIDs(t *testing.T) (*allocator.Allocator, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	t.Cleanup(func() { _ = client.Close() })
 	ids, err := allocator.New(client, allocator.Options{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // allocator.New. The arguments of commands are omitted: they are script texts and
 // leases.
 //
-// A *redis.Client needs ContextTimeoutEnabled: without it, and with
+// A *redis.Client needs ContextTimeoutEnabled, which allocator.Tune sets: without it, and with
 // Options.Durability, the allocator uses Client.WithTimeout, whose result has no
 // hooks.
 func Instrument(client redis.UniversalClient, provider trace.TracerProvider) error {

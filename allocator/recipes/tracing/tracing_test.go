@@ -31,7 +31,7 @@ func Example() {
 		panic(err)
 	}
 	defer server.Close()
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
+	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	defer client.Close()
 	exporter := tracetest.NewInMemoryExporter() // or the exporter of your collector
 	provider := trace.NewTracerProvider(trace.WithSyncer(exporter))

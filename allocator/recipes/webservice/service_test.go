@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
 	"github.com/hilo-id/hilo/allocator/recipes/webservice"
 	"github.com/hilo-id/hilo/scripts/redistest"
@@ -32,7 +33,7 @@ func Example() {
 		panic(err)
 	}
 	defer redisServer.Close()
-	client := redis.NewClient(&redis.Options{Addr: redisServer.Addr()})
+	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: redisServer.Addr()}))
 	defer client.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

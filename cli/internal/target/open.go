@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
@@ -23,9 +22,8 @@ import (
 )
 
 // Open returns a client of the target. It does no I/O, except that it starts the server of embedded:, which other processes
-// can reach too. Because a person waits, the client dials once and not five times (go-redis retries the command itself), and
-// timeouts that the URL does not set are timeout. Notifications of maintenance stay off, so that the client sends no commands
-// that an ACL may not allow.
+// can reach too. Because a person waits, timeouts that the URL does not set are timeout. Of the recommendations of the library
+// all but one apply: the commands of an operator, most of which are sent once by one process, are repeated by go-redis.
 func (t *Target) Open(timeout time.Duration) (client *Client, closeAll func(), err error) {
 	stop := func() {}
 	if t.Embedded {
@@ -39,11 +37,13 @@ func (t *Target) Open(timeout time.Duration) (client *Client, closeAll func(), e
 	}
 	o := *optionsOf(*t)
 	o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
-	o.DialerRetries, o.ContextTimeoutEnabled = 1, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	client = &Client{redis.NewUniversalClient(&o)}
+	o.MaxRetries = cmp.Or(o.MaxRetries, defaultRetries)
+	client = &Client{redis.NewUniversalClient(allocator.TuneUniversal(&o))}
 	return client, func() { _ = client.Close(); stop() }, nil
 }
+
+// defaultRetries is the default of go-redis.
+const defaultRetries = 3
 
 // Alone returns the target as the only server.
 func (t Target) Alone() Servers { return Servers{Targets: []Target{t}} }
@@ -149,10 +149,9 @@ func Brief(err error, timeout time.Duration) string {
 
 // Replica returns a client of a replica of the target, which is assumed to have the same users.
 func (t Target) Replica(addr string) *Client {
-	return &Client{redis.NewClient(&redis.Options{
+	return &Client{redis.NewClient(allocator.Tune(&redis.Options{
 		Addr: addr, Username: optionsOf(t).Username, Password: optionsOf(t).Password, TLSConfig: optionsOf(t).TLSConfig,
-		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
-	})}
+	}))}
 }
 
 // Answered reports whether err is an error reply, which shows that the server runs.

@@ -76,7 +76,7 @@ func IDsOf(t testing.TB, client redis.UniversalClient) *allocator.Allocator {
 // ExampleIDs returns what IDs does, for an Example; stop closes the allocator.
 func ExampleIDs() (ids *allocator.Allocator, stop func()) {
 	server := must(miniredis.Run())
-	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	ids = must(allocator.New(client, allocator.Options{}))
 	return ids, func() {
 		_ = ids.Close(context.Background())
