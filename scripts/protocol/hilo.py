@@ -39,6 +39,7 @@ PASSING_WORDS = ("BUSY ", "MASTERDOWN ", "NOREPLICAS ", "OOM ", "MISCONF ", "CLU
 LOGIN = ("NOAUTH ", "WRONGPASS ", "Protocol error: unauthenticated")  # the last: so many arguments before it
 PASSING = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, redis.exceptions.ReadOnlyError,
            redis.exceptions.ClusterError, redis.exceptions.TryAgainError, redis.exceptions.RedisClusterException)
+NOT_PRIMARY = (redis.exceptions.ReadOnlyError, redis.exceptions.MasterDownError)
 
 
 class Error(Exception):
@@ -313,6 +314,8 @@ class Client:
             try:
                 return send()
             except REDIS_ERRORS as error:
+                if isinstance(error, redis.exceptions.TimeoutError) or not_primary(error):
+                    forget_connections(self.client)
                 lasting = outcome(key, error)
                 pause = wait * random.uniform(0.5, 1)  # jitter, so that a fleet does not retry in step
                 if lasting or self.stopped or time.monotonic() + pause >= until:
@@ -342,9 +345,32 @@ def outcome(key, error):
         return Error(f"{key} is on another node of a cluster: use RedisCluster, or redis+cluster://")
     if isinstance(error, redis.exceptions.AuthenticationError) or text.startswith(LOGIN):
         return Unavailable(f"{key}: {text}")
-    if isinstance(error, PASSING) or text.startswith(PASSING_WORDS):
+    if isinstance(error, PASSING) or text.startswith(PASSING_WORDS) or not_primary(error):
         return None
     return Error(f"{key}: {text}")
+
+
+def not_primary(error):
+    """Reports whether a server replied that it is not a primary. redis-py removes the first word of some errors and has
+    classes for them. Proxies begin with ERR."""
+    if isinstance(error, NOT_PRIMARY):
+        return True
+    text = str(error)
+    return "HILO_" not in text and ("READONLY " in text or "MASTERDOWN " in text)
+
+
+def forget_connections(client):
+    """Closes the idle connections of a client. Those that are in use either time out as well or prove that they work."""
+    pools = [getattr(client, "connection_pool", None)]
+    if hasattr(client, "get_nodes"):  # a cluster
+        pools = [node.redis_connection.connection_pool for node in client.get_nodes() if node.redis_connection]
+    for pool in filter(None, pools):
+        try:
+            pool.disconnect(inuse_connections=False)
+        except TypeError:  # a BlockingConnectionPool of redis-py 4 closes all; their requests are sent again
+            pool.disconnect()
+    if getattr(client, "connection", None):  # with single_connection_client
+        client.connection.disconnect()
 
 
 def identifier(collection, separator, prefix, value, tag):

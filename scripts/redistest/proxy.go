@@ -77,10 +77,15 @@ func (p *Proxy) DropReply(match string) (dropped <-chan struct{}) {
 
 // Redirect forwards new connections to s, as an address that moves with the primary does, and cuts the open ones.
 func (p *Proxy) Redirect(s *Server) {
-	p.mu.Lock()
-	p.server = s
-	p.mu.Unlock()
+	p.Move(s)
 	p.Cut()
+}
+
+// Move forwards new connections to s, and leaves the open ones where they are.
+func (p *Proxy) Move(s *Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.server = s
 }
 
 // Tamper calls fate with every piece of a reply. It returns how long the piece is held back, and how many of its bytes are
