@@ -88,6 +88,8 @@ func (*fakeServer) Identity(context.Context, scripts.Keys, scripts.IdentityReque
 	return scripts.Range{}, errors.New("a fake server has no identities")
 }
 
+func (*fakeServer) Check(context.Context, scripts.CheckRequest, fleet.How) error { return nil }
+
 func (f *fakeServer) Extra() time.Duration { return 0 }
 
 func (f *fakeServer) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {

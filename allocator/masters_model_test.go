@@ -166,6 +166,8 @@ func (l modelLink) Describe(ctx context.Context, _ string, _ fleet.How) (said sc
 	return said, err
 }
 
+func (modelLink) Check(context.Context, scripts.CheckRequest, fleet.How) error { return nil }
+
 func (modelLink) Extra() time.Duration { return 0 }
 
 func (modelLink) Return(_ context.Context, requests []scripts.ReturnRequest) []scripts.Returned {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -70,6 +71,8 @@ type CollectionStats struct {
 	Failures int64
 	Waits    int64
 	Jumps    int64
+	// Err is why the latest refill failed, nil after a range.
+	Err error
 	// Greatest is the greatest number issued by any server, in any spelling of the name.
 	Greatest int64
 	// Rate is the mean of numbers issued per second, over about the Runway and the time to find a server that recovered.
@@ -110,6 +113,7 @@ func (c *Collection) stats(now time.Duration) CollectionStats {
 		Failures: int64(c.tally.failures),
 		Waits:    c.waits.Load(),
 		Jumps:    int64(c.tally.jumps),
+		Err:      c.failed,
 	}
 	for _, r := range c.spans() {
 		used := r.used()
@@ -167,7 +171,7 @@ func serverStats(s *fleet.Stats, now time.Duration) ServerStats {
 	return stats
 }
 
-// Add adds the counts of another collection, or of the same one of another allocator. Name stays. Greatest becomes the
+// Add adds the counts of another collection, or of the same one of another allocator. Name and Err stay. Greatest becomes the
 // greater of the two, and Runway how long all held numbers last at the sum of the rates.
 func (s *CollectionStats) Add(other CollectionStats) {
 	s.Ranges += other.Ranges
@@ -185,17 +189,41 @@ func (s *CollectionStats) Add(other CollectionStats) {
 }
 
 // Ready reports whether a caller could be served now, because numbers of some collection are in hand, or a server answered
-// and is not down. An allocator that has not contacted a server is not ready, so call Check once at start-up. While a server
-// is down the allocator asks it by itself until it answers, so Ready recovers without calls.
-func (s Stats) Ready() bool {
-	return slices.ContainsFunc(s.Collections, func(c CollectionStats) bool { return c.Held > 0 }) ||
-		!s.conflict && slices.ContainsFunc(s.Servers, func(server ServerStats) bool { return server.Up && server.Answered })
+// and is not down. With collections it reports that of each of them: its numbers are in hand, or a server is up and did not
+// refuse its latest refill. An allocator that has not contacted a server is not ready, so call Check once at start-up. While a
+// server is down the allocator asks it by itself until it answers, so Ready recovers without calls. After the refusal of a
+// collection, such as ErrNotSeeded, only its next call makes it ready again, and Check reports whether that would succeed.
+func (s Stats) Ready(collections ...string) bool {
+	served := !s.conflict && slices.ContainsFunc(s.Servers, func(server ServerStats) bool { return server.Up && server.Answered })
+	inHand := func(c CollectionStats) bool { return c.Held > 0 }
+	if len(collections) == 0 {
+		return served || slices.ContainsFunc(s.Collections, inHand)
+	}
+	for _, name := range collections {
+		i := slices.IndexFunc(s.Collections, func(c CollectionStats) bool { return c.Name == name })
+		if i < 0 && !served || i >= 0 && !inHand(s.Collections[i]) && (!served || failure.Refused(s.Collections[i].Err)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Check contacts and compares all servers, for start-up and readiness. It returns the error that the first call would
-// return, and nil if that call would succeed now. The errors are those of Collection.Next that are not about a collection.
-func (a *Allocator) Check(ctx context.Context) error {
-	if err := a.fleet.Check(ctx); err != nil {
+// return, and nil if that call would succeed now: a server takes writes, and with Durability the required replicas follow it.
+// With collections that holds for the first call of each of them, so that the errors are those of Collection.Next; without,
+// those that are not about a collection. It issues nothing and writes nothing. What it cannot foresee is a jump for which the
+// counter has no room, which is ErrExhausted too.
+func (a *Allocator) Check(ctx context.Context, collections ...string) error {
+	var unknown []string // that have no numbers in hand
+	for _, name := range collections {
+		if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
+			return fmt.Errorf("allocator: %w", err)
+		}
+		if c, found := a.byName.find(name); !found || c.stats(a.now()).Held == 0 {
+			unknown = append(unknown, name)
+		}
+	}
+	if err := a.fleet.Check(ctx, a.opts.Limit, unknown...); err != nil {
 		return fmt.Errorf("allocator: %w", err)
 	}
 	return nil

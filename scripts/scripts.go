@@ -44,9 +44,9 @@ var (
 )
 
 // load returns a script, its own part after the parts that all scripts have.
-func load(own string) *redis.Script {
-	return redis.NewScript(decimalLua + stateLua + replicationLua + own)
-}
+func load(own string) *redis.Script { return redis.NewScript(source(own)) }
+
+func source(own string) string { return decimalLua + stateLua + replicationLua + own }
 
 // loadGuarded is load for a script that reads the server's own key and decides
 // whether writes may have been lost. home reports whether it reads Identities too.

@@ -18,6 +18,7 @@ var Verbs = []Verb{
 	{"seed", "seed", seed, 3, 6},
 	{"identity", "take", identity, 3, 16},
 	{"describe", "describe", describe, 3, 0},
+	{"check", "check", check, 3, 3},
 	{"import", "import", importing, 3, 12},
 	{"configure", "configure", configure, 1, 7},
 }

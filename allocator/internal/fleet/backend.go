@@ -18,6 +18,8 @@ type Backend interface {
 	Identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error)
 	// Describe writes nothing.
 	Describe(ctx context.Context, key string, how How) (scripts.Description, error)
+	// Check writes nothing, and returns the error of a request for numbers. Confirmed adds what confirmations need.
+	Check(ctx context.Context, request scripts.CheckRequest, how How) error
 	Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned
 	// Extra is how long a request may take longer than the settings of the client say, because the server is known to
 	// require confirmations by itself.
@@ -124,6 +126,19 @@ func (b redisBackend) Describe(ctx context.Context, key string, how How) (script
 	}
 	b.reloadCluster(ctx, err)
 	return desc, err
+}
+
+func (b redisBackend) Check(ctx context.Context, request scripts.CheckRequest, how How) error {
+	scripter := redis.Scripter(b.clients.Client)
+	if how.Once {
+		scripter = b.clients.Once
+	}
+	if d := b.durability(); how.Confirmed {
+		request.Replicas, request.Timeout = d.Replicas, d.Timeout
+	}
+	err := scripts.Check(ctx, scripter, request)
+	b.reloadCluster(ctx, err)
+	return err
 }
 
 func (b redisBackend) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {

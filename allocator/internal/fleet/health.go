@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,8 @@ func (t transition) finish() {
 }
 
 // provenOver reports whether a description proves that a server is up again. A conflict ends when all servers are compared,
-// a missing confirmation with a confirmed description, and an error reply with a served request.
+// a missing confirmation with a confirmed description, the refusal of any write with a check, which each description has, and
+// another error reply with a served request.
 func provenOver(down error, confirmed bool) bool {
 	switch {
 	case failure.Conflict(down):
@@ -80,7 +82,7 @@ func provenOver(down error, confirmed bool) bool {
 	case errors.Is(down, scripts.ErrNotDurable):
 		return confirmed
 	}
-	return !isReply(down)
+	return !isReply(down) || scripts.WriteRefused(down)
 }
 
 // isReply reports whether err is an error reply of the server.
@@ -132,15 +134,21 @@ func (s *Server) describe(caller context.Context, confirmed bool) error {
 	f.mu.Lock()
 	sent, how := f.Now(), How{Confirmed: confirmed, Once: s.down != nil}
 	f.mu.Unlock()
-	desc, err := s.Backend.Describe(ctx, s.Keys.Server(), how)
-	if caller.Err() == nil {
-		s.recordDescription(sent, desc, err, confirmed)
+	key := s.Keys.Server()
+	var refused error
+	desc, err := s.Backend.Describe(ctx, key, how)
+	if err == nil {
+		refused = s.Backend.Check(ctx, scripts.CheckRequest{Keys: scripts.Keys{Counter: key, Server: key, Other: key}}, how)
 	}
-	return err
+	if caller.Err() == nil {
+		s.recordDescription(sent, desc, err, refused, confirmed)
+	}
+	return cmp.Or(err, refused)
 }
 
-// recordDescription records the answer to a request for a description that was sent at that time.
-func (s *Server) recordDescription(sent time.Duration, desc scripts.Description, err error, confirmed bool) {
+// recordDescription records the answer to a request for a description that was sent at that time. refused is why the server
+// would refuse a write, or nil.
+func (s *Server) recordDescription(sent time.Duration, desc scripts.Description, err, refused error, confirmed bool) {
 	f := s.fleet
 	f.mu.Lock()
 	now := f.Now()
@@ -150,6 +158,7 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	if err == nil && sent >= s.homeAsOf {
 		s.home, s.homeAsOf = desc.Identities, sent
 	}
+	err = cmp.Or(err, refused)
 	// A failure proves nothing if the server answered a later request.
 	outdated := sent < s.servedAsOf || sent < s.currentAsOf && !errors.Is(err, scripts.ErrNotDurable)
 	var changed transition

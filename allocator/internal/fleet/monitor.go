@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/scripts"
 )
 
 // MonitorInterval is the mean time between two checks of all servers. Those that are not used are checked so that an outage
@@ -127,14 +128,20 @@ func (f *Fleet) Refresh(ctx context.Context) {
 	}
 }
 
-// Check describes and compares all servers. It returns nil if a request can succeed now, and otherwise the error that a
-// request would return. It ends with ctx.
-func (f *Fleet) Check(ctx context.Context) error {
+// Check describes and compares all servers. It returns nil if a request can succeed now, also one for a range of each of these
+// collections, and otherwise the error that the request would return. It ends with ctx.
+func (f *Fleet) Check(ctx context.Context, limit int64, collections ...string) error {
 	err := fmt.Errorf("check: %w", failure.ErrClosed)
 	done := f.goBackground(func() {
 		f.checkServers(f.opts.Confirmed, f.servers...)
-		if f.ctx.Err() == nil {
-			err = f.usable()
+		if f.ctx.Err() != nil {
+			return
+		}
+		err = f.usable()
+		for _, name := range collections {
+			if err == nil {
+				err = f.checkCollection(name, limit)
+			}
 		}
 	})
 	select {
@@ -143,6 +150,24 @@ func (f *Fleet) Check(ctx context.Context) error {
 	case <-ctx.Done():
 		return failure.Ended(ctx, "check", nil)
 	}
+}
+
+// checkCollection returns nil if the first server that would be asked issues a range of a collection.
+func (f *Fleet) checkCollection(name string, limit int64) error {
+	return f.First(func(s *Server, last bool) error {
+		if err := s.Down(name, last); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(f.ctx, f.opts.CheckTimeout)
+		defer cancel()
+		err := s.Backend.Check(ctx, scripts.CheckRequest{
+			Keys: s.ScriptKeys(Request{Kind: Range, Name: name}), Limit: limit, RequireSeeded: f.opts.RequireSeeded,
+		}, How{})
+		if err != nil {
+			return s.failed(name, err)
+		}
+		return nil
+	})
 }
 
 // usable returns nil if some server can issue identifiers, as it was described last.

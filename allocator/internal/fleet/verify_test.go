@@ -33,6 +33,8 @@ func (d *described) Describe(context.Context, string, How) (scripts.Description,
 	return scripts.Description{Prefix: d.prefix}, nil
 }
 
+func (*described) Check(context.Context, scripts.CheckRequest, How) error { return nil }
+
 // newPair returns a fleet that issued identifiers of two servers, of which each was verified with its prefix.
 func newPair(t *testing.T, north, south *described) *Fleet {
 	t.Helper()
