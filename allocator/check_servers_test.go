@@ -47,8 +47,8 @@ func TestCheckReturnsTheRefusalOfAnyWrite(t *testing.T) {
 				}
 				set(t, client, "save", "3600 1")
 				client.Do(t.Context(), "BGSAVE")
-				s.Await("the failed save", func(context.Context) bool {
-					return strings.Contains(client.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:err")
+				s.Await("the failed save", func(ctx context.Context) bool {
+					return strings.Contains(client.Info(ctx, "persistence").Val(), "rdb_last_bgsave_status:err")
 				})
 			},
 			func(t *testing.T, _ *redistest.Server, client redistest.Client) {
@@ -120,7 +120,7 @@ func TestCheckReturnsErrNotDurableWithoutTheReplicas(t *testing.T) {
 		replica := redistest.StartReplica(t, s)
 		check := func(what string, want error) {
 			t.Helper()
-			s.Await(what, func(context.Context) bool { return errors.Is(a.Check(t.Context()), want) })
+			s.Await(what, func(ctx context.Context) bool { return errors.Is(a.Check(ctx), want) })
 		}
 		check("a replica that follows", nil)
 		replica.Pause()

@@ -90,7 +90,7 @@ func (*fakeServer) Identity(context.Context, scripts.Keys, scripts.IdentityReque
 
 func (*fakeServer) Check(context.Context, scripts.CheckRequest, fleet.How) error { return nil }
 
-func (f *fakeServer) Extra() time.Duration { return 0 }
+func (*fakeServer) Extra() time.Duration { return 0 }
 
 func (f *fakeServer) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
 	if ctx.Err() != nil {

@@ -50,7 +50,7 @@ func TestNextJumpsByASmallGapOnlyAfterAPromotionUnderReplicas(t *testing.T) {
 		}, true},
 		{"no word", "", func(t *testing.T, s *redistest.Server, _ redistest.Client, _ *NextRequest) { promoted(t, s, "3602") }, false},
 		{"another word", "always", func(t *testing.T, s *redistest.Server, _ redistest.Client, _ *NextRequest) { promoted(t, s, "3602") }, false},
-		{"a restart", "replicas:1", func(t *testing.T, s *redistest.Server, _ redistest.Client, _ *NextRequest) {
+		{"a restart", "replicas:1", func(_ *testing.T, s *redistest.Server, _ redistest.Client, _ *NextRequest) {
 			s.ChangeReplicationID()
 			s.SetInfo("uptime_in_seconds", "3602")
 		}, false},

@@ -76,23 +76,7 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 	if err != nil && (!errors.Is(err, scripts.ErrCorrupt) || now == prefix.Server{}) { // unless it is a hash
 		return err
 	}
-	if err = m.checkInterval(ctx, now, s); err != nil {
-		return err
-	}
-	request := scripts.ConfigureRequest{Prefix: s.ServerPrefix, Tag: s.NodeTag, Identities: s.Identities, MinValue: s.MinValue, MaxValue: s.MaxValue}
-	switch {
-	case m.keeping:
-		request.Durable = scripts.DurableKeep
-	case s.Replicas() > 0:
-		request.Origin, err = m.checkReplicas(ctx, now, s)
-		request.Durable = scripts.DurableChange(s.Durable)
-	case s.Durable != "": // also where it is set: a replica that was promoted may have inherited it
-		request.Origin, err = m.awaitDurable(ctx)
-		request.Durable = scripts.DurableSet
-	}
-	if err == nil && !m.keeping && s.Replicas() < now.Replicas() {
-		err = m.checkAway(ctx, now)
-	}
+	request, err := m.checkChange(ctx, now, s)
 	if err != nil {
 		return err
 	}
@@ -118,6 +102,31 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 		return m.stateDurable(ctx, request)
 	}
 	return m.configure(ctx, request)
+}
+
+// checkChange returns the request for a change of the settings, with an Origin if Durable is set, or why it may not be made.
+func (m *Admin) checkChange(ctx context.Context, now, s prefix.Server) (r scripts.ConfigureRequest, err error) {
+	r = scripts.ConfigureRequest{
+		Prefix: s.ServerPrefix, Tag: s.NodeTag, Identities: s.Identities, MinValue: s.MinValue, MaxValue: s.MaxValue,
+	}
+	if err := m.checkInterval(ctx, now, s); err != nil {
+		return r, err
+	}
+	switch {
+	case m.keeping:
+		r.Durable = scripts.DurableKeep
+		return r, nil
+	case s.Replicas() > 0:
+		r.Origin, err = m.checkReplicas(ctx, now, s)
+		r.Durable = scripts.DurableChange(s.Durable)
+	case s.Durable != "": // also where it is set: a replica that was promoted may have inherited it
+		r.Origin, err = m.awaitDurable(ctx)
+		r.Durable = scripts.DurableSet
+	}
+	if err == nil && s.Replicas() < now.Replicas() {
+		err = m.checkAway(ctx, now)
+	}
+	return r, err
 }
 
 // configure sets all settings, confirmed by every connected replica.

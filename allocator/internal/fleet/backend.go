@@ -133,7 +133,7 @@ func (b redisBackend) Check(ctx context.Context, request scripts.CheckRequest, h
 	if how.Once {
 		scripter = b.clients.Once
 	}
-	if d := b.durability(); how.Confirmed {
+	if d := b.durability(); how.Confirmed || b.required.Load() > 0 {
 		request.Replicas, request.Timeout = d.Replicas, d.Timeout
 	}
 	err := scripts.Check(ctx, scripter, request)

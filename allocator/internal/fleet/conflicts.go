@@ -62,8 +62,7 @@ func (s *Server) conflict(desc prefix.Server, other *Server, otherDesc prefix.Se
 	case otherDesc.IsZero() && (s.home || s.fleet.opts.IdentitiesAnywhere):
 		return sameIdentities(other, s)
 	}
-	switch {
-	case homes && s.home && other.home:
+	if homes && s.home && other.home {
 		return twoHomes(s, other)
 	}
 	return nil

@@ -165,7 +165,8 @@ func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request) (sc
 func (s *Server) recordMarks(marks *watermark.Marks, got scripts.Range, err error) {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	if got.Low > 0 && !(got.Replicas > 0 && errors.Is(err, scripts.ErrNotDurable)) {
+	unused := got.Replicas > 0 && errors.Is(err, scripts.ErrNotDurable)
+	if got.Low > 0 && !unused {
 		marks.Record(s.fleet.Now(), got)
 	}
 	if i := slices.Index(Evidences[:], got.Evidence); i >= 0 {
