@@ -193,4 +193,4 @@ local count = 0
 for lag in string.gmatch(info, 'slave%d+:[^\r]*state=online[^\r]*lag=(%d+)') do
   if not above(lag, max_lag) then count = count + 1 end
 end
-return {format('%d', count)}
+return {format('%d', count)} -- below 2^31

@@ -71,10 +71,14 @@ func Handler(ids *allocator.Allocator) http.Handler {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintln(w, id)
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !ids.Stats().Ready() {
-			http.Error(w, "no id in hand and no server is up", http.StatusServiceUnavailable)
-			return
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if !ids.Stats().Ready("orders") { // no request was served since, so ask Redis
+			ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+			defer cancel()
+			if err := ids.Check(ctx, "orders"); err != nil {
+				http.Error(w, "no id available", http.StatusServiceUnavailable)
+				return
+			}
 		}
 		_, _ = fmt.Fprintln(w, "ready")
 	})

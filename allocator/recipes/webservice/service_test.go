@@ -164,6 +164,30 @@ func TestHandlerIsNotReadyWithoutRedisAndRecoversWithoutTraffic(t *testing.T) {
 	}
 }
 
+func TestReadyzReportsARefusedCollection(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartMini(t)
+	client := redistest.NewClient(t, server)
+	ids, err := allocator.New(client, allocator.Options{RequireSeeded: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ids.Close(context.WithoutCancel(t.Context()))
+	handler := webservice.Handler(ids)
+	for range 2 {
+		if got := status(handler, http.MethodGet, "/readyz"); got != http.StatusServiceUnavailable {
+			t.Errorf("GET /readyz without a counter: got status %d, want 503", got)
+		}
+		if got := status(handler, http.MethodPost, "/orders"); got != http.StatusInternalServerError {
+			t.Errorf("POST /orders without a counter: got status %d, want 500", got)
+		}
+	}
+	client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 7)
+	if got := status(handler, http.MethodGet, "/readyz"); got != http.StatusOK {
+		t.Errorf("GET /readyz with a counter: got status %d, want 200", got)
+	}
+}
+
 // status returns the status of a handler's answer.
 func status(handler http.Handler, method, path string) int {
 	answer := httptest.NewRecorder()
