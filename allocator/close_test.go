@@ -361,8 +361,8 @@ func TestCloseCountsACanceledRefillAsNoFailure(t *testing.T) {
 
 // sum is how many refills failed, of all collections.
 func sum(s Stats) (failures int64) {
-	for _, c := range s.Collections {
-		failures += c.Failures
+	for i := range s.Collections {
+		failures += s.Collections[i].Failures
 	}
 	return failures
 }

@@ -170,9 +170,10 @@ func mustCollection(t *testing.T, a *Allocator, name string) *Collection {
 
 // statsOf is the figures of "orders", zero while there are none.
 func statsOf(a *Allocator) CollectionStats {
-	for _, s := range a.Stats().Collections {
-		if s.Name == "orders" {
-			return s
+	all := a.Stats().Collections
+	for i := range all {
+		if all[i].Name == "orders" {
+			return all[i]
 		}
 	}
 	return CollectionStats{}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/scripts"
@@ -80,6 +82,9 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	s.recordMarks(r.Marks, got, err)
 	if got.Evidence != "" {
 		logJump(s.log, keys.Counter, got)
+	}
+	if created(r.Kind, got) {
+		s.log.Info("counter created", zap.String("key", keys.Counter))
 	}
 	reply := Reply{Range: got}
 	if err == nil && r.Kind != Identity {

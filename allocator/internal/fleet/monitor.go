@@ -140,7 +140,7 @@ func (f *Fleet) Check(ctx context.Context, limit int64, collections ...string) e
 		err = f.usable()
 		for _, name := range collections {
 			if err == nil {
-				err = f.checkCollection(name, limit)
+				err = f.checkCollection(f.ctx, name, limit)
 			}
 		}
 	})
@@ -153,12 +153,12 @@ func (f *Fleet) Check(ctx context.Context, limit int64, collections ...string) e
 }
 
 // checkCollection returns nil if the first server that would be asked issues a range of a collection.
-func (f *Fleet) checkCollection(name string, limit int64) error {
+func (f *Fleet) checkCollection(ctx context.Context, name string, limit int64) error {
 	return f.First(func(s *Server, last bool) error {
 		if err := s.Down(name, last); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(f.ctx, f.opts.CheckTimeout)
+		ctx, cancel := context.WithTimeout(ctx, f.opts.CheckTimeout)
 		defer cancel()
 		err := s.Backend.Check(ctx, scripts.CheckRequest{
 			Keys: s.ScriptKeys(Request{Kind: Range, Name: name}), Limit: limit, RequireSeeded: f.opts.RequireSeeded,
