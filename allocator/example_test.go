@@ -6,6 +6,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
 )
@@ -18,7 +19,7 @@ func Example() {
 	defer server.Close()
 	ctx := context.Background()
 	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
-	ids, err := allocator.New(client, allocator.Options{}) // RequireSeeded: true where rows exist already
+	ids, err := allocator.New(client, allocator.Options{Logger: zap.Must(zap.NewProduction())}) // RequireSeeded: true where rows exist already
 	if err != nil {
 		panic(err)
 	}
