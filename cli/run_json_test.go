@@ -10,18 +10,10 @@ type workerReport struct {
 	Seconds     float64        `json:"seconds"`
 	IDs         int64          `json:"ids"`
 	PerSecond   float64        `json:"perSecond"`
-	Stored      int64          `json:"stored"`
-	Duplicates  int64          `json:"duplicates"`
-	Unstored    int64          `json:"unstored"`
 	NotReturned int64          `json:"notReturned"`
-	Errors      workerErrors   `json:"errors"`
+	Errors      int64          `json:"errors"`
 	Prefixes    []workerPrefix `json:"prefixes"`
 	workload.Report
-}
-
-type workerErrors struct {
-	Servers   int64 `json:"servers"`
-	Documents int64 `json:"documents"`
 }
 
 type workerPrefix struct {

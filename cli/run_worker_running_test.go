@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"net/http"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -36,4 +39,24 @@ func startWorker(t *testing.T, environment map[string]string, args ...string) *r
 func (w *runningWorker) wait() clitest.Result {
 	code := <-w.ended
 	return clitest.Result{Code: code, Stdout: w.stdout.String(), Stderr: w.stderr.String()}
+}
+
+// counted returns a metric of a collection, 0 if there is none. The worker has --metrics-addr.
+func (w *runningWorker) counted(t *testing.T, name, collection string) (n int64) {
+	t.Helper()
+	_, text := sendRequest(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, http.MethodGet, w.address(t)+"/metrics")
+	if found := regexp.MustCompile(name + `\{collection="` + collection + `"\} (\S+)`).FindStringSubmatch(text); found != nil {
+		value, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = int64(value)
+	}
+	return n
+}
+
+// awaitIssued waits until the worker took more than n identifiers of a collection.
+func (w *runningWorker) awaitIssued(t *testing.T, collection string, n int64) {
+	t.Helper()
+	clitest.AwaitTrue(t, "an identifier of "+collection, func() bool { return w.counted(t, "hilo_ids_issued_total", collection) > n })
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,13 +11,12 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestWorkerTakesStoresAndReturns(t *testing.T) {
+func TestWorkerTakesAndReturns(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		documents := redistest.StartMini(t)
 		r := clitest.Decode[workerReport](t, mustWork(t, "worker", "orders", "users", "--rate", "max", "--count", "1001", "--goroutines", "3",
-			"--documents", documents.URL(), "--redis", s.URL(), "--output", "json"))
-		if r.IDs != 1001 || r.Stored != 1001 || r.Duplicates != 0 || r.Unstored != 0 || r.Stopped != "count" {
+			"--redis", s.URL(), "--output", "json"))
+		if r.IDs != 1001 || r.Stopped != "count" {
 			t.Errorf("%+v", r)
 		}
 		if len(r.Collections) != 2 || r.Total.Issued != 1001 || r.Total.Reserved != r.Total.Issued+r.Total.Returned+r.Total.Burnt ||
@@ -28,26 +26,10 @@ func TestWorkerTakesStoresAndReturns(t *testing.T) {
 		if len(r.Prefixes) != 1 || r.Prefixes[0] != (workerPrefix{IDs: 1001}) {
 			t.Errorf("%+v", r.Prefixes)
 		}
-		keys, err := documents.Client(t).Keys(t.Context(), "*").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want []string
 		for _, c := range r.Collections {
-			for i := range c.Issued {
-				want = append(want, fmt.Sprintf("%s/%d", c.Collection, i+1))
-			}
 			if top := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/"+c.Collection, "Max").Val(); top != fmt.Sprint(c.Issued) {
 				t.Errorf("%s: Max is %s after %d, the rest was not returned", c.Collection, top, c.Issued)
 			}
-		}
-		slices.Sort(keys)
-		slices.Sort(want)
-		if !slices.Equal(keys, want) {
-			t.Errorf("%d documents, want those of %d identifiers from 1 on", len(keys), len(want))
-		}
-		if value := documents.Client(t).Get(t.Context(), "orders/1").Val(); !strings.HasPrefix(value, r.Worker+" #") {
-			t.Errorf("written by %q, want %s", value, r.Worker)
 		}
 	})
 }
@@ -71,45 +53,19 @@ func TestWorkerFetchesARangeOfEachCollectionFirst(t *testing.T) {
 	})
 }
 
-func TestWorkerReportsDuplicates(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		args := []string{"worker", "orders", "--rate", "0", "--count", "20", "--documents", s.URL(), "--redis", s.URL(), "--output", "json"}
-		first := clitest.Decode[workerReport](t, mustWork(t, args...))
-		clitest.Must(t, "seed", "orders", "--max", "15", "--force", "--redis", s.URL())
-		r := clitest.Hilo(t, args...)
-		found := clitest.Decode[workerReport](t, r.Stdout)
-		if found.Duplicates != 5 || found.Stored != 15 || found.IDs != 20 {
-			t.Errorf("%+v", found)
-		}
-		if r.Code != exit.Fault || !strings.Contains(r.Stderr, "hilo: 5 duplicates: ") {
-			t.Errorf("exit %d, stderr %q", r.Code, r.Stderr)
-		}
-		for i := 16; i <= 20; i++ {
-			if want := fmt.Sprintf(`"id": "orders/%d", "existing": "%s #`, i, first.Worker); !strings.Contains(r.Stderr, want) {
-				t.Errorf("%s is not in %q", want, r.Stderr)
-			}
-		}
-	})
-}
-
 func TestWorkerStartsBeforeItsServers(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
-		s, documents := start("--appendonly", "yes"), start()
+		s := start("--appendonly", "yes")
 		s.Kill()
-		documents.Kill()
 		w := startWorker(t, nil, "orders", "--rate", "max", "--count", "100", "--timeout", "1s", "--log-level", "info",
-			"--redis", s.URL(), "--documents", documents.URL(), "--output", "json")
+			"--redis", s.URL(), "--output", "json")
 		w.stderr.Await(t, "no ids available, retrying")
 		s.Restart()
 		w.stderr.Await(t, "ids available again")
-		w.stderr.Await(t, "cannot store documents, retrying")
-		documents.Restart()
-		w.stderr.Await(t, "documents are stored again")
 		r := w.wait()
 		found := clitest.Decode[workerReport](t, r.Stdout)
-		if r.Code != exit.Done || found.Stored != 100 || found.Errors.Servers == 0 || found.Errors.Documents == 0 || found.Unstored != 0 {
+		if r.Code != exit.Done || found.IDs != 100 || found.Errors == 0 {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
 	})
@@ -127,7 +83,6 @@ func TestWorkerOfTwoMastersWaitsForTheirPrefixes(t *testing.T) {
 			"HILO_WORKER_RATE":         "max",
 			"HILO_WORKER_COUNT":        "50",
 			"HILO_WORKER_GOROUTINES":   "2",
-			"HILO_WORKER_DOCUMENTS":    north.URL(),
 			"HILO_WORKER_DURATION":     "10m",
 			"HILO_WORKER_METRICS_ADDR": "127.0.0.1:0",
 		}
@@ -137,7 +92,7 @@ func TestWorkerOfTwoMastersWaitsForTheirPrefixes(t *testing.T) {
 		clitest.Must(t, "prefix", "set", "SouthServer/", "--tag", "B", "--redis", south.URL())
 		r := w.wait()
 		found := clitest.Decode[workerReport](t, r.Stdout)
-		if r.Code != exit.Done || found.Stored != 50 || len(found.Prefixes) != 1 || found.Prefixes[0] != (workerPrefix{"SouthServer/", "B", 50}) {
+		if r.Code != exit.Done || found.IDs != 50 || len(found.Prefixes) != 1 || found.Prefixes[0] != (workerPrefix{"SouthServer/", "B", 50}) {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
 	})
@@ -147,16 +102,15 @@ func TestWorkerContinuesAtTheOtherMaster(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })
-		documents := redistest.StartMini(t)
-		args := append([]string{"orders", "--rate", "2000", "--documents", documents.URL(), "--output", "json"}, flags...)
+		args := append([]string{"orders", "--rate", "2000", "--metrics-addr", "127.0.0.1:0", "--output", "json"}, flags...)
 		w := startWorker(t, nil, args...)
-		clitest.AwaitKey(t, documents, "orders/NorthServer/1")
+		w.awaitIssued(t, "orders", 0)
 		north.Kill()
-		clitest.AwaitKey(t, documents, "orders/SouthServer/1")
+		w.awaitIssued(t, "orders", w.counted(t, "hilo_ids_reserved_total", "orders")) // so that the rest is of south
 		w.cancel()
 		r := w.wait()
 		found := clitest.Decode[workerReport](t, r.Stdout)
-		if r.Code != exit.Done || found.Stopped != "signal" || len(found.Prefixes) != 2 || found.Stored != found.IDs {
+		if r.Code != exit.Done || found.Stopped != "signal" || len(found.Prefixes) != 2 {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
 		if top := south.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); top != fmt.Sprint(found.Prefixes[1].IDs) {
@@ -168,10 +122,10 @@ func TestWorkerContinuesAtTheOtherMaster(t *testing.T) {
 func TestWorkerReportsWhatItCouldNotReturn(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
-		s, documents := start(), redistest.StartMini(t)
-		w := startWorker(t, nil, "orders", "--rate", "10", "--goroutines", "1", "--timeout", "1s",
-			"--documents", documents.URL(), "--redis", s.URL(), "--output", "json")
-		clitest.AwaitKey(t, documents, "orders/1")
+		s := start()
+		w := startWorker(t, nil, "orders", "--rate", "10", "--goroutines", "1", "--timeout", "1s", "--metrics-addr", "127.0.0.1:0",
+			"--redis", s.URL(), "--output", "json")
+		w.awaitIssued(t, "orders", 0)
 		s.Kill()
 		w.cancel()
 		r := w.wait()
@@ -195,16 +149,15 @@ func TestWorkerServesOthersWhileACollectionIsRefused(t *testing.T) {
 			}
 		}
 		set("x")
-		documents := redistest.StartMini(t)
-		w := startWorker(t, nil, "users", "orders", "--rate", "max", "--goroutines", "1", "--log-level", "info",
-			"--redis", s.URL(), "--documents", documents.URL(), "--output", "json")
-		clitest.AwaitKey(t, documents, "orders/5000") // takes minutes if each refusal delays orders
+		w := startWorker(t, nil, "users", "orders", "--rate", "5000", "--goroutines", "1", "--log-level", "info",
+			"--metrics-addr", "127.0.0.1:0", "--redis", s.URL(), "--output", "json")
+		w.awaitIssued(t, "orders", 2000) // takes minutes if each refusal delays orders
 		set("7")
-		clitest.AwaitKey(t, documents, "users/8")
+		w.awaitIssued(t, "users", 0)
 		w.cancel()
 		r := w.wait()
 		found := clitest.Decode[workerReport](t, r.Stdout)
-		if r.Code != exit.Done || found.Errors.Servers == 0 || found.Stored != found.IDs {
+		if r.Code != exit.Done || found.Errors == 0 {
 			t.Errorf("exit %d, %+v", r.Code, found)
 		}
 		for _, line := range []string{"no ids available, retrying", "ids available again"} {
@@ -219,8 +172,8 @@ func TestWorkerEndsWhenRetryingIsUseless(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "seed", "orders", "--max", "9223372036854775800", "--redis", s.URL())
-		r := clitest.Hilo(t, "worker", "orders", "--rate", "max", "--documents", s.URL(), "--redis", s.URL(), "--output", "json")
-		if found := clitest.Decode[workerReport](t, r.Stdout); found.Stopped != "failed" || found.IDs != 7 || found.Stored != 7 {
+		r := clitest.Hilo(t, "worker", "orders", "--rate", "max", "--redis", s.URL(), "--output", "json")
+		if found := clitest.Decode[workerReport](t, r.Stdout); found.Stopped != "failed" || found.IDs != 7 {
 			t.Errorf("%+v", found)
 		}
 		if r.Code != exit.Refused || !strings.Contains(r.Stderr, "hilo: after 7 ids: ") || !strings.Contains(r.Stderr, "exhausted") {
@@ -283,9 +236,6 @@ func TestWorkerRefusesABadCommandLine(t *testing.T) {
 		{"no goroutines", "orders --goroutines 0", "--goroutines is 0: must be 1 or more"},
 		{"no end", "orders --count 0", "--count is 0: must be 1 or more"},
 		{"a time without unit", "orders --duration 5", `--duration is "5": must be a duration`},
-		{"a bad URL of documents", "orders --documents nowhere", "--documents must be HOST:PORT or embedded:, or begin with redis://"},
-		{"a password without documents", "orders --documents-password-file /dev/null", "name their Redis with --documents URL"},
-		{"an empty password", "orders --documents redis://h --documents-password-file /dev/null", "--documents-password-file names a file without a password"},
 		{"an address without port", "orders --metrics-addr localhost", `--metrics-addr is "localhost": must be HOST:PORT`},
 		{"an invalid port", "orders --metrics-addr :99999", `--metrics-addr is ":99999": must be HOST:PORT`},
 	}
@@ -295,7 +245,7 @@ func TestWorkerRefusesABadCommandLine(t *testing.T) {
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, append([]string{"worker"}, strings.Fields(test.args)...)...), test.want)
 		})
 	}
-	for _, flag := range []string{"RATE", "GOROUTINES", "COUNT", "DURATION", "DOCUMENTS", "METRICS_ADDR", "COLLECTIONS"} {
+	for _, flag := range []string{"RATE", "GOROUTINES", "COUNT", "DURATION", "METRICS_ADDR", "COLLECTIONS"} {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()
 			args := []string{"worker"}
@@ -315,13 +265,7 @@ func TestWorkerShowsNoPassword(t *testing.T) {
 	const login = "redis://ann:S3cr3t%2Fof%40Ann@"
 	for _, url := range []string{login + s.Addr(), login + dead.Addr(), "redis://ann:" + clitest.Password + "@h"} {
 		args := []string{"orders", "--rate", "max", "--count", "10", "--duration", "200ms", "--timeout", "100ms", "--log-level", "debug"}
-		for _, args := range [][]string{
-			append(args, "--redis", "embedded:", "--documents", url), append(args, "--redis", "embedded:", "--documents="+url), append(args, "--redis", url),
-		} {
-			clitest.CheckNoPassword(t, fmt.Sprint(args), clitest.Hilo(t, append([]string{"worker"}, args...)...))
-		}
-		r := clitest.HiloWith(t, map[string]string{"HILO_WORKER_DOCUMENTS": url}, append([]string{"worker", "--redis", "embedded:"}, args...)...)
-		clitest.CheckNoPassword(t, "the environment", r)
+		clitest.CheckNoPassword(t, fmt.Sprint(args), clitest.Hilo(t, append([]string{"worker", "--redis", url}, args...)...))
 	}
 }
 

@@ -146,7 +146,6 @@ func TestMistakesAboutServers(t *testing.T) {
 		{"a gateway's tokens that are empty", []string{"serve", "--token-file", ""}, "--token-file is empty: give it a value, or remove it"},
 		{"authorities of callers that are empty", []string{"serve", "--client-ca="}, "--client-ca is empty"},
 		{"a certificate that is empty", []string{"serve", "--cert", "", "--key", ""}, "--cert is empty"},
-		{"documents that are nowhere", []string{"worker", "orders", "--documents", ""}, "--documents is empty"},
 		{"a password that is nowhere", []string{"list", "--password-file", ""}, "--password-file is empty"},
 		{"a namespace of nothing", []string{"import", "--from-namespace", "", "x"}, "--from-namespace is empty"},
 		{"two servers where one is worked on", []string{"seed", "orders", "--max", "1", "--redis", "a=embedded:", "--redis", "b=embedded:"}, "hilo seed uses one server, and 2 are named: choose one with --prefer, such as --prefer a"},

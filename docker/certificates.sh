@@ -32,7 +32,7 @@ chmod 0600 ca.key # nobody but us signs
 openssl req -new -x509 -key ca.key -days 30 -subj '/CN=hilo for trying out' -out ca.crt
 chmod 0644 ca.crt
 
-certificate server redis 'subjectAltName = DNS:north, DNS:south, DNS:documents, DNS:localhost
+certificate server redis 'subjectAltName = DNS:north, DNS:south, DNS:localhost
 extendedKeyUsage = serverAuth, clientAuth'
 certificate client hilo 'extendedKeyUsage = clientAuth'
 echo "The certificates are in $(pwd)."

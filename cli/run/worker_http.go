@@ -68,17 +68,8 @@ func (w *worker) collectors() []prometheus.Collector {
 	if err != nil {
 		panic("bug: " + err.Error())
 	}
-	counter := func(name, help string, labels prometheus.Labels, value func() int64) prometheus.Collector {
-		opts := prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}
-		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
-	}
-	const errorsName, errorsHelp = "hilo_worker_errors_total", "Attempts of the worker that failed and were repeated."
-	all := []prometheus.Collector{ids, counter(errorsName, errorsHelp, prometheus.Labels{"source": "servers"}, w.failures.Load)}
-	if w.client != nil {
-		all = append(all,
-			counter(errorsName, errorsHelp, prometheus.Labels{"source": "documents"}, w.storeErrors.Load),
-			counter("hilo_worker_stored_total", "Documents that the worker stored.", nil, w.stored.Load),
-			counter("hilo_worker_duplicates_total", "Identifiers whose document existed already: issued twice.", nil, w.duplicates.Load))
-	}
-	return all
+	failures := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "hilo_worker_errors_total", Help: "Attempts of the worker that failed and were repeated.",
+	}, func() float64 { return float64(w.failures.Load()) })
+	return []prometheus.Collector{ids, failures}
 }

@@ -2,34 +2,24 @@ package run
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/cli/internal/workload"
 )
 
 type report struct {
-	Worker      string        `json:"worker"`  // host, process id and random letters, as in its documents
+	Worker      string        `json:"worker"`  // host, process id and random letters
 	Stopped     string        `json:"stopped"` // signal, count, duration or failed
 	Seconds     float64       `json:"seconds"`
 	IDs         int64         `json:"ids"` // taken
 	PerSecond   float64       `json:"perSecond"`
-	Stored      int64         `json:"stored"`      // documents
-	Duplicates  int64         `json:"duplicates"`  // ids issued twice: their document existed already
-	Unstored    int64         `json:"unstored"`    // ids whose document was not stored before the end
 	NotReturned int64         `json:"notReturned"` // numbers in hand at the end that are a gap now
-	Errors      errorCounts   `json:"errors"`      // attempts that failed and were repeated
+	Errors      int64         `json:"errors"`      // attempts that failed and were repeated
 	Prefixes    []prefixCount `json:"prefixes"`    // number of ids by prefix and tag
 	workload.Report
-}
-
-type errorCounts struct {
-	Servers   int64 `json:"servers"`
-	Documents int64 `json:"documents"`
 }
 
 type prefixCount struct {
@@ -41,15 +31,12 @@ type prefixCount struct {
 // report returns the result. before and after are the statistics of the allocator before and after Close.
 func (w *worker) report(stopped string, took time.Duration, before, after allocator.Stats) report {
 	r := report{
-		Worker:     w.name,
-		Stopped:    stopped,
-		Seconds:    took.Seconds(),
-		Stored:     w.stored.Load(),
-		Duplicates: w.duplicates.Load(),
-		Unstored:   w.unstored.Load(),
-		Errors:     errorCounts{w.failures.Load(), w.storeErrors.Load()},
-		Prefixes:   []prefixCount{},
-		Report:     workload.Between(w.Collections, allocator.Stats{}, before, after),
+		Worker:   w.name,
+		Stopped:  stopped,
+		Seconds:  took.Seconds(),
+		Errors:   w.failures.Load(),
+		Prefixes: []prefixCount{},
+		Report:   workload.Between(w.Collections, allocator.Stats{}, before, after),
 	}
 	r.NotReturned = r.Total.Held - r.Total.Returned
 	for server, n := range w.byPrefix {
@@ -63,21 +50,6 @@ func (w *worker) report(stopped string, took time.Duration, before, after alloca
 	return r
 }
 
-// verdict returns the error that determines the exit code. Duplicates outrank other errors.
-func (w *worker) verdict(found report, err error) error {
-	switch {
-	case found.Duplicates > 0:
-		return &exit.Error{Code: exit.Fault, Text: term.Plural(found.Duplicates, "duplicate") +
-			": each is in the log, at DUPLICATE ID; stop the fleet and run hilo doctor"}
-	case err != nil:
-		return exit.After(err, found.IDs)
-	case found.Unstored > 0:
-		return &exit.Error{Code: exit.Unavailable, Text: fmt.Sprintf("the documents of %s were not stored before the end: the Redis at %s was not available",
-			term.Plural(found.Unstored, "id"), w.Documents.Addr)}
-	}
-	return nil
-}
-
 func (w *worker) print(r report) error {
 	t := w.Table()
 	t.Add("worker:", r.Worker)
@@ -86,11 +58,8 @@ func (w *worker) print(r report) error {
 	for _, p := range r.Prefixes {
 		t.Addf("  with "+describePrefix(p)+":", "%d", p.IDs)
 	}
-	if w.Documents != nil {
-		t.Addf("documents:", "%d stored, %d duplicates, %d not stored", r.Stored, r.Duplicates, r.Unstored)
-	}
 	t.Addf("returned:", "%d of %d in hand; %d are a gap", r.Total.Returned, r.Total.Held, r.NotReturned)
-	t.Addf("errors:", "%d of servers, %d of documents", r.Errors.Servers, r.Errors.Documents)
+	t.Addf("errors:", "%d", r.Errors)
 	t.Add("")
 	return cmp.Or(w.WriteTable(t), w.WriteTable(r.Table(t.Style)))
 }

@@ -34,42 +34,21 @@ func (w *worker) prepare() {
 	for _, name := range w.Collections {
 		w.refusals[name] = noIDs(w.Log.With(zap.String("collection", name)))
 	}
-	w.storing = alarm{log: w.Log, failed: "cannot store documents, retrying", over: "documents are stored again"}
 	w.byPrefix = make(map[prefix.Server]int64)
 }
 
-// run takes identifiers and returns the report with the error that determines the exit code.
-//
-// When ctx ends the worker takes no more identifiers. It returns unused ranges and stores the identifiers that it has taken.
-// Both happen concurrently, so that each has the whole timeout. After the timeout storing ends: its context is canceled, and
-// its client is closed because go-redis ignores a cancellation while it reads.
+// run takes identifiers and returns the report with the error that determines the exit code. When ctx ends the worker takes no
+// more identifiers, and returns unused ranges.
 func (w *worker) run(signaled context.Context, o target.Opened) (report, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(signaled, cmp.Or(w.Duration, math.MaxInt64))
 	defer cancel()
-	storing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	var before allocator.Stats
-	closeIDs := sync.OnceFunc(func() {
-		w.closing.Store(true)
-		before = w.ids.Stats()
-		base.CloseAllocator(signaled, w.Session, w.ids)
-	})
-	defer context.AfterFunc(ctx, func() {
-		time.AfterFunc(w.Timeout, func() {
-			stop()
-			if w.client != nil {
-				_ = w.client.Close()
-			}
-		})
-		closeIDs()
-	})()
 	endLine := w.showRate(ctx, began)
 	_ = w.ids.Warm(ctx, w.Collections...) // the program retries and reports what fails
 	program := workload.Program{
 		IDs: w.ids, Collections: w.Collections, Goroutines: w.Goroutines, Count: cmp.Or(w.Count, math.MaxInt64), Rate: float64(w.Rate), Batch: 256,
 		Call: workload.NextID,
-		Sink: func(runs []workload.Run) error { w.sink(storing, runs); return nil },
+		Sink: func(runs []workload.Run) error { w.sink(runs); return nil },
 		Failed: func(name string, err error, waited bool) error {
 			return w.failed(name, err, o.Explain(signaled, err), waited)
 		},
@@ -86,9 +65,11 @@ func (w *worker) run(signaled context.Context, o target.Opened) (report, error) 
 		stopped = "failed"
 	}
 	took := time.Since(began)
-	closeIDs()
+	w.closing.Store(true)
+	before := w.ids.Stats()
+	base.CloseAllocator(signaled, w.Session, w.ids)
 	found := w.report(stopped, took, before, w.ids.Stats())
-	return found, w.verdict(found, err)
+	return found, exit.After(err, found.IDs)
 }
 
 // showRate prints a line, and on a terminal updates a live line until end is called.
@@ -115,7 +96,7 @@ func (w *worker) showRate(ctx context.Context, began time.Time) (end func()) {
 
 // note returns the note of the live line.
 func (w *worker) note() string {
-	if n := w.failures.Load() + w.storeErrors.Load(); n > 0 {
+	if n := w.failures.Load(); n > 0 {
 		return term.Plural(n, "error")
 	}
 	return ""
@@ -136,25 +117,14 @@ func (w *worker) failed(name string, err, explained error, waited bool) error {
 	return nil
 }
 
-// sink counts identifiers and stores their documents.
-func (w *worker) sink(ctx context.Context, runs []workload.Run) {
+// sink counts identifiers.
+func (w *worker) sink(runs []workload.Run) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, r := range runs {
 		w.byPrefix[prefix.Server{ServerPrefix: r.ServerPrefix, NodeTag: r.NodeTag}] += r.Count
 		w.taken.Add(r.Count)
 	}
-	w.mu.Unlock()
-	if w.client == nil {
-		return
-	}
-	var batch []target.Document
-	for _, r := range runs {
-		for range r.Count {
-			batch = append(batch, target.Document{Key: string(r.Append(nil, w.Separator)), Value: fmt.Sprintf("%s #%d", w.name, w.written.Add(1))})
-			r.Number++
-		}
-	}
-	w.unstored.Add(int64(w.store(ctx, batch)))
 }
 
 // alarm logs at most every 30 s that some names fail, and once that all have recovered.

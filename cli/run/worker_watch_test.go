@@ -36,7 +36,7 @@ func exported(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &worker{ids: ids, documents: documents{client: client}}
+	s := &worker{ids: ids}
 	names := make(map[string]bool)
 	for _, collector := range s.collectors() {
 		descs := make(chan *prometheus.Desc)

@@ -37,8 +37,6 @@ hash() { printf '#%s' "$(printf '%s' "$settled" | sha256sum | cut -d ' ' -f 1)";
 
 password worker "${HILO_WORKER_PASSWORD:-}" $workers/password $hilo
 worker=$(hash)
-password documents "${HILO_DOCUMENTS_PASSWORD:-}" $workers/documents-password $hilo
-documents=$(hash)
 password operator "${HILO_OPERATOR_PASSWORD:-}" $operators/password $hilo
 operator=$(hash)
 password replica "${HILO_REPLICA_PASSWORD:-}" $servers/replica-password $redis
@@ -93,13 +91,5 @@ worker_rules='-@all +evalsha +eval +hmget +hset +hdel +exists +time +info +hello
   echo "user operator on $(echo "$operator" | cut -d ' ' -f 4) resetkeys &* +@all -@dangerous +sentinel +info +role"
   echo "user sentinel on $sentinel ~* &* +@all"
 } | put $servers/sentinel.acl $redis
-
-# The documents are a store of the users' own; here, workers put keys that are not there yet, and look at those that are.
-{
-  echo "$default"
-  echo "$health"
-  echo "$operator"
-  echo "user worker on $documents ~* resetchannels -@all +set +hello"
-} | put $servers/documents.acl $redis
 
 echo 'Every user has a password.'

@@ -12,6 +12,7 @@ part_cluster() {
     answers 'min(hilo_runway_seconds) > 20 and count(hilo_runway_seconds) == 6'
 
   local owner next epoch
+  verify_begins
   owner=$(owner node-1 node-2 node-3 node-4 node-5 node-6)
   epoch=$(counter "$owner" Epoch)
   docker kill "$(container "$owner")" >/dev/null
@@ -23,7 +24,8 @@ part_cluster() {
   within 60 "$owner is the replica of $next now" role_is "$owner" slave
   within 60 "$next gives ranges, above a gap" more_than "$epoch" counter "$next" Epoch
   goes_on 'with the cluster whole again'
-  nothing_twice
+  verify_ends
+  reports_add_up
   take_down
 }
 

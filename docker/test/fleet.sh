@@ -95,13 +95,30 @@ counter() {
   echo "$value"
 }
 
-stored() { redis documents dbsize; }
+# taken prints how many ids the workers that run have issued since each of them started, by their metrics.
+taken() {
+  local id
+  for id in $(containers worker); do
+    issued "$(docker inspect --format '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}' "$id")" || true
+  done | awk '{ n += $1 } END { printf "%d\n", n }'
+}
 
-# goes_on WHEN: the workers store documents.
+# issued ADDRESSES prints what a worker at the first address has issued.
+issued() {
+  local address
+  read -r address _ <<<"$1"
+  [[ $address ]] || return 1
+  {
+    printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
+    awk '/^hilo_ids_issued_total/ { n += $2 } END { printf "%d\n", n }' <&3
+  } 3<>"/dev/tcp/$address/9090"
+} 2>/dev/null
+
+# goes_on WHEN: the workers take ids.
 goes_on() {
   local before
-  before=$(stored)
-  within 20 "workers go on $1" more_than $((before + 100)) stored
+  before=$(taken)
+  within 20 "workers go on $1" more_than $((before + 100)) taken
 }
 
 # hardened: no container may write its root or is of root, but the one for which compose.yaml gives the reason.

@@ -21,7 +21,7 @@ part_tls() {
   refused 'no certificate' 'certificate' -e HILO_TLS_CERT= -e HILO_TLS_KEY=
   refused 'no TLS' '' -e HILO_REDIS_URL=redis://operator@north:6379 -e HILO_TLS_CA= -e HILO_TLS_CERT= -e HILO_TLS_KEY=
   a_worker_is_refused
-  nothing_twice
+  reports_add_up
   take_down
   unset HILO_TLS_FOLDER
 }

@@ -187,11 +187,8 @@ func Dashed(flag string) string {
 	return "--" + flag
 }
 
-// FlagDocuments is a flag of hilo worker. It is declared here because its value is a URL, which may have a password.
-const FlagDocuments = "documents"
-
 // takesURL reports whether errors about a flag leave out the password of its value.
-func takesURL(flag string) bool { return flag == FlagRedis || flag == FlagDocuments }
+func takesURL(flag string) bool { return flag == FlagRedis }
 
 // nearest returns the known name that is most similar to word, or "" if none is similar.
 func nearest[T named](word string, known []T) string {

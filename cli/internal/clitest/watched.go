@@ -5,8 +5,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // Watched is a stream on whose text a test can wait.
@@ -68,11 +66,4 @@ func (w *Watched) Await(t testing.TB, what string) {
 			t.Fatalf("%q did not come: %q", what, text)
 		}
 	}
-}
-
-// AwaitKey waits until a key exists.
-func AwaitKey(t *testing.T, s *redistest.Server, key string) {
-	t.Helper()
-	client := s.Client(t)
-	AwaitTrue(t, "key "+key, func() bool { return client.Exists(t.Context(), key).Val() > 0 })
 }

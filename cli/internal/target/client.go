@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -168,37 +167,6 @@ func (c *Client) Fields(ctx context.Context, keys []string, fields ...string) []
 		read[i] = replies[i].Val()
 	}
 	return read
-}
-
-// Document is a key with its value.
-type Document struct{ Key, Value string }
-
-// Stored is the result of storing a Document.
-type Stored struct {
-	There bool   // the key existed
-	Found string // value of an existing key
-	Err   error
-}
-
-// Add stores the documents whose keys do not exist, in one round trip. It requires Redis 7 or Valkey.
-func (c *Client) Add(ctx context.Context, documents []Document) []Stored {
-	sets, _ := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
-		for _, d := range documents {
-			p.SetArgs(ctx, d.Key, d.Value, redis.SetArgs{Mode: "NX", Get: true})
-		}
-		return nil
-	})
-	stored := make([]Stored, len(sets))
-	for i, set := range sets {
-		switch found, err := set.(*redis.StatusCmd).Result(); {
-		case errors.Is(err, redis.Nil):
-		case redis.HasErrorPrefix(err, wrongType):
-			stored[i] = Stored{There: true, Found: "a key of another type"}
-		default:
-			stored[i] = Stored{err == nil, found, err}
-		}
-	}
-	return stored
 }
 
 // Holder returns the node that has a key, and with it all keys of its namespace.

@@ -60,7 +60,7 @@ func Parse(text string) (Target, error) {
 	default:
 		name, raw = before, after
 	}
-	t, err := ParseURL(raw)
+	t, err := parseURL(raw)
 	if err != nil {
 		return Target{}, err
 	}
@@ -68,8 +68,8 @@ func Parse(text string) (Target, error) {
 	return t, nil
 }
 
-// ParseURL parses a URL without a name.
-func ParseURL(raw string) (Target, error) {
+// parseURL parses a URL without a name.
+func parseURL(raw string) (Target, error) {
 	if strings.EqualFold(raw, "embedded:") {
 		return Target{Addr: "the embedded server", Embedded: true, options: &redis.UniversalOptions{}}, nil
 	}
@@ -183,11 +183,6 @@ type Access struct {
 	Certificates []tls.Certificate // for servers that request one
 	Password     string            // "" means none
 }
-
-// NamesUser reports whether the URL names a user of the server.
-//
-//go:noinline
-func (t Target) NamesUser() bool { return optionsOf(t).Username != "" }
 
 // Give adds to a target what it lacks, and reports whether it uses TLS. The password is for a target whose URL has none, and
 // for its sentinels if the URL names a user of theirs without a password.
