@@ -223,6 +223,7 @@ func TestRedisThatDoesNotServe(t *testing.T) {
 	tests := []struct{ name, reply, want string }{
 		{"while it loads", "LOADING Redis is loading the dataset in memory", "still loading its data (LOADING"},
 		{"as a replica", "READONLY You can't write against a read only replica.", "is a replica and accepts no writes (READONLY"},
+		{"as a replica behind a proxy", "ERR READONLY You can't write against a read only replica.", "is a replica and accepts no writes (ERR READONLY"},
 		{"this user", "NOPERM this user has no permissions", "denies this user a command (NOPERM"},
 		{"this user in a script", "ERR ACL failure in script: User ann has no permissions", "denies this user a command (ERR ACL failure"},
 		{"this user in a script of 7.0", "ERR The user executing the script can't run this command or subcommand script: f", "denies this user a command (ERR The user"},

@@ -49,6 +49,17 @@ func Prepare(client redis.UniversalClient, d Durability, timeout time.Duration) 
 	return c
 }
 
+// PoolSize returns the number of connections of a *redis.Client, and 0 for another client.
+// It is not inlined, as Confirmable is not.
+//
+//go:noinline
+func PoolSize(client redis.Cmdable) int {
+	if single, ok := client.(*redis.Client); ok {
+		return single.Options().PoolSize
+	}
+	return 0
+}
+
 // Confirmable reports whether client can be used with Durable. It has to be a
 // *redis.Client or a *redis.ClusterClient itself. Another type may hide a cluster, any
 // node of which would answer WAIT for its own writes. It is not inlined, so that callers

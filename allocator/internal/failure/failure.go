@@ -20,6 +20,9 @@ var (
 	ErrPrefixConflict = errors.New("server prefix conflict")
 )
 
+// ErrOneNode means that a client of a single server was used with a cluster, another node of which has the key.
+var ErrOneNode = errors.New("the client is that of one node of a cluster, and another node has the key: use redis.NewClusterClient")
+
 // Refused reports whether err is about the request or the settings, so that neither another server nor a later attempt
 // can help.
 func Refused(err error) bool {
@@ -53,10 +56,10 @@ func Demote(err error) error { return demotedError{err} }
 func Demoted(err error) bool { return errors.As(err, new(demotedError)) }
 
 // Attempt adds what was attempted to the error of an attempt, and ErrUnavailable unless the server refused the request
-// or did not confirm it.
+// or did not confirm it, or the client is the wrong one.
 func Attempt(what string, err error) error {
 	switch {
-	case Refused(err) || Demoted(err) || errors.Is(err, scripts.ErrNotDurable) || errors.Is(err, ErrUnavailable):
+	case Refused(err) || Demoted(err) || errors.Is(err, scripts.ErrNotDurable) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOneNode):
 		return fmt.Errorf("%s: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		err = timeoutError{err}

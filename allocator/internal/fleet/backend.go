@@ -42,6 +42,7 @@ type redisBackend struct {
 	// required is the number of replicas that the server's Durable requires, as it was reported last.
 	required *atomic.Int64
 	cluster  clusterClient // client, if it is one
+	pool     pool
 }
 
 // clusterClient is implemented by *redis.ClusterClient.
@@ -49,7 +50,7 @@ type clusterClient interface{ ReloadState(ctx context.Context) }
 
 // NewBackend returns the Backend of a client that requires the confirmations of d.
 func NewBackend(clients scripts.Clients, d scripts.Durability) Backend {
-	b := redisBackend{clients: clients, d: d, required: new(atomic.Int64)}
+	b := redisBackend{clients: clients, d: d, required: new(atomic.Int64), pool: poolOf(clients.Client)}
 	b.cluster, _ = clients.Client.(clusterClient)
 	return b
 }
@@ -108,7 +109,7 @@ func (b redisBackend) learn(ctx context.Context, got scripts.Range, err error) e
 		}
 		b.required.Store(int64(few.Required))
 	}
-	return err
+	return b.explain(err)
 }
 
 func (b redisBackend) Describe(ctx context.Context, key string, how How) (scripts.Description, error) {
@@ -125,7 +126,7 @@ func (b redisBackend) Describe(ctx context.Context, key string, how How) (script
 		b.required.Store(int64(desc.Replicas))
 	}
 	b.reloadCluster(ctx, err)
-	return desc, err
+	return desc, b.explain(err)
 }
 
 func (b redisBackend) Check(ctx context.Context, request scripts.CheckRequest, how How) error {
@@ -138,7 +139,7 @@ func (b redisBackend) Check(ctx context.Context, request scripts.CheckRequest, h
 	}
 	err := scripts.Check(ctx, scripter, request)
 	b.reloadCluster(ctx, err)
-	return err
+	return b.explain(err)
 }
 
 func (b redisBackend) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {

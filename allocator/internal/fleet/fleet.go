@@ -109,6 +109,8 @@ type Server struct {
 	down     error
 	backoff  serverBackoff
 	recovery *time.Timer
+	// unsent is why the latest request for a description was not sent, or nil. It says nothing about the server.
+	unsent error
 	// answered is the time of the latest answer, or 0. servedAsOf is the time at which the newest served request was sent.
 	answered, servedAsOf time.Duration
 	// current is the prefix and tag that the server reported, or nil, and origin the replication id with them, "" if

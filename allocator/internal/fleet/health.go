@@ -159,8 +159,11 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 		s.home, s.homeAsOf = desc.Identities, sent
 	}
 	err = cmp.Or(err, refused)
+	if s.unsent = nil; notSent(err) {
+		s.unsent = err
+	}
 	// A failure proves nothing if the server answered a later request.
-	outdated := sent < s.servedAsOf || sent < s.currentAsOf && !errors.Is(err, scripts.ErrNotDurable)
+	outdated := sent < s.servedAsOf || sent < s.currentAsOf && !errors.Is(err, scripts.ErrNotDurable) || notSent(err)
 	var changed transition
 	switch {
 	case err != nil && !outdated && s.backoff.Wait(now) == 0:
@@ -208,9 +211,9 @@ func (s *Server) probe() {
 	f.mu.Lock()
 	switch {
 	case s.down == nil:
-	case err != nil:
+	case err != nil && !notSent(err):
 		changed = s.setDown(f.Now(), err)
-	case started == 0 && isReply(s.down): // no request is left that would prove it
+	case err == nil && started == 0 && isReply(s.down): // no request is left that would prove it
 		changed = s.setUp(f.Now(), false)
 	default:
 		s.scheduleRecovery()

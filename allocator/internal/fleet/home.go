@@ -112,6 +112,8 @@ func (f *Fleet) knownHome() (*Server, error) {
 			home = s
 		case s.down != nil && !failure.Conflict(s.down): // it may be the home
 			unknown = append(unknown, s.failed("identities", s.down))
+		case s.homeAsOf == 0 && s.unsent != nil:
+			unknown = append(unknown, s.failed("identities", s.unsent))
 		}
 	}
 	switch {

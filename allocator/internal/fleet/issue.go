@@ -203,7 +203,7 @@ func (s *Server) recordOutcome(k Kind, sent time.Duration, err error) transition
 			return transition{}
 		}
 		return s.setUp(now, true)
-	case sent < s.servedAsOf && !failure.Conflict(err):
+	case sent < s.servedAsOf && !failure.Conflict(err), notSent(err):
 		return transition{}
 	}
 	return s.setDown(now, err)

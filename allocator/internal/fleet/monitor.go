@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ func (f *Fleet) usable() error {
 	if err := f.settingsConflict(); err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
-	if slices.ContainsFunc(f.servers, func(s *Server) bool { return s.down == nil }) {
+	if slices.ContainsFunc(f.servers, func(s *Server) bool { return s.down == nil && s.unsent == nil }) {
 		return nil
 	}
 	return f.downErrors("check")
@@ -187,8 +188,8 @@ func (f *Fleet) usable() error {
 func (f *Fleet) downErrors(what string) error {
 	var failures []error
 	for _, s := range f.servers {
-		if s.down != nil {
-			failures = append(failures, s.failed(what, s.down))
+		if why := cmp.Or(s.down, s.unsent); why != nil {
+			failures = append(failures, s.failed(what, why))
 		}
 	}
 	return errors.Join(failures...)

@@ -96,7 +96,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = "denies this user a command ("+reply+")", "grant it, or name another user in --redis"
 	case redis.IsLoadingError(err):
 		what, remedy = "is still loading its data ("+reply+")", "try again in a moment"
-	case redis.IsReadOnlyError(err):
+	case notPrimary(err):
 		what, remedy = "is a replica and accepts no writes ("+reply+")", "name its primary with --redis"
 	case redis.HasErrorPrefix(err, "MOVED") && !t.IsCluster():
 		what, remedy = "is one node of a cluster, and another has this key ("+reply+")", "name the cluster, as in --redis redis+cluster://HOST"
@@ -114,6 +114,11 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 func Forbidden(err error) bool {
 	return redis.IsPermissionError(err) || err != nil &&
 		(strings.Contains(err.Error(), "ACL failure in script") || strings.Contains(err.Error(), "can't run this command or subcommand"))
+}
+
+// notPrimary reports whether the server, or a proxy in front of it, replied that it is not a primary.
+func notPrimary(err error) bool {
+	return redis.IsMasterDownError(err) || redis.HasErrorPrefix(err, "READONLY ")
 }
 
 // Cause returns the innermost reason, such as the text of the operating system.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -74,9 +76,9 @@ func (o Opened) Explain(ctx context.Context, err error) error {
 		return err
 	case ctx.Err() != nil: // by a signal; errors of go-redis do not always wrap it
 		return ctx.Err()
-	case errors.Is(err, allocator.ErrNotDurable): // the server is available
+	case errors.Is(err, allocator.ErrNotDurable) || errors.Is(err, redis.ErrPoolTimeout): // the server is available
 		return err
-	case errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || redis.HasErrorPrefix(err, "MOVED"):
 		return &exit.Error{Code: exit.Unavailable, Text: o.sentence(err), Cause: err}
 	}
 	return err
