@@ -3,7 +3,10 @@ package cli
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
+	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -122,7 +125,7 @@ func TestThePasswordOfAFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := func(user string) string { return strings.Replace(s.URL(), "//", "//"+user+"@", 1) }
-		for _, text := range []string{clitest.Password, clitest.Password + "\n", clitest.Password + "\r\n"} {
+		for _, text := range []string{clitest.Password, clitest.Password + "\n", clitest.Password + "\r\n", "\ufeff" + clitest.Password} {
 			clitest.Must(t, "list", "--redis", at("ann"), "--password-file", clitest.WriteFile(t, text))
 		}
 		file := clitest.WriteFile(t, clitest.Password)
@@ -139,6 +142,40 @@ func TestThePasswordOfAFile(t *testing.T) {
 		for _, r := range refused {
 			clitest.MustFail(t, exit.Unavailable, r, "rejects the login")
 			clitest.CheckNoPassword(t, "list", r)
+		}
+	})
+}
+
+// A password that changes, as those of a vault and of managed services do, is read for each new connection.
+func TestPasswordFileIsReadForEachConnection(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		operator := s.Client(t)
+		change := func(password string) {
+			t.Helper()
+			for _, command := range [][]any{
+				{"ACL", "SETUSER", "ann", "reset", "on", ">" + password, "~*", "&*", "+@all"},
+				{"CLIENT", "KILL", "USER", "ann"},
+			} {
+				if err := operator.Do(t.Context(), command...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		change("first")
+		file := clitest.WriteFile(t, "first")
+		serve := startServe(t, "--redis", strings.Replace(s.URL(), "//", "//ann@", 1), "--password-file", file)
+		for i, password := range []string{"first", "second", "third"} {
+			if i > 0 {
+				change(password)
+				if err := os.WriteFile(file, []byte("\ufeff"+password+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			clitest.AwaitTrue(t, "an id with the password "+password, func() bool {
+				status, _ := sendRequest(t, http.DefaultClient, http.MethodPost, fmt.Sprintf("%s/v1/ids/orders%c", serve.url, 'a'+i))
+				return status == http.StatusOK
+			})
 		}
 	})
 }

@@ -51,7 +51,7 @@ func TestServeReadsCertificatesAndTokensAgainWhenTheyChange(t *testing.T) {
 	const oldToken, newToken = "the-old-token-of-all", "the-new-token-of-all"
 	files := map[string]string{}
 	for flag, text := range map[string]string{"--cert": cert, "--key": key, "--client-ca": ca.text, "--token-file": oldToken} {
-		files[flag] = clitest.WriteFile(t, text)
+		files[flag] = clitest.WriteFile(t, "\ufeff"+text) // as some editors do
 	}
 	replace := func(flag, text string) {
 		if err := os.WriteFile(files[flag], []byte(text), 0o600); err != nil {

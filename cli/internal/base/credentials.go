@@ -1,12 +1,15 @@
 package base
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
@@ -27,6 +30,14 @@ func reason(err error) string {
 	}
 	return err.Error()
 }
+
+// ReadSecret reads a file with a password, tokens, or a certificate and its key. Editors may have written a byte order mark.
+func ReadSecret(file string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	return bytes.TrimPrefix(text, []byte(byteOrderMark)), err
+}
+
+const byteOrderMark = "\ufeff"
 
 // Access reads the files that the access flags name.
 func (r *Reader) Access() target.Access {
@@ -50,7 +61,7 @@ func (r *Reader) Authorities(flag string) *x509.CertPool {
 
 // ReadAuthorities reads a file of certificates to trust. source is the flag or variable with its name, for errors.
 func ReadAuthorities(file, source string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
+	text, err := ReadSecret(file)
 	pool := x509.NewCertPool()
 	switch {
 	case err != nil:
@@ -93,22 +104,38 @@ func (r *Reader) KeyPairFiles(flagCert, flagKey string) *KeyPairFiles {
 
 // Read reads the certificate and its key.
 func (f *KeyPairFiles) Read() (tls.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	cert, err := ReadSecret(f.Cert)
+	key, keyErr := ReadSecret(f.Key)
+	var pair tls.Certificate
+	if err = cmp.Or(err, keyErr); err == nil {
+		pair, err = tls.X509KeyPair(cert, key)
+	}
 	if err != nil {
 		err = exit.Usagef("%s %q and %s %q are not a certificate and its key (%s)", f.certSource, f.Cert, f.keySource, f.Key, reason(err))
 	}
 	return pair, err
 }
 
-// Password reads the password in a file. source is the flag or variable with the file's name, for errors.
-func (r *Reader) Password(file, source string) string {
-	text, err := os.ReadFile(file)
-	password := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+// Password reads the password in a file. source is the flag or variable with the file's name, for errors. The result reads it
+// again, and returns the last one while the file cannot be read or has none.
+func (r *Reader) Password(file, source string) target.Password {
+	read := func() (string, error) {
+		text, err := ReadSecret(file)
+		return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), err
+	}
+	password, err := read()
 	switch {
 	case err != nil: // the name is not shown, because it may be the password itself
 		r.Failf("%s names a file that cannot be read (%s)", source, reason(err))
 	case password == "":
 		r.Failf("%s names a file without a password in it", source)
 	}
-	return password
+	var last atomic.Pointer[string]
+	last.Store(&password)
+	return func() string {
+		if now, err := read(); err == nil && now != "" {
+			last.Store(&now)
+		}
+		return *last.Load()
+	}
 }

@@ -24,7 +24,7 @@ func ReadFileOrStdin(ctx context.Context, g *Session, file string) (content []by
 	if err != nil && ctx.Err() == nil {
 		err = exit.Usagef("%q cannot be read: %s", file, reason(err))
 	}
-	return bytes.TrimPrefix(content, []byte("\ufeff")), name, err // which spreadsheets and editors write
+	return bytes.TrimPrefix(content, []byte(byteOrderMark)), name, err // which spreadsheets and editors write
 }
 
 // Confirm prints a question and reports whether the answer is yes. It fails if ctx ends first.

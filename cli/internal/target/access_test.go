@@ -23,8 +23,15 @@ func TestThePasswordGoesToWhoeverLacksOne(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			Access{Password: given}.Give(&got)
+			Access{Password: func() string { return given }}.Give(&got)
 			server, sentinel := optionsOf(got).Password, optionsOf(got).SentinelPassword
+			if provider := optionsOf(got).CredentialsProviderContext; provider != nil {
+				user, password, err := provider(t.Context())
+				if user != optionsOf(got).Username || server != "" || err != nil {
+					t.Errorf("user %q beside %q, %v", user, server, err)
+				}
+				server = password
+			}
 			if server != test.server || sentinel != test.sentinel {
 				t.Errorf("server %q, sentinel %q", server, sentinel)
 			}

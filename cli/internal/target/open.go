@@ -156,6 +156,7 @@ func Brief(err error, timeout time.Duration) string {
 func (t Target) Replica(addr string) *Client {
 	return &Client{redis.NewClient(allocator.Tune(&redis.Options{
 		Addr: addr, Username: optionsOf(t).Username, Password: optionsOf(t).Password, TLSConfig: optionsOf(t).TLSConfig,
+		CredentialsProviderContext: optionsOf(t).CredentialsProviderContext,
 	}))}
 }
 

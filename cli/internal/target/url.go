@@ -5,6 +5,7 @@ package target
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -181,16 +182,22 @@ func IsPort(text string) bool {
 type Access struct {
 	Authorities  *x509.CertPool    // nil means those of the system
 	Certificates []tls.Certificate // for servers that request one
-	Password     string            // "" means none
+	Password     Password          // nil means none
 }
 
+// Password returns the password of a file, as it is when a connection is opened.
+type Password func() string
+
 // Give adds to a target what it lacks, and reports whether it uses TLS. The password is for a target whose URL has none, and
-// for its sentinels if the URL names a user of theirs without a password.
+// for its sentinels if the URL names a user of theirs without a password. It is read again for each connection, except for
+// those to sentinels, for which go-redis has no such option.
 func (a Access) Give(t *Target) (usesTLS bool) {
 	o := optionsOf(*t)
-	o.Password = cmp.Or(o.Password, a.Password)
-	if o.SentinelUsername != "" {
-		o.SentinelPassword = cmp.Or(o.SentinelPassword, a.Password)
+	if user := o.Username; a.Password != nil && o.Password == "" {
+		o.CredentialsProviderContext = func(context.Context) (string, string, error) { return user, a.Password(), nil }
+	}
+	if a.Password != nil && o.SentinelUsername != "" {
+		o.SentinelPassword = cmp.Or(o.SentinelPassword, a.Password())
 	}
 	if o.TLSConfig != nil {
 		o.TLSConfig.RootCAs, o.TLSConfig.Certificates = a.Authorities, a.Certificates

@@ -3,7 +3,6 @@ package web
 import (
 	"crypto/tls"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -107,7 +106,7 @@ func (w *Server) readTokens(r *base.Reader) {
 		return
 	}
 	tokens := watch(r, w.Log, []string{file}, func() (t access.Tokens, err error) {
-		text, err := os.ReadFile(file)
+		text, err := base.ReadSecret(file)
 		if err != nil {
 			return t, exit.Usagef("%s names a file that cannot be read", source) // the name may be a token, given by mistake
 		}
