@@ -72,7 +72,34 @@ func TestACertificateForOtherNamesIsRefused(t *testing.T) {
 	for kind, url := range urls {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "list", "--redis", url, "--tls-ca", a.file), "has a certificate for other names")
+			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "list", "--redis", url, "--tls-ca", a.file), "has a certificate for other names", "?server_name=NAME")
+			mark := "?"
+			if strings.Contains(url, "?") {
+				mark = "&"
+			}
+			clitest.Must(t, "list", "--redis", url+mark+"server_name=redis.example.com", "--tls-ca", a.file)
+		})
+	}
+}
+
+func TestSentinelsThatWantALogin(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []string{"NOAUTH Authentication required.", "WRONGPASS invalid username-password pair or user is disabled."} {
+		t.Run(reply, func(t *testing.T) {
+			t.Parallel()
+			addr := redistest.Listen(t, func(client net.Conn) {
+				defer func() { _ = client.Close() }()
+				for request := make([]byte, 4096); ; {
+					if _, err := client.Read(request); err != nil {
+						return
+					}
+					if _, err := client.Write([]byte("-" + reply + "\r\n")); err != nil {
+						return
+					}
+				}
+			})
+			r := clitest.Hilo(t, "list", "--redis", "redis+sentinel://ann:x@"+addr+"/main/0", "--timeout", "2s")
+			clitest.MustFail(t, exit.Unavailable, r, "the sentinels reject the login", "sentinel_username=USER&sentinel_password=PASSWORD")
 		})
 	}
 }

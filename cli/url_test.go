@@ -43,6 +43,8 @@ func TestBadURLsSayWhichRule(t *testing.T) {
 		{"a master like no name", "redis+sentinel://h/my%20master", "names no master"},
 		{"sentinels with a bad database", "redis+sentinel://h/m/x", "database that is not a number"},
 		{"sentinels, database below 0", "redis+sentinel://h/m/-1", "negative database"},
+		{"a name for TLS without TLS", "redis://h?server_name=x", "rediss://"},
+		{"an empty name for TLS", "rediss://h?server_name=", "server_name without a name"},
 		{"a login twice", "redis+sentinel://a:b@h/m?password=c", "twice"},
 		{"a replica", "redis+sentinel://h/m?replica_only=true", "replica_only"},
 		{"routing that go-redis panics at", "redis+sentinel://h/m?route_randomly=true", "route_randomly"},

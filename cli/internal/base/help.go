@@ -46,8 +46,11 @@ separated by white space):
 In USER and PASSWORD, characters such as @ : / ? # are written with a percent
 sign (%40 for @). With sentinels they are the server's; the sentinels' own
 are ?sentinel_username=…&sentinel_password=…. Options such as ?dial_timeout=3s
-are those of go-redis. Passwords are never shown; --password-file keeps them out
-of the command line, for each URL without a password, with or without a user.
+are those of go-redis. With TLS, ?server_name=NAME compares the certificate with
+NAME in place of HOST, as through a tunnel. ?skip_verify=true accepts every
+certificate: whoever is on the way can read and change everything, passwords too.
+Passwords are never shown; --password-file keeps them out of the command line,
+for each URL without a password, with or without a user.
 `
 )
 

@@ -73,7 +73,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy, _ = strings.Cut(what, "; ")
 		return fmt.Sprintf("Redis at %s cannot be scanned for all counters: %s", t.Addr, what), remedy
 	case misnamed:
-		what, remedy = fmt.Sprintf("has a certificate for other names (%s)", hostname), "use a name of its certificate in --redis"
+		what, remedy = fmt.Sprintf("has a certificate for other names (%s)", hostname), "use a name of its certificate in --redis, or add ?server_name=NAME to the URL"
 	case untrusted:
 		what, remedy = fmt.Sprintf("has a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
 	case broken && (operation.Op == "remote error" || optionsOf(t).TLSConfig != nil && hungUp):
@@ -88,9 +88,12 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 			remedy += ", with rediss:// where it uses TLS"
 		}
 		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), remedy
+	case strings.Contains(err.Error(), bySentinels) && isLogin(err):
+		return fmt.Sprintf("there is no Redis %s: the sentinels reject the login (%s)", t.Addr, reply),
+			"name their user and password, as in --redis redis+sentinel://HOST/NAME?sentinel_username=USER&sentinel_password=PASSWORD"
 	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(reply, "unauthenticated"): // the reply to a long command
 		what, remedy = "requires a login", "add user and password, as in --redis redis://USER:PASSWORD@HOST"
-	case redis.IsAuthError(err), redis.HasErrorPrefix(err, "AUTH"), redis.HasErrorPrefix(err, "invalid password"):
+	case isLogin(err):
 		what, remedy = "rejects the login ("+reply+")", "check user and password in --redis"
 	case Forbidden(err):
 		what, remedy = "denies this user a command ("+reply+")", "grant it, or name another user in --redis"
@@ -114,6 +117,14 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 func Forbidden(err error) bool {
 	return redis.IsPermissionError(err) || err != nil &&
 		(strings.Contains(err.Error(), "ACL failure in script") || strings.Contains(err.Error(), "can't run this command or subcommand"))
+}
+
+// bySentinels is part of an error of go-redis that no sentinel answered as it should.
+const bySentinels = "all sentinels specified"
+
+// isLogin reports whether a server requires a login, or rejects one.
+func isLogin(err error) bool {
+	return redis.IsAuthError(err) || redis.HasErrorPrefix(err, "AUTH") || redis.HasErrorPrefix(err, "invalid password")
 }
 
 // notPrimary reports whether the server, or a proxy in front of it, replied that it is not a primary.

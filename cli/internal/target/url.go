@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
@@ -89,8 +90,39 @@ func parseURL(raw string) (Target, error) {
 	if strings.Contains(tail, "@") || strings.Contains(rest, "#") {
 		return Target{}, errURL
 	}
+	tail, serverName, err := cutServerName(strings.ToLower(scheme), tail)
+	if err != nil {
+		return Target{}, err
+	}
+	t, err := parseScheme(strings.ToLower(scheme), authority, tail)
+	if err == nil && serverName != "" {
+		optionsOf(t).TLSConfig.ServerName = serverName
+	}
+	return t, err
+}
+
+// cutServerName removes the option server_name of a URL, which go-redis does not have, and returns its value.
+func cutServerName(scheme, tail string) (rest, name string, err error) {
+	path, query, _ := strings.Cut(tail, "?")
+	options, err := url.ParseQuery(query)
+	if err != nil || !options.Has("server_name") {
+		return tail, "", nil // what is wrong with it shows later
+	}
+	name = options.Get("server_name")
+	switch {
+	case !strings.HasPrefix(scheme, "rediss"):
+		return "", "", errors.New("has an option server_name, which is for TLS: rediss://")
+	case name == "":
+		return "", "", errors.New("has an option server_name without a name")
+	}
+	options.Del("server_name")
+	return path + "?" + options.Encode(), name, nil
+}
+
+func parseScheme(scheme, authority, tail string) (Target, error) {
+	raw := scheme + "://" + authority + tail
 	host := authority[strings.LastIndex(authority, "@")+1:]
-	switch scheme = strings.ToLower(scheme); scheme {
+	switch scheme {
 	case "redis", "rediss":
 		if strings.Contains(host, ",") {
 			return Target{}, errors.New("names several hosts: that takes redis+sentinel:// or redis+cluster://")
