@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -127,4 +128,48 @@ func TestNextNumberJumpsOnceAfterAFailoverToOlderState(t *testing.T) {
 			t.Errorf("got the log %v, want one warning with the jump", warnings)
 		}
 	})
+}
+
+// The removal of Durable is logged once, with its reason, and a jump names what would have avoided it where nothing was stated.
+func TestTheRemovalOfDurableIsLogged(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		fault  func(t *testing.T, s *redistest.Server)
+		level  zapcore.Level
+		reason string
+	}{
+		{"a replica", func(_ *testing.T, s *redistest.Server) { s.SetInfo("connected_slaves", "1") }, zapcore.WarnLevel, "a replica is connected"},
+		{"the AOF", func(_ *testing.T, s *redistest.Server) {
+			s.SetInfo("aof_enabled", "0")
+			s.ChangeReplicationID()
+		}, zapcore.WarnLevel, "its AOF is off"},
+		{"a loss", func(t *testing.T, s *redistest.Server) {
+			s.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 0)
+		}, zapcore.ErrorLevel, "evidence"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.StartMini(t) // the only server whose INFO can be set
+			s.SetInfo("connected_slaves", "0")
+			s.SetInfo("master_replid2", strings.Repeat("0", 40))
+			s.SetInfo("aof_enabled", "1")
+			s.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "always")
+			log, logs := observed()
+			a := mustNew(t, redistest.NewClient(t, s), Options{Logger: log})
+			ranges(t, a, 1)
+			test.fault(t, s)
+			ranges(t, a, 2)
+			removed := logs.FilterMessageSnippet("Durable was removed").All()
+			if len(removed) != 1 || removed[0].Level != test.level || removed[0].ContextMap()["reason"] != test.reason {
+				t.Errorf("got log %v, want one removal at level %v for %q", logs.All(), test.level, test.reason)
+			}
+			s.ChangeReplicationID()
+			ranges(t, a, 1)
+			jumps := logs.FilterMessageSnippet("jumped").FilterFieldKey("avoid").All()
+			if len(jumps) != 1 {
+				t.Errorf("got log %v, want one jump that names --durable", logs.All())
+			}
+		})
+	}
 }

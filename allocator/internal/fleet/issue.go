@@ -83,6 +83,9 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	if got.Evidence != "" {
 		logJump(s.log, keys.Counter, got)
 	}
+	if got.Durable.Removed() {
+		logRemoval(s.log, keys.Server, got.Durable)
+	}
 	if created(r.Kind, got) {
 		s.log.Info("counter created", zap.String("key", keys.Counter))
 	}
