@@ -133,7 +133,7 @@ func (f *Fleet) Refresh(ctx context.Context) {
 // collections, and otherwise the error that the request would return. It ends with ctx.
 func (f *Fleet) Check(ctx context.Context, limit int64, collections ...string) error {
 	err := fmt.Errorf("check: %w", failure.ErrClosed)
-	done := f.goBackground(func() { //nolint:contextcheck // it goes on without a caller that gave up, as every description does
+	done := f.goBackground(func() {
 		f.checkServers(f.opts.Confirmed, f.servers...)
 		if f.ctx.Err() != nil {
 			return
