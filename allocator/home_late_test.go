@@ -117,3 +117,35 @@ func TestNextReportsTwoHomesAfterASearchWithoutReplies(t *testing.T) {
 		}
 	})
 }
+
+// While no server answers, callers search for the home with back-off, however many they are and for however long.
+func TestNextIdentityBacksOffFromServersThatNeverAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const seconds, most = 120, 20 // requests a second
+		a, north, south := homedMasters(t)
+		north.refuses, south.refuses = errHung, errHung
+		ctx, cancel := context.WithTimeout(t.Context(), seconds*time.Second)
+		defer cancel()
+		requests := func() int { return north.questions() + south.questions() }
+		for range 8 {
+			go func() {
+				for ctx.Err() == nil && requests() <= seconds*most { // without a back-off no time passes
+					if _, err := a.NextIdentity(ctx, "companies"); !errors.Is(err, ErrUnavailable) {
+						t.Errorf("got %v, want ErrUnavailable", err)
+						return
+					}
+				}
+			}()
+		}
+		<-time.After(time.Second)
+		if n := requests(); n > most {
+			t.Errorf("got %d requests in the first second, want at most %d", n, most)
+		}
+		<-ctx.Done()
+		synctest.Wait()
+		if n := requests(); n > seconds*most/4 || n < seconds/2 {
+			t.Errorf("got %d requests in %d s, want %d to %d", n, seconds, seconds/2, seconds*most/4)
+		}
+	})
+}

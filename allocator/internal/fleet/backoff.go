@@ -53,6 +53,13 @@ func (b *serverBackoff) fail(now, longest time.Duration) {
 	b.count(now, longest, jitter)
 }
 
+// failAgain delays the next attempt of a caller without another server to ask, after one that was made in the back-off.
+func (b *serverBackoff) failAgain(now time.Duration) {
+	if now >= b.soonest {
+		b.soonest = now + backoffDelay(b.failures, MaxBackoff, rand.Float64())
+	}
+}
+
 // end ends the back-off and keeps the count of failures, so that the next one is no shorter.
 func (b *serverBackoff) end() { b.until, b.soonest = 0, 0 }
 
