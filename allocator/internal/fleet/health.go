@@ -168,8 +168,6 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	switch {
 	case err != nil && !outdated && s.backoff.Wait(now) == 0:
 		changed = s.setDown(now, err)
-	case err != nil && !outdated:
-		s.backoff.failAgain(now)
 	case err == nil && s.down != nil && provenOver(s.down, confirmed):
 		changed = s.setUp(now, false)
 	}

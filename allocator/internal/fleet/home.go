@@ -91,6 +91,11 @@ func (f *Fleet) searchHome() *check {
 		if f.ctx.Err() == nil {
 			c.err = f.checkConflicts(nil)
 		}
+		for _, s := range f.servers {
+			if s.down != nil {
+				s.backoff.failAgain(f.Now())
+			}
+		}
 		if home, _ := f.knownHome(); c.err == nil && home != nil && !f.served {
 			f.served = true
 			f.startMonitor()
