@@ -32,8 +32,8 @@ type Admin struct {
 	// filter is the glob of the names that Counters and Identities return.
 	filter string
 	// filling reports that ForPrefix made this Admin, so that SetServerPrefix follows. trusting reports that TrustSettings
-	// did, and keeping that KeepDurable did.
-	filling, trusting, keeping bool
+	// did, keeping that KeepDurable did, and alone that WithoutReplicas did.
+	filling, trusting, keeping, alone bool
 	// timeout bounds each wait for replicas and for a rewrite of the AOF.
 	timeout time.Duration
 	// limit is that of WithLimit, 0 for none, and full is called for each counter that SetServerPrefix raises to it.

@@ -30,6 +30,14 @@ func (m *Admin) WithTimeout(d time.Duration) *Admin {
 	return &other
 }
 
+// WithoutReplicas returns an Admin for a server without INFO, such as one behind a proxy, which the caller states has no
+// replicas, so that there is nothing to wait for after a write. Where INFO shows replicas it has no effect.
+func (m *Admin) WithoutReplicas() *Admin {
+	other := *m
+	other.alone = true
+	return &other
+}
+
 // confirmed calls write, which runs scripts by the client that it is passed, and waits until every replica that was connected
 // before has their writes. WAIT covers all earlier writes of the server too, because replicas acknowledge an offset of one
 // stream. It covers that server only, so the replication id has to be the same before and after.
@@ -49,8 +57,10 @@ func (m *Admin) confirmed(ctx context.Context, what string, write func(redis.Scr
 		reason = strings.TrimPrefix(err.Error(), scripts.ErrNotDurable.Error()+": ")
 	case err != nil:
 		return attemptError(ctx, what, err)
+	case before.forbidden && m.alone:
 	case before.forbidden:
-		reason = "this user may not call INFO, so the connected replicas are not known; permit +info and +wait"
+		reason = "this user may not call INFO, so the connected replicas are not known; permit +info and +wait or, where the server has no replicas, " +
+			"state it with --replicas-none (Admin.WithoutReplicas)"
 	case before.replicas > 0 && !scripts.Confirmable(m.client) && isCluster(ctx, m.client):
 		reason = fmt.Sprintf("the client is a %T, and WAIT may have gone to another node of the cluster", m.client)
 	default:

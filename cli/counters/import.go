@@ -75,6 +75,7 @@ what was issued since.`,
 			&cli.GenericFlag{Name: "prefix", Usage: "where the server has another prefix or tag, `WHICH`", Value: base.Choice("", prefixKeep, prefixTake)},
 			&cli.BoolFlag{Name: "partial", Usage: "confirm that the file is only a part of an export"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
+			base.ReplicasNoneFlag(),
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := importing{

@@ -160,6 +160,7 @@ A change is confirmed by all connected replicas, or else the exit code is 1.`,
 			&cli.GenericFlag{Name: flagMaxValue, Usage: "`N` is the greatest number that it issues, 0 for none", Value: base.Count("", 0)},
 			&cli.GenericFlag{Name: flagLimit, Usage: "with --durable: `N` is the greatest number that your allocators issue", Value: base.Number("", 1, math.MaxInt64), DefaultText: "2^63-1"},
 			&cli.BoolFlag{Name: "yes", Usage: "what cannot be seen is as it must be"},
+			base.ReplicasNoneFlag(),
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := serverPrefix{Session: r.Session(), target: r.Target(), yes: r.Bool("yes"), limit: r.Number(flagLimit)}
@@ -215,7 +216,7 @@ func clearCommand(env base.Env) *cli.Command {
 		Usage:       "remove the prefix, the tag, the home of identities and durability",
 		UsageText:   "hilo prefix clear [--yes]",
 		Description: base.Describe("Removes the server's prefix and node tag, and its statements that it is the home of\nidentities and durable. An interval stays: it belongs to the server for ever.", []string{"hilo prefix clear"}, "1 failed, interrupted, or not confirmed", "3 Redis unavailable", "4 refused by a rule"),
-		Flags:       base.OneServerFlags(&cli.BoolFlag{Name: "yes", Usage: "what cannot be seen is as it must be"}),
+		Flags:       base.OneServerFlags(&cli.BoolFlag{Name: "yes", Usage: "what cannot be seen is as it must be"}, base.ReplicasNoneFlag()),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
 			none := func(now *prefix.Server) { *now = prefix.Server{MinValue: now.MinValue, MaxValue: now.MaxValue} }

@@ -67,6 +67,7 @@ counted and left out.`,
 			&cli.GenericFlag{Name: "kind", Usage: "with --scan, the `KIND` to raise", Value: base.Choice("hilo", string(admin.KindHiLo), string(admin.KindIdentity))},
 			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
+			base.ReplicasNoneFlag(),
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			p := plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
@@ -189,6 +190,7 @@ may then be issued again.`,
 		Flags: base.OneServerFlags(
 			&cli.GenericFlag{Name: "value", Aliases: []string{"max"}, Usage: "`N`, 0 to 9223372036854775807, the greatest value that is taken", Value: base.Count("", 0)},
 			&cli.BoolFlag{Name: "force", Usage: "lower the identity too"},
+			base.ReplicasNoneFlag(),
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := seed{plan: plan{Session: r.Session(), Target: r.Target()}, identity: true, Force: r.Bool("force")}

@@ -86,11 +86,13 @@ type Session struct {
 	JSON      bool
 	Timeout   time.Duration
 	Log       *zap.Logger
+	// ReplicasNone is the flag of commands that write, and false for the others.
+	ReplicasNone bool
 }
 
 // Session reads the global flags, except for those of servers.
 func (r *Reader) Session() *Session {
-	g := &Session{Env: r.Env}
+	g := &Session{Env: r.Env, ReplicasNone: r.Bool(flagReplicasNone)}
 	var source string
 	g.Namespace, source = r.Text(FlagNamespace)
 	r.Fail(exit.Invalid(prefix.ValidateNamespace(g.Namespace), "choose another with "+source))
