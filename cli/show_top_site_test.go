@@ -334,3 +334,10 @@ func TestSiteRequiresSignIn(t *testing.T) {
 		t.Errorf("with the cookie: %d", response.StatusCode)
 	}
 }
+
+func TestTopNamesAnAddressThatIsTaken(t *testing.T) {
+	t.Parallel()
+	taken := redistest.Listen(t, func(client net.Conn) { _ = client.Close() })
+	r := clitest.Hilo(t, "top", "--redis", "embedded:", "--listen", taken)
+	clitest.MustFail(t, exit.Failed, r, "cannot listen", "address already in use", "--listen")
+}

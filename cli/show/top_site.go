@@ -37,10 +37,10 @@ type site struct {
 }
 
 // serve serves the page until ctx ends.
-func (t top) serve(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (t top) serve(whole context.Context) error {
+	ctx, cancel := context.WithCancel(whole) // of the polls; whole tells whether a signal ended it
 	defer cancel()
-	return t.open(ctx, func(pollers []*poller) error {
+	return t.open(whole, func(pollers []*poller) error {
 		s := &site{top: t, done: ctx.Done(), state: t.newState(), viewers: make(map[chan []byte]struct{})}
 		var polling, first sync.WaitGroup
 		first.Add(len(pollers))
