@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -64,4 +65,83 @@ func TestReadmeRightsSufficeForAWorker(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRightsWithSelectorsSufficeForAWorker takes the rule of docker/README.md.
+func TestRightsWithSelectorsSufficeForAWorker(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docker/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "redis-cli ACL SETUSER worker ")
+	text, _, _ = strings.Cut(text, "\n```")
+	rule := []any{"ACL", "SETUSER", "worker"}
+	for i, part := range strings.Split(strings.ReplaceAll(text, "\\\n", ""), "'") {
+		if i%2 == 1 { // in quotes
+			rule = append(rule, part)
+			continue
+		}
+		for word := range strings.FieldsSeq(part) {
+			rule = append(rule, word)
+		}
+	}
+	refused := regexp.MustCompile("NOPERM|can't access at least one of the keys|No permissions to access a key")
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		operator := redistest.NewClient(t, s)
+		if err := operator.Do(t.Context(), rule...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		operator.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NodeTag", "A", "Identities", "here", "Durable", "always")
+		opts := redistest.Options(s)
+		opts.Username, opts.Password = "worker", "secret"
+		client := redis.NewClient(Tune(opts))
+		t.Cleanup(func() { _ = client.Close() })
+		a := mustNew(t, client, Options{})
+		if err := a.Check(t.Context(), "orders"); err != nil {
+			t.Errorf("Check: got %v, want <nil>", err)
+		}
+		for _, id := range []string{"companies|", "invoices/"} {
+			if _, err := a.Resolve(t.Context(), id); err != nil {
+				t.Errorf("%s: got %v, want <nil>", id, err)
+			}
+		}
+		for range 50 {
+			if _, err := a.Next(t.Context(), "orders"); err != nil {
+				t.Fatalf("Next: got %v, want <nil>", err)
+			}
+		}
+		mustClose(t, a)
+		wantMax(t, operator, "50")
+
+		// The operator's counters are of a server that was restarted, without the AOF that Durable states.
+		for _, key := range []string{"{Raven}/HiLo/orders", "{Raven}/Identities/companies"} {
+			operator.HSet(t.Context(), key, "Origin", strings.Repeat("a", 40))
+		}
+		a = mustNew(t, client, Options{})
+		if _, err := a.Next(t.Context(), "orders"); err != nil {
+			t.Errorf("Next after a restart: got %v, want <nil>", err)
+		}
+		mustClose(t, a)
+		if operator.HExists(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable").Val() {
+			t.Error("got Durable, want it removed")
+		}
+
+		for _, command := range []string{
+			"HSET {Raven}/ServerPrefixForHilo NodeTag B", "HSET {Raven}/other f v", "HMGET other f", "DEL {Raven}/HiLo/orders", "FLUSHALL",
+			"EVAL return(redis.call('HSET',KEYS[1],'NodeTag','B')) 1 {Raven}/ServerPrefixForHilo",
+		} {
+			var args []any
+			for word := range strings.FieldsSeq(command) {
+				args = append(args, word)
+			}
+			err := client.Do(t.Context(), args...).Err()
+			if err == nil || !refused.MatchString(err.Error()) {
+				t.Errorf("%s: got %v, want NOPERM", command, err)
+			}
+		}
+		if err := client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 1).Err(); err != nil { // as the page says
+			t.Errorf("HSET of a counter: got %v, want <nil>", err)
+		}
+	})
 }
