@@ -24,9 +24,9 @@
 //   - The guard. Each script compares the server's replication id with the one at the last write. A different one means that
 //     the server was restarted or promoted. A client that may not run INFO cannot detect that and is refused with [ErrUnguarded].
 //   - The jump. On any of this evidence the counter jumps, once, and its epoch grows by one. The jump is at least the gap,
-//     which is Options.GuardGap or else the greatest of 65,536 (1,024 for identities), twice the requested capacity, and
-//     twice what was issued in this minute and the one before. A pseudo-random offset, uniform over 64 gaps and derived from
-//     the request's token, is added. Two servers that continue from the same state, such as an old primary and its
+//     which is the greatest of 65,536 (1,024 for identities), twice the requested capacity, and twice what was issued in
+//     this minute and the one before. A pseudo-random offset, uniform over 64 gaps and derived from the request's token, is
+//     added. Two servers that continue from the same state, such as an old primary and its
 //     replacement, are therefore unlikely to issue overlapping ranges.
 //
 // A server that keeps every acknowledged write, and whose data is nowhere else, can state so by Durable beside its prefix,

@@ -109,11 +109,11 @@ func newIdentityCommand(env base.Env) *cli.Command {
 		Usage:     "take, seed or list identities",
 		UsageText: "hilo identity next NAME [--count N] | seed NAME --value N [--force] | list",
 		Description: base.Describe(`
-An identity (companies/1, companies/2) leaves no gaps in normal work and never has a
-prefix or tag, at the price of a round trip for each call. A trailing | of NAME, as
-programs and hilo id write it, may be left out. Where the server has neither prefix
-nor tag, a name is an identity or a collection, not both; where it has, it issues
-identities only as their home, which hilo prefix set --identities makes it.`,
+Identities (companies/1, companies/2) have no gaps in normal operation and never have a
+prefix or tag. Each call costs a round trip. The trailing | of NAME, with which programs
+and hilo id request an identity, is optional. On a server with neither prefix nor tag a
+name is either an identity or a collection. A server with one of them issues identities
+only if it is their home (hilo prefix set --identities).`,
 			[]string{"hilo identity next companies", "hilo identity list"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, of another server, or the name is taken by a collection"),
 		Action: base.HelpCommand("identity").Action,

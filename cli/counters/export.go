@@ -70,19 +70,20 @@ func ExportCommand(env base.Env) *cli.Command {
 		Usage:     "write all counters of the namespace as JSON lines",
 		UsageText: "hilo export",
 		Description: base.Describe(`
-Writes the server's prefix and tag, whether it is the home of identities, all counters,
-all identities and the server-side counter as JSON, one a line, whatever --output is:
+Writes the settings of the server, its counters, its identities and the counter of
+server-side identifiers as JSON, one value per line, whatever --output is:
    {"kind":"export","version":2,"namespace":"Raven","replication":"5f1c…"}
    {"kind":"prefix","serverPrefix":"NorthServer/"}
    {"kind":"hilo","collection":"orders","max":4000,"ranges":12,"origin":"5f1c…"}
    {"kind":"end","counters":1}
-A counter whose origin is not the server's replication id has "lost":true: the server
-was restarted or promoted since, so writes may be lost, and hilo import adds a gap.
+"lost":true marks a counter whose origin is not the server's replication id. The server
+was restarted or promoted after it wrote that counter, so writes may be missing, and
+hilo import adds a gap.
 
-It reads a counter at a time while others work: for a move, keep the fleet from
-taking ranges here first, as the README explains. Nothing is written if a counter cannot
-be read or imported, on a replica, while a cluster moves the namespace's slot, or if
-the server is restarted meanwhile.`,
+The counters are read one after the other. Before a move, keep the fleet from taking
+ranges from this server; the README lists the steps. The command fails, and prints
+nothing, if a counter cannot be read or imported, on a replica, while a cluster moves
+the slot of the namespace, and if the server is restarted during the export.`,
 			[]string{"hilo export > counters.jsonl", "hilo export --redis $OLD | hilo import --redis $NEW"},
 			"1 failed or interrupted", "3 Redis unavailable, or a slot is moving", "4 the server is a replica"),
 		Flags: base.OneServerFlags(),

@@ -46,16 +46,16 @@ func InspectCommand(env base.Env) *cli.Command {
 		Usage:     "show one counter",
 		UsageText: "hilo inspect COLLECTION",
 		Description: base.Describe(`
-Shows one collection's counter, the Redis key that it stands at, and its headroom:
-to 2^31-1, where 32-bit integers end, to 2^53-1, where JavaScript's numbers cease to
-be exact, and to the limit, where hilo ends, or to MaxValue of the server where that is
-less. hilo top shows the time left to each.
+Shows the counter of one collection, the Redis key that holds it, and how many numbers
+are left to 2^31-1, the greatest 32-bit integer, to 2^53-1, the greatest integer that
+JavaScript holds exactly, and to the limit or, if it is lower, MaxValue of the server.
+hilo top shows the time left to each.
 
-A COLLECTION that ends in | is an identity, and one that ends in the separator the
+A COLLECTION that ends in | names an identity. One that ends in the separator names the
 counter of all server-side identifiers.
 
-With several --redis NAME=URL it shows the counter of each that has one, and JSON
-is a list.`,
+With several --redis NAME=URL it shows the counter of each server that has one. The JSON
+is a list then.`,
 			[]string{"hilo inspect orders", "hilo inspect 'companies|'"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 there is no such counter"),
 		Flags: []cli.Flag{limitFlag()},

@@ -75,10 +75,10 @@ func IdentityListCommand(env base.Env) *cli.Command {
 		Usage:     "list the identities of the namespace",
 		UsageText: "hilo identity list [--filter GLOB] [--sort KEY]",
 		Description: base.Describe(`
-Lists each identity with its value, the greatest issued, as this server has it, be it the
-home of identities or not; the epoch, which counts the jumps after lost writes; and how
-much is used of what integers hold, as hilo list --help explains. It lists those of all
-servers.`,
+Lists each identity with its value, which is the greatest one that was issued, as the
+server has it, whether or not it is the home of identities; the epoch, which counts the
+jumps after lost writes; and the used share of the bounds that hilo list --help
+explains. With several servers it lists the identities of all of them.`,
 			[]string{"hilo identity list", "hilo identity list --sort value --output json"},
 			"1 failed or interrupted", "3 Redis unavailable"),
 	})

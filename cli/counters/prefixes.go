@@ -107,12 +107,12 @@ func setCommand(env base.Env) *cli.Command {
 Sets what is named and keeps what is not. An empty PREFIX or TAG takes it away.
 The prefix carries its own slash: nothing is put between it and the number.
 
-With --identities the server is the home of identities, as one of several masters has
-to be; --identities=false ends that. To move them, end it at the old home first; then
-seed the new one with hilo identity seed, above all that the old one issued; then set it
-there. Where one server was alone before, without prefix and tag, and becomes one of
-several, it is to be the home: it has the record of numbers issued bare. A server that
-has identities gets its first prefix or tag only together with one or the other.
+With --identities the server becomes the home of identities, as exactly one of several
+masters has to be; --identities=false ends that. To move the home, end it at the old
+server, seed the new one with hilo identity seed above every value that the old one
+issued, and set it there. If a server that issued numbers without prefix and tag becomes
+one of several, make it the home: only its counters record those numbers. The first
+prefix, tag or interval of a server that has identities requires one of the two flags.
 
 --durable always states three things: appendonly is yes, appendfsync always and
 no-appendfsync-on-rewrite no; the data is nowhere else, so there are no replicas and no

@@ -58,11 +58,12 @@ func IdentityNextCommand(env base.Env) *cli.Command {
 		Usage:     "take the next values of an identity",
 		UsageText: "hilo identity next NAME [--count N]",
 		Description: base.Describe(`
-Prints the next identifiers of an identity, one a line; as JSON one array of strings.
-Up to 1000 are consecutive; of more, others may take some in between. What was
-printed before an error or an interruption remains issued. Of several servers named with
---redis NAME=URL, identities come from their home alone, in whichever order they stand:
-the one that was made it with hilo prefix set --identities.`,
+Prints the next identifiers of an identity, one per line, or one JSON array of strings.
+Up to 1000 are consecutive. With more, other clients may take some in between.
+Identifiers that were printed before an error or an interruption remain issued.
+
+Of several servers named with --redis NAME=URL only the home of identities issues them,
+in any order of the servers. hilo prefix set --identities makes a server their home.`,
 			[]string{"hilo identity next companies", "hilo identity next companies --count 10"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
 		Flags: base.ServerFlags(countFlag()),
@@ -92,18 +93,19 @@ func IDCommand(env base.Env) *cli.Command {
 		Usage:     "generate ids of any kind",
 		UsageText: "hilo id TEXT…",
 		Description: base.Describe(`
-Prints one identifier for each TEXT, one a line, as an entity with this text as its
-id would get it; as JSON one array of strings. TEXT is
+Prints one identifier for each TEXT, one per line, or one JSON array of strings. TEXT
+selects the kind of identifier, as the id of an entity does:
 
    companies/     a server-side id, companies/0000000000000000027: ends in the separator
-   'companies|'   an identity, companies/1: ends in |, which a shell wants quoted
+   'companies|'   an identity, companies/1: ends in |, which a shell requires in quotes
    ''             a GUID: the empty text
-   another        printed as it is: a semantic id, such as products/ravendb
+   other text     a semantic id, such as products/ravendb: printed unchanged
 
-Only the first two use Redis. What was printed before an error remains issued. For
-identifiers such as orders/1 there is hilo next.`+base.AboutServers+`
-Identities are an exception: they come from their home alone, the server that was made it
-with hilo prefix set --identities.`,
+Only the first two use Redis. Identifiers that were printed before an error remain
+issued. For identifiers such as orders/1 use hilo next.`+base.AboutServers+`
+
+Only the home of identities issues identities. hilo prefix set --identities makes a
+server their home.`,
 			[]string{
 				"hilo id companies/ 'companies|'",
 				"hilo id '' products/ravendb --output json",
