@@ -36,6 +36,7 @@ func TestScriptsRefuseAWritableReplica(t *testing.T) {
 			Counter: keys.Counter, Token: "a", End: 32, Last: 7, Written: got.Written,
 		})
 		wantReadOnly("return", err)
+		wantReadOnly("check", Check(t.Context(), client, CheckRequest{Keys: keys, Limit: 100}))
 		wantReadOnly("configure", Configure(t.Context(), client, keys.Server, ConfigureRequest{Prefix: "N/"}))
 		wantSame(t, before, stored(t, client))
 		there, err := Describe(t.Context(), primary.Client(t), keys.Server)
