@@ -49,6 +49,7 @@ reports() {
 verify_begins() {
   run -e HILO_OUTPUT=json "$@" hilo verify --kill-workers --rate 2000 --duration 60s >"$work/verify" 2>"$work/verify.err" &
   verifying=$!
+  within 30 'hilo verify runs' grep --quiet 'workers take identifiers' "$work/verify.err"
 }
 
 # verify_ends waits for it.
