@@ -24,9 +24,9 @@ type Probe struct {
 }
 
 // Probe returns a counter at a key of the namespace that nothing else uses. Its ranges are confirmed as durability requires.
-// The caller removes the key, which expires a minute after Raise.
+// The settings of the server, such as its interval, do not apply. The caller removes the key, which expires a minute after Raise.
 func (m *Admin) Probe(key string, durability Durability) Probe {
-	p := Probe{client: m.client, scripter: m.client, keys: scripts.Keys{Counter: key, Server: m.keys.Server(), Other: key + "/other"}}
+	p := Probe{client: m.client, scripter: m.client, keys: scripts.Keys{Counter: key, Server: key + "/server", Other: key + "/other"}}
 	if durability.Replicas > 0 || durability.Fsync {
 		p.scripter = scripts.Durable(m.client, scripts.Durability(durability))
 	}

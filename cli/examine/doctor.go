@@ -9,7 +9,6 @@ package examine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -50,8 +49,10 @@ func DoctorCommand(env base.Env) *cli.Command {
 Examines one server, or several masters together: role and version, eviction,
 persistence, replicas, whether scripts count exactly and may use INFO, the keys of the
 namespace, counters that look lost and restarted, prefixes, the home of identities,
-whether a server that is set as durable keeps every write, and whether masters share
-their data.
+whether what a server states of its writes is true, and whether masters share their
+data. With replicas:N of more than N replicas it compares their replica-priority, which
+it asks the sentinels or the replicas for; whether a sentinel is beside each server cannot
+be seen.
 Each finding states the fact, why it matters, and what to do. On a cluster each primary is
 examined. Use the --replicas, --fsync, --require-seeded and --require-prefix of your
 workers.
@@ -90,7 +91,8 @@ type probedServer struct {
 	client    *target.Client
 	own       ownKeys
 	admin     *admin.Admin
-	nodes     []*node // the primaries of a cluster, or the only node
+	nodes     []*node          // the primaries of a cluster, or the only node
+	watched   []target.Watched // the replicas that its sentinels know; nil if it has none, or none answers
 	reported  finding.Server
 	unguarded bool // scripts may not use INFO
 }
@@ -113,31 +115,6 @@ func (p *probedServer) examine(ctx context.Context) {
 	p.checkKeys(ctx)
 	if writable {
 		p.checkStatedDurability(ctx)
-	}
-}
-
-// checkStatedDurability compares the durability that the server states with its configuration.
-func (p *probedServer) checkStatedDurability(ctx context.Context) {
-	const check = "durable"
-	states, err := p.reported.Settings.Durable != "", p.admin.CheckDurable(ctx)
-	what := ""
-	if err != nil {
-		_, what, _ = strings.Cut(exit.Plain(err), ": ")
-	}
-	switch {
-	case states && err == nil:
-		p.Add(check, finding.OK, "it states that it keeps every write, and its settings agree")
-	case states && errors.Is(err, admin.ErrNotDurableServer):
-		p.Add(check, finding.Fault, "it states that it keeps every write, and does not: %s", what).
-			Because("After a restart that lost writes its counters would not jump, and numbers would be issued twice.").
-			Remedy("Take the statement back with hilo prefix set --durable= --redis URL, or change the settings.")
-	case states:
-		p.Add(check, finding.Unknown, "it states that it keeps every write, which could not be checked: %s", what).
-			Because("After a restart that lost writes its counters would not jump.").Remedy("Compare appendonly, appendfsync and no-appendfsync-on-rewrite by hand.")
-	case err == nil:
-		p.Add(check, finding.Note, "it keeps every write, and does not state so").
-			Because("Its counters jump by 65,536 or more after each restart.").
-			Remedy("If no replica and no backup of its data will ever replace it: hilo prefix set --durable always --redis URL.")
 	}
 }
 

@@ -190,16 +190,18 @@ func checkReplicas(n *node, want wanted) {
 				Because("It confirms nothing meanwhile, and what it lacks is lost if it is promoted.").Remedy("Check that replica and the network.")
 		}
 	}
+	stated := want.reported.Settings.Replicas()
 	switch required, total := want.Durability.Replicas, len(n.replicas); {
 	case required > online:
 		n.Add(check, finding.Fault, "--replicas %d, and it has %d that can confirm", required, online).
 			Because("No range would ever be used.").Remedy("Add replicas, or require fewer.")
 	case total == 0:
 		n.Add(check, finding.Note, "it has no replicas, so there is no failover")
+	case stated >= required && stated > 0: // checkStated reports this
 	case required == 0:
 		n.Add(check, finding.Note, "it has %s, and nothing waits for them", term.Plural(total, "replica")).
 			Because("A failover can lose the newest ranges: counters then jump past twice what was issued in two minutes.").
-			Remedy("Where that is not enough, wait for all of them: --replicas %d.", total)
+			Remedy("Where that is not enough: hilo prefix set --durable replicas:%d, for all clients, or --replicas %[1]d for one.", total)
 	case required < total:
 		n.Add(check, finding.Warning, "--replicas %d, and it has %d", required, total).
 			Because("One that did not confirm may be promoted.").Remedy("Wait for all: --replicas %d.", total)
@@ -208,7 +210,7 @@ func checkReplicas(n *node, want wanted) {
 	}
 }
 
-func checkMinReplicas(n *node, _ wanted) {
+func checkMinReplicas(n *node, want wanted) {
 	const check = "min-replicas"
 	has := len(n.replicas)
 	least, _ := strconv.Atoi(n.config["min-replicas-to-write"]) // 0 if CONFIG is not permitted
@@ -221,7 +223,7 @@ func checkMinReplicas(n *node, _ wanted) {
 		n.Add(check, finding.OK, "min-replicas-to-write is %d", least)
 	case has > 0 && set:
 		n.Add(check, finding.OK, "it takes writes only while enough replicas are there")
-	case has > 0:
+	case has > 0 && want.reported.Settings.Replicas() == 0: // otherwise an old primary lacks the acknowledgements
 		n.Add(check, finding.Warning, "min-replicas-to-write is 0, and it has %s", term.Plural(has, "replica")).
 			Because("An old primary that returns after a failover keeps issuing numbers that its successor issues too.").
 			Remedy("CONFIG SET min-replicas-to-write 1, also in its configuration file.")

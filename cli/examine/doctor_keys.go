@@ -183,7 +183,7 @@ func (p *probedServer) reportResets(k *keyScan) {
 			Remedy("%s", compareMax)
 	}
 	n := len(k.counters) + len(k.identities)
-	if n == 0 || k.older || k.origin == "" || len(p.nodes) != 1 || p.reported.Settings.Durable != "" {
+	if n == 0 || k.older || k.origin == "" || len(p.nodes) != 1 || p.reported.Settings.Durable == prefix.DurableAlways {
 		return
 	}
 	seconds, err := strconv.Atoi(p.nodes[0].info["uptime_in_seconds"])

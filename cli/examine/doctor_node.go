@@ -21,6 +21,7 @@ import (
 // node is one Redis process, with the findings about it.
 type node struct {
 	finding.Sheet
+	addr     string
 	info     map[string]string // fields of INFO; nil if it is not permitted
 	config   map[string]string // settings of CONFIG; empty if it is not permitted
 	replicas []replica
@@ -52,6 +53,7 @@ func (p *probedServer) connect(ctx context.Context) error {
 		return err
 	}
 	p.reported = finding.Server{Name: p.Name, Settings: has, Err: err}
+	p.watched = p.Watched(ctx, p.Timeout)
 	clients, _ := p.client.Primaries(ctx) // without the nodes of a cluster the other checks still run
 	for _, client := range clients {
 		name := p.Name
@@ -66,7 +68,7 @@ func (p *probedServer) connect(ctx context.Context) error {
 
 // readNode reads INFO and CONFIG of a node.
 func (p *probedServer) readNode(ctx context.Context, client *target.Client, name string) *node {
-	n := &node{Sheet: finding.Sheet{Server: name}}
+	n := &node{Sheet: finding.Sheet{Server: name}, addr: client.Addr()}
 	n.info, _ = client.Info(ctx)
 	n.config, _ = client.Settings(ctx)
 	for i := 0; ; i++ {
@@ -76,6 +78,11 @@ func (p *probedServer) readNode(ctx context.Context, client *target.Client, name
 		}
 		r := parseReplica(line)
 		r.priority = p.priority(ctx, r.addr)
+		for _, known := range p.watched {
+			if known.Addr == r.addr {
+				r.priority = known.Priority // by which the sentinels choose
+			}
+		}
 		n.replicas = append(n.replicas, r)
 	}
 }

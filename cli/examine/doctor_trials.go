@@ -104,7 +104,9 @@ func (d doctor) newKey() string { return "{" + d.Namespace + "}/Doctor/" + crand
 // checkScripts takes ranges of a counter of the doctor's own and removes it.
 func (p *probedServer) checkScripts(ctx context.Context) {
 	key := p.newKey()
-	if want := p.servers.Durability; want.Replicas > 0 || want.Fsync { // first, because checkCounting exhausts the counter
+	want := p.servers.Durability
+	want.Replicas = max(want.Replicas, p.reported.Settings.Replicas())
+	if want.Replicas > 0 || want.Fsync { // first, because checkCounting exhausts the counter
 		p.checkConfirmed(ctx, p.admin.Probe(key, admin.Durability(want)))
 	}
 	p.checkCounting(ctx, p.admin.Probe(key, admin.Durability{}))
