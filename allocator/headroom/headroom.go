@@ -4,6 +4,7 @@ package headroom
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -33,7 +34,10 @@ func At(top int64, rate float64) []Headroom { return To(math.MaxInt64, top, rate
 
 // To is like At for allocators with an Options.Limit, 1 to 2^63-1. The limit replaces 2^63-1 as the last bound, and is named by
 // its digits, unless it is one of the other bounds: then that bound is the last, and appears once.
-func To(limit, top int64, rate float64) []Headroom {
+func To(limit, top int64, rate float64) []Headroom { return Within(1, limit, top, rate) }
+
+// Within is like To for a server that issues the numbers from low to limit. Used is the share of those up to each bound.
+func Within(low, limit, top int64, rate float64) []Headroom {
 	all := make([]Headroom, 0, len(bounds))
 	name := strconv.FormatInt(limit, 10)
 	for _, bound := range bounds {
@@ -42,17 +46,44 @@ func To(limit, top int64, rate float64) []Headroom {
 			name = bound.name
 		case math.MaxInt64:
 		default:
-			all = append(all, of(bound.name, bound.max, top, rate))
+			all = append(all, of(bound.name, low, bound.max, top, rate))
 		}
 	}
-	return append(all, of(name, limit, top, rate))
+	return append(all, of(name, low, limit, top, rate))
 }
 
-func of(name string, bound, top int64, rate float64) Headroom {
-	h := Headroom{Bound: name, Left: max(0, bound-top), Used: min(100, float64(top)/float64(bound)*100)}
+func of(name string, low, bound, top int64, rate float64) Headroom {
+	top = max(top, low-1)
+	h := Headroom{Bound: name, Left: max(0, bound-top), Used: 100}
+	if top < bound {
+		h.Used = float64(top-(low-1)) / float64(bound-(low-1)) * 100
+	}
 	if rate > 0 {
 		seconds := float64(h.Left) / rate
 		h.SecondsLeft = &seconds
 	}
 	return h
+}
+
+// Bounds returns the names of the bounds of allocators or servers with these limits, in the order of To. If the limits differ,
+// the last is "limit".
+func Bounds(limits ...int64) []string {
+	if slices.Min(limits) != slices.Max(limits) {
+		return []string{bounds[0].name, bounds[1].name, "limit"}
+	}
+	var names []string
+	for _, h := range To(limits[0], 0, 0) {
+		names = append(names, h.Bound)
+	}
+	return names
+}
+
+// Find returns the headroom to the bound of this name, or to the last one, the limit, if there is none.
+func Find(all []Headroom, bound string) Headroom {
+	for _, h := range all {
+		if h.Bound == bound {
+			return h
+		}
+	}
+	return all[len(all)-1]
 }

@@ -57,3 +57,45 @@ func TestHeadroomEndsAtEachBound(t *testing.T) {
 		}
 	}
 }
+
+func TestWithinCountsTheNumbersOfAnInterval(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		top  int64
+		left int64
+		used float64
+	}{
+		{"a missing counter", 0, 1000, 0},
+		{"half", 9500, 500, 50},
+		{"the end", 10_000, 0, 100},
+		{"past it", 10_001, 0, 100},
+	}
+	for _, test := range tests {
+		all := Within(9001, 10_000, test.top, 0)
+		if h := all[len(all)-1]; h.Bound != "10000" || h.Left != test.left || h.Used != test.used {
+			t.Errorf("%s: got %+v, want %d left of 10000 and %v%% used", test.name, h, test.left, test.used)
+		}
+	}
+	if h := Within(1<<40, 1<<41, 0, 0)[0]; h.Left != 0 || h.Used != 100 {
+		t.Errorf("an interval above 2^31: got %+v, want nothing left", h)
+	}
+}
+
+func TestBoundsNamesThoseOfDifferentLimits(t *testing.T) {
+	t.Parallel()
+	for want, limits := range map[string][]int64{
+		"2^31-1 2^53-1 2^63-1": {math.MaxInt64, math.MaxInt64}, "2^31-1 2^53-1 limit": {math.MaxInt64, math.MaxInt32}, "2^53-1 2^31-1": {math.MaxInt32},
+	} {
+		if got := strings.Join(Bounds(limits...), " "); got != want {
+			t.Errorf("bounds of %d: got %s, want %s", limits, got, want)
+		}
+	}
+	all := To(math.MaxInt32, 7, 0)
+	if got := Find(all, "2^31-1"); got != all[1] {
+		t.Errorf("got %+v, want %+v", got, all[1])
+	}
+	if got := Find(all, "limit"); got != all[1] {
+		t.Errorf("without such a bound: got %+v, want the last, %+v", got, all[1])
+	}
+}

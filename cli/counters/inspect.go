@@ -107,10 +107,10 @@ func (i inspect) Run(ctx context.Context) error {
 	all := make([]inspected, len(seen))
 	for n, c := range seen {
 		s := servers[c.at]
-		_, greatest := s.Interval()
+		low, greatest := s.Interval()
 		all[n] = inspected{
 			i.server(c.at), c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, s.Durable, s.MinValue, s.MaxValue, key,
-			headroom.To(min(i.Limit, greatest), c.Max, 0),
+			headroom.Within(low, min(i.Limit, greatest), c.Max, 0),
 		}
 	}
 	var shown any = all

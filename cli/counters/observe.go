@@ -33,8 +33,9 @@ type observer struct {
 // observed is a counter with its headroom.
 type observed struct {
 	admin.Counter
-	at   int // index of the server in targets
-	room []headroom.Headroom
+	at    int   // index of the server in targets
+	limit int64 // greatest number that allocators issue of the server
+	room  []headroom.Headroom
 }
 
 func limitFlag() cli.Flag {
@@ -55,8 +56,14 @@ func (l observer) look(ctx context.Context, see func(int, *admin.Admin) ([]admin
 		reading.Go(func() {
 			errs[i] = base.Administer(ctx, l.Session, t, func(m *admin.Admin) error {
 				seen, err := see(i, m)
+				if len(seen) == 0 {
+					return err
+				}
+				settings, _ := m.ServerPrefix(ctx) // hilo prefix get reports its errors
+				low, high := settings.Interval()
+				limit := min(l.Limit, high)
 				for _, counter := range seen {
-					found[i] = append(found[i], observed{counter, i, headroom.To(l.Limit, counter.Max, 0)})
+					found[i] = append(found[i], observed{counter, i, limit, headroom.Within(low, limit, counter.Max, 0)})
 				}
 				return err
 			})
@@ -169,7 +176,9 @@ func (l listing) explain(rows int) {
 func (l listing) compare(a, b observed) int {
 	order := 0
 	switch l.Sort {
-	case "max", "value", "headroom": // the greater Max is, the less is left
+	case "headroom":
+		order = cmp.Or(cmp.Compare(a.limit-a.Max, b.limit-b.Max), cmp.Compare(b.Max, a.Max))
+	case "max", "value":
 		order = cmp.Compare(b.Max, a.Max)
 	case "ranges":
 		order = cmp.Compare(b.Ranges, a.Ranges)
@@ -186,8 +195,16 @@ func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	if several {
 		t.Head = slices.Insert(t.Head, 1, "SERVER")
 	}
-	for _, h := range headroom.To(l.Limit, 0, 0) {
-		t.Head = append(t.Head, t.Style.Digits(h.Bound))
+	limits := make([]int64, len(all), len(all)+1)
+	for i := range all {
+		limits[i] = all[i].limit
+	}
+	if len(all) == 0 {
+		limits = append(limits, l.Limit)
+	}
+	bounds := headroom.Bounds(limits...)
+	for _, bound := range bounds {
+		t.Head = append(t.Head, t.Style.Digits(bound))
 	}
 	for i, c := range all {
 		row, cells := l.row(l.server(c.at), c)
@@ -195,8 +212,8 @@ func (l listing) rows(all []observed) (rows []any, t term.Table) {
 		if several {
 			cells = slices.Insert(cells, 1, any(l.server(c.at)))
 		}
-		for _, h := range c.room {
-			cells = append(cells, term.Right(percentUsed(h)))
+		for _, bound := range bounds {
+			cells = append(cells, term.Right(percentUsed(headroom.Find(c.room, bound))))
 		}
 		t.Add(cells...)
 	}

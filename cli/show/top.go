@@ -50,7 +50,8 @@ func TopCommand(env base.Env) *cli.Command {
 		Description: base.Describe(`
 Shows each server with its role and health, and each collection with its Max, the
 numbers reserved a second, ranges, epoch, and the time left, at that rate, until
-Max exceeds 2^31-1 (32-bit integers), 2^53-1 (JavaScript) and --limit, 2^63-1. The name
+Max exceeds 2^31-1 (32-bit integers), 2^53-1 (JavaScript) and --limit, 2^63-1, or the
+server's MaxValue where that is smaller. The name
 of an identity ends in |. A server that does not answer is shown as down until it answers
 again. A – means none or unknown: an unchanged counter has no time left.
 

@@ -31,6 +31,7 @@ type counter struct {
 	rate          float64 // numbers reserved a second, less those returned
 	rated         bool    // whether the rate is known
 	headroom      []headroom.Headroom
+	least, limit  int64     // bounds of the numbers, of which headroom is
 	jumps         []jump    // since the first poll
 	history       []reading // since the first poll, thinned out
 }
@@ -78,14 +79,15 @@ func alarmBound(column string, limit int64) int {
 }
 
 // read adds a reading and reports whether the displayed values changed.
-func (c *counter) read(seen polledCounter, limit int64) (changed bool) {
+func (c *counter) read(seen polledCounter, low, limit int64) (changed bool) {
 	before, rate, rated := c.Counter, c.rate, c.rated
 	c.polledCounter = seen
 	c.rate, c.rated = c.meter.read(seen.at, seen.Max)
 	c.rate = rounded(c.rate)
-	changed = c.Counter != before || c.rate != rate || c.rated != rated
-	if changed || c.headroom == nil {
-		c.headroom = headroom.To(limit, c.Max, c.rate)
+	changed = c.Counter != before || c.rate != rate || c.rated != rated || c.least != low || c.limit != limit
+	if changed {
+		c.least, c.limit = low, limit
+		c.headroom = headroom.Within(low, limit, c.Max, c.rate)
 		for i := range c.headroom {
 			h := &c.headroom[i]
 			if h.Used < 100 {

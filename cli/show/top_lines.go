@@ -72,7 +72,7 @@ func (t top) printText(state *state, now time.Time) error {
 		return err
 	}
 	fmt.Fprintln(t.Stdout)
-	if err := t.WriteTable(countersTable(counters, state.limit, len(state.servers) > 1, timeLeft, 0, t.Style(t.Stdout))); err != nil {
+	if err := t.WriteTable(countersTable(counters, state, timeLeft, 0, t.Style(t.Stdout))); err != nil {
 		return err
 	}
 	for _, e := range state.events {

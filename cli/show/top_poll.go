@@ -35,12 +35,20 @@ type about struct {
 	Prefix       string `json:"prefix"`                 // added to each id
 	Tag          string `json:"tag"`                    // node tag, added to each id
 	Identities   bool   `json:"identities"`             // whether it is the home of identities
-	Durable      string `json:"durable"`                // always, if the server is declared to keep every write
+	Durable      string `json:"durable"`                // always, replicas:N, or empty
+	MinValue     int64  `json:"minValue,omitempty"`     // least number that the server issues
+	MaxValue     int64  `json:"maxValue,omitempty"`     // greatest number that the server issues
 	Corrupt      int    `json:"corrupt"`                // keys that cannot be read
 	MemoryPolicy string `json:"memoryPolicy,omitempty"` // maxmemory-policy
 	Persistence  string `json:"persistence,omitempty"`  // such as AOF always
 	Replicas     int    `json:"replicas"`               // connected replicas
 	Latency      int64  `json:"latencyNanoseconds"`     // of one HMGET
+}
+
+// interval returns the bounds of the numbers that allocators issue of the server. limit is their own bound.
+func (a *about) interval(limit int64) (low, high int64) {
+	low, high = prefix.Server{MinValue: a.MinValue, MaxValue: a.MaxValue}.Interval()
+	return low, min(high, limit)
 }
 
 // polledCounter is a reading of a counter. It has a time of its own, since polling many counters takes a while.
@@ -139,6 +147,7 @@ func (p *poller) read(ctx context.Context, found *pollResult) error {
 		return err
 	default:
 		found.Prefix, found.Tag, found.Identities, found.Durable = adds.ServerPrefix, adds.NodeTag, adds.Identities, adds.Durable
+		found.MinValue, found.MaxValue = adds.MinValue, adds.MaxValue
 	}
 	for state, err := range p.admin.States(ctx) {
 		switch {

@@ -86,7 +86,7 @@ func (s *screen) View() tea.View {
 func (s *screen) arrange() {
 	const minWidth = 8
 	s.rows = s.state.sorted(s.Sort, s.Filter, s.reverse)
-	s.table = countersTable(s.rows, s.state.limit, len(s.state.servers) > 1, units[s.unit].format, minWidth, grouped)
+	s.table = countersTable(s.rows, s.state, units[s.unit].format, minWidth, grouped)
 	s.total = 0
 	for _, server := range s.state.servers {
 		s.total += len(server.counters)

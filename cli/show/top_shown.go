@@ -52,10 +52,11 @@ type shownCounter struct {
 	Epoch    int64               `json:"epoch"`
 	Rate     *float64            `json:"perSecond,omitempty"` // numbers reserved a second, over up to five minutes; missing until it is known
 	Headroom []headroom.Headroom `json:"headroom"`
-	Left     string              `json:"left"`             // time to the next bound, in words
-	Low      bool                `json:"low,omitempty"`    // whether the headroom to the bound that alarms is low
-	Jumped   *shownJump          `json:"jumped,omitempty"` // last jump since the first poll
-	Rates    [][2]float64        `json:"rates,omitempty"`  // pairs of the seconds since the first poll and the rate; in /events only in the first value
+	Left     string              `json:"left"`                 // time to the next bound, in words
+	Alarms   string              `json:"alarmBound,omitempty"` // the bound that alarms, if the server's MaxValue makes it another one
+	Low      bool                `json:"low,omitempty"`        // whether the headroom to the bound that alarms is low
+	Jumped   *shownJump          `json:"jumped,omitempty"`     // last jump since the first poll
+	Rates    [][2]float64        `json:"rates,omitempty"`      // pairs of the seconds since the first poll and the rate; in /events only in the first value
 }
 
 type shownJump struct {
@@ -106,7 +107,7 @@ func (t top) changes(s *state, now time.Time) snapshot {
 // newSnapshot returns a snapshot without rows. Its lists are not nil, so that JSON contains them.
 func (t top) newSnapshot(s *state, now time.Time) snapshot {
 	shown := snapshot{
-		Time: now.Format(time.RFC3339), Namespace: t.Namespace, Alarms: headroom.To(s.limit, 0, 0)[s.alarm].Bound, Summary: t.summarize(s),
+		Time: now.Format(time.RFC3339), Namespace: t.Namespace, Alarms: s.alarmBound(s.limit), Summary: t.summarize(s),
 		Servers: []shownServer{}, Collections: []shownCollection{}, Identities: []shownIdentity{},
 	}
 	if !s.began.IsZero() {
@@ -118,8 +119,16 @@ func (t top) newSnapshot(s *state, now time.Time) snapshot {
 	return shown
 }
 
+// alarmBound returns the name of the bound that alarms.
+func (s *state) alarmBound(limit int64) string {
+	return headroom.To(limit, 0, 0)[alarmBound(s.columns, limit)].Bound
+}
+
 func (shown *snapshot) add(c *counter, rates [][2]float64) {
 	row := c.shown()
+	if bound := c.critical().Bound; bound != shown.Alarms {
+		row.Alarms = bound
+	}
 	row.Rates = rates
 	if c.identity {
 		shown.Identities = append(shown.Identities, shownIdentity{c.server.name, c.Name, row})

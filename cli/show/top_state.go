@@ -11,7 +11,7 @@ import (
 type state struct {
 	began   time.Time // time of the first result
 	limit   int64     // greatest number that the allocators issue
-	alarm   int       // index of the bound that alarms
+	columns string    // type of the columns that store ids, whose greatest integer alarms
 	seq     int64     // number of merged results
 	servers []*server
 	events  []event   // the newest last
@@ -43,7 +43,7 @@ type removed struct {
 }
 
 func newState(targets []target.Target, limit int64) *state {
-	s := &state{limit: limit, alarm: alarmBound("", limit)}
+	s := &state{limit: limit}
 	for _, t := range targets {
 		s.servers = append(s.servers, &server{name: t.Label()})
 	}
@@ -53,7 +53,7 @@ func newState(targets []target.Target, limit int64) *state {
 // newState returns a state without results.
 func (t top) newState() *state {
 	s := newState(t.targets, t.Limit)
-	s.alarm = alarmBound(t.Columns, t.Limit)
+	s.columns = t.Columns
 	return s
 }
 
@@ -101,16 +101,19 @@ func (s *state) merge(r pollResult) {
 func (s *state) mergeCounters(server *server, r pollResult) {
 	before := server.counters
 	server.counters = make(map[string]*counter, len(r.counters))
+	low, limit := r.interval(s.limit)
+	alarm := alarmBound(s.columns, limit)
 	for _, seen := range r.counters {
 		label := seen.label()
 		c := before[label]
 		if c == nil {
-			c = &counter{server: server, alarm: s.alarm, seq: s.seq}
+			c = &counter{server: server, seq: s.seq}
 		} else {
 			s.compare(c, seen, r.lows[seen.Name])
 			delete(before, label)
 		}
-		if c.read(seen, s.limit) {
+		c.alarm = alarm
+		if c.read(seen, low, limit) {
 			c.seq = s.seq
 		}
 		server.counters[label] = c

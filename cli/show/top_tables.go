@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/term"
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // unknown is shown in place of a missing value.
@@ -26,8 +28,11 @@ func (s *state) serversTable(now time.Time) term.Table {
 		if r.Identities {
 			adds += " (identities)"
 		}
+		if low, high := r.interval(math.MaxInt64); low > 1 || high < math.MaxInt64 {
+			adds += fmt.Sprintf(" %d to %d", low, high)
+		}
 		if r.Durable != "" {
-			adds += " (durable)"
+			adds += " (" + strings.Replace(r.Durable, prefix.DurableAlways, "durable", 1) + ")"
 		}
 		role := r.Role
 		if role == "primary" && r.Replicas > 0 {
@@ -73,13 +78,24 @@ var units = []struct {
 	{"used", func(h headroom.Headroom) string { return fmt.Sprintf("%.2f%%", h.Used) }},
 }
 
+// bounds returns the names of the bounds of all servers. The last is the limit, or "limit" if servers have different ones.
+func (s *state) bounds() []string {
+	var limits []int64
+	for _, server := range s.servers {
+		_, limit := server.last.interval(s.limit)
+		limits = append(limits, limit)
+	}
+	return headroom.Bounds(limits...)
+}
+
 // countersTable returns a table of counters, with a column for the server if there are several. format formats a headroom. The
 // headroom columns have at least minWidth, so that they keep their positions on a screen. The column of the nearest bound,
 // which is the most urgent, is dropped last.
-func countersTable(counters []*counter, limit int64, several bool, format func(headroom.Headroom) string, minWidth int, style term.Style) term.Table {
+func countersTable(counters []*counter, s *state, format func(headroom.Headroom) string, minWidth int, style term.Style) term.Table {
 	t := term.Table{Head: []string{"COLLECTION", "MAX", "RESERVED/s", "RANGES", "EPOCH"}, Drop: []int{3}, Style: style}
-	for _, h := range headroom.To(limit, 0, 0) {
-		t.Head = append(t.Head, fmt.Sprintf("%*s", minWidth, style.Digits(h.Bound)))
+	several, bounds := len(s.servers) > 1, s.bounds()
+	for _, bound := range bounds {
+		t.Head = append(t.Head, fmt.Sprintf("%*s", minWidth, style.Digits(bound)))
 	}
 	if several {
 		t.Head, t.Drop = slices.Insert(t.Head, 1, "SERVER"), []int{4}
@@ -87,8 +103,8 @@ func countersTable(counters []*counter, limit int64, several bool, format func(h
 	t.Drop = append(t.Drop, len(t.Head)-1, len(t.Head)-2)
 	for _, c := range counters {
 		cells := []any{c.label(), c.Max, term.Right(c.rateText()), term.Right(briefCount(c.Ranges)), c.Epoch}
-		for _, h := range c.headroom {
-			cells = append(cells, term.Right(format(h)))
+		for _, bound := range bounds {
+			cells = append(cells, term.Right(format(headroom.Find(c.headroom, bound))))
 		}
 		if several {
 			cells = slices.Insert(cells, 1, any(c.server.name))

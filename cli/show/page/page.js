@@ -176,7 +176,7 @@ function mergeRow(table, facts) {
   row.risen = Boolean(row.facts && row.facts.max !== facts.max);
   Object.assign(row, { facts, alarming, gone: false, changed: true, max: BigInt(facts.max) });
   row.next = nearest(facts.headroom);
-  row.critical = facts.headroom.find((h) => h.bound === frame.alarmBound);
+  row.critical = facts.headroom.find((h) => h.bound === (facts.alarmBound ?? frame.alarmBound));
   row.rates = facts.rates || row.rates;
   if (!facts.rates) {
     addRate(row.rates, [seconds(), facts.perSecond || 0]);
@@ -543,9 +543,9 @@ async function loadHistory() {
 }
 
 // boundText describes the headroom to a bound.
-function boundText(h) {
+function boundText(h, alarms) {
   const time = h.secondsLeft === undefined || h.left === 0 ? "" : `, ${formatDuration(h.secondsLeft * 1000)} at this rate`;
-  return `${grouped(h.left)} left to ${h.bound}, ${h.usedPercent}% used${time}${h.bound === frame.alarmBound ? " (alarms)" : ""}`;
+  return `${grouped(h.left)} left to ${h.bound}, ${h.usedPercent}% used${time}${h.bound === alarms ? " (alarms)" : ""}`;
 }
 
 function drawHistory(row, history) {
@@ -565,7 +565,7 @@ function drawHistory(row, history) {
   const heads = ["Time", "Max", ...(row.kind === "identity" ? [] : ["Ranges"]), "Reserved/s"];
   const jumpsTitle = jumps.length > 0 ? "Jumps" : `No jump since ${sinceBegan()}`;
   const bounds = row.facts.headroom.map((h) =>
-    element("li", {}, boundText(h)),
+    element("li", {}, boundText(h, row.critical.bound)),
   );
   const titles = heads.map((text, i) => element("th", { scope: "col", class: i > 0 ? "number" : "" }, text));
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...titles)), element("tbody", {}, ...lines));
