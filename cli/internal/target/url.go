@@ -104,8 +104,8 @@ func parseURL(raw string) (Target, error) {
 // cutServerName removes the option server_name of a URL, which go-redis does not have, and returns its value.
 func cutServerName(scheme, tail string) (rest, name string, err error) {
 	path, query, _ := strings.Cut(tail, "?")
-	options, wrong := url.ParseQuery(query) // which go-redis reports
-	if wrong != nil || !options.Has("server_name") {
+	options, _ := url.ParseQuery(query) // what is wrong with it go-redis reports
+	if !options.Has("server_name") {
 		return tail, "", nil
 	}
 	name = options.Get("server_name")
