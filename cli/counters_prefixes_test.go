@@ -155,7 +155,7 @@ func TestPrefixSetDurableStatesThatTheServerKeepsEveryWrite(t *testing.T) {
 			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "everysec")
 			set := func(args ...string) []string { return append([]string{"prefix", "set", "--redis", s.URL()}, args...) }
 			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, set("--durable", "always")...),
-				"the server does not keep every write in one place: appendfsync is everysec: CONFIG SET appendfsync always, also in its configuration file")
+				"the server does not keep writes as Durable states: appendfsync is everysec: CONFIG SET appendfsync always, also in its configuration file")
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("--durable", "sometimes")...), `--durable is "sometimes": must be always, replicas:N with N of 1 to 999, or empty`)
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("A/", "--yes")...), "--yes goes with --durable, --min-value and --max-value only")
 			sync := func() {

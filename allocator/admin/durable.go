@@ -20,7 +20,7 @@ import (
 var (
 	// ErrNotDurableServer means that a server's settings or replicas contradict prefix.Server.Durable. The text states what
 	// to change.
-	ErrNotDurableServer = errors.New("the server does not keep every write in one place")
+	ErrNotDurableServer = errors.New("the server does not keep writes as Durable states")
 	// ErrSettingsUnknown means that this user may not read whether a server's settings agree with prefix.Server.Durable. The
 	// text states what could not be read.
 	ErrSettingsUnknown = errors.New("settings could not be seen")

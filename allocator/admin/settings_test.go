@@ -1,0 +1,123 @@
+package admin
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+func TestAnIntervalBelongsToItsServerForEver(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		m := mustNew(t, redistest.NewClient(t, s), Options{})
+		const low, high = 1 << 30, 1 << 40
+		set := func(m *Admin, s prefix.Server) error { return m.SetServerPrefix(t.Context(), s) }
+		if err := set(m, prefix.Server{MinValue: low, MaxValue: high}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := m.ServerPrefix(t.Context()); err != nil || got.MinValue != low || got.MaxValue != high {
+			t.Errorf("got %+v and %v, want the interval", got, err)
+		}
+		if got, err := m.Seed(t.Context(), "orders", 7, false); got != low-1 || err != nil {
+			t.Errorf("a seed below MinValue: got %d and %v, want %d", got, err, low-1)
+		}
+		for _, force := range []bool{false, true} {
+			if _, err := m.Seed(t.Context(), "orders", high+1, force); !errors.Is(err, scripts.ErrExhausted) || !strings.Contains(err.Error(), "MaxValue") {
+				t.Errorf("a seed above MaxValue, force %v: got %v, want ErrExhausted that names it", force, err)
+			}
+		}
+		state := State{Kind: KindIdentity, Counter: Counter{Name: "people", Max: high + 1}}
+		checked := m.CheckImport(t.Context(), prefix.Server{MaxValue: high}, []State{state})[0].Err
+		if imported := m.Import(t.Context(), []State{state})[0].Err; !errors.Is(imported, scripts.ErrExhausted) || !errors.Is(checked, scripts.ErrExhausted) {
+			t.Errorf("an import above MaxValue: got %v, and %v before, want ErrExhausted", imported, checked)
+		}
+		if _, err := m.SeedIdentity(t.Context(), "companies", high-5, false); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			name   string
+			change prefix.Server
+			want   error
+			text   string
+		}{
+			{"MinValue falls", prefix.Server{MinValue: low - 1, MaxValue: high}, ErrInterval, "may only rise"},
+			{"no MinValue", prefix.Server{MaxValue: high}, ErrInterval, "may only rise"},
+			{"MaxValue below a counter", prefix.Server{MinValue: low, MaxValue: high - 6}, ErrInterval, "identity companies stands at"},
+			{"few numbers", prefix.Server{MinValue: high - 1<<24 + 2, MaxValue: high}, ErrNeedsTrust, "16777215 numbers"},
+			{"enough numbers", prefix.Server{MinValue: high - 1<<24 + 1, MaxValue: high}, nil, ""},
+			{"no MaxValue", prefix.Server{MinValue: high - 1<<24 + 1}, nil, ""},
+		} {
+			err := set(m, test.change)
+			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%s: got %v, want %v with %q", test.name, err, test.want, test.text)
+			}
+		}
+		if err := set(m.TrustSettings(), prefix.Server{MinValue: math.MaxInt64 - 1}); err != nil {
+			t.Errorf("few numbers, confirmed: got %v, want <nil>", err)
+		}
+		redistest.NewClient(t, s).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "MinValue", "01")
+		if _, err := m.ServerPrefix(t.Context()); !errors.Is(err, scripts.ErrCorrupt) || !strings.Contains(err.Error(), `MinValue holds "01"`) {
+			t.Errorf("got %v, want ErrCorrupt that names field and value", err)
+		}
+	})
+}
+
+func TestReplicasAreRequiredOfAServerThatHasThem(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		client := redistest.NewClient(t, s)
+		m := mustNew(t, client, Options{})
+		one, two := prefix.Server{Durable: prefix.DurableReplicas(1)}, prefix.Server{Durable: prefix.DurableReplicas(2)}
+		if err := m.SetServerPrefix(t.Context(), one); !errors.Is(err, ErrNotDurableServer) || !strings.Contains(err.Error(), "needs 1 connected replicas, and there are 0") {
+			t.Errorf("without replicas: got %v, want ErrNotDurableServer", err)
+		}
+		if _, err := m.Seed(t.Context(), "orders", 32, false); err != nil {
+			t.Fatal(err)
+		}
+		s.ChangeReplicationID()
+		replica := redistest.StartReplica(t, s)
+		if err := m.SetServerPrefix(t.Context(), two); !errors.Is(err, ErrNotDurableServer) {
+			t.Errorf("two of one: got %v, want ErrNotDurableServer", err)
+		}
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "always")
+		if err := m.SetServerPrefix(t.Context(), one); !errors.Is(err, ErrNotDurableServer) || !strings.Contains(err.Error(), "take that back first") {
+			t.Errorf("beside always: got %v, want ErrNotDurableServer", err)
+		}
+		client.HDel(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable")
+		if err := m.SetServerPrefix(t.Context(), one); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := m.Counter(t.Context(), "orders"); err != nil || got.Max != 32+65536+1 {
+			t.Errorf("got %+v and %v, want a counter that was settled by the full gap", got, err)
+		}
+		if got, err := mustNew(t, redistest.NewClient(t, replica), Options{}).ServerPrefix(t.Context()); err != nil || got.Replicas() != 1 {
+			t.Errorf("the replica: got %+v and %v, want the word", got, err)
+		}
+
+		// After a promotion the word is named again: what was issued under it is settled by the full gap too.
+		replica.AwaitUptime(2)
+		s.Kill()
+		replica.Promote()
+		other := redistest.StartReplica(t, replica)
+		m = mustNew(t, redistest.NewClient(t, replica), Options{})
+		before, err := m.Counter(t.Context(), "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.SetServerPrefix(t.Context(), one); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := m.Counter(t.Context(), "orders"); err != nil || got.Max != before.Max+65536+1 {
+			t.Errorf("got %+v and %v, want %d", got, err, before.Max+65536+1)
+		}
+		if err := m.SetServerPrefix(t.Context(), prefix.Server{}); err != nil {
+			t.Errorf("taking it back with all connected: got %v, want <nil>", err)
+		}
+		_ = other
+	})
+}
