@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,12 +163,13 @@ func TestTunedClientRecoversForManyCollections(t *testing.T) {
 	proxy.Freeze()
 	before := dials.Load()
 	var callers sync.WaitGroup
+	var failures atomic.Int64 // more than one for each caller on a slow machine
 	for i := range pool {
 		callers.Go(func() {
 			for {
 				if _, err := a.Next(t.Context(), fmt.Sprintf("orders%c", 'a'+i)); err == nil {
 					return
-				} else if t.Context().Err() != nil {
+				} else if failures.Add(1); t.Context().Err() != nil {
 					t.Error(err)
 					return
 				}
@@ -175,8 +177,8 @@ func TestTunedClientRecoversForManyCollections(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	if n := dials.Load() - before; n > 2*pool {
-		t.Errorf("got %d new connections, want at most %d", n, 2*pool)
+	if n, most := dials.Load()-before, pool+failures.Load(); n > most {
+		t.Errorf("got %d new connections, want at most %d", n, most)
 	}
 }
 
