@@ -21,7 +21,7 @@ func onNode(opts allocator.Options) (ids *allocator.Allocator, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	operator, err := admin.New(client, admin.Options{})
 	if err != nil {
 		panic(err)

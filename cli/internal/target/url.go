@@ -62,7 +62,7 @@ func Parse(text string) (Target, error) {
 	default:
 		name, raw = before, after
 	}
-	t, err := parseURL(raw)
+	t, err := ParseURL(raw)
 	if err != nil {
 		return Target{}, err
 	}
@@ -70,8 +70,8 @@ func Parse(text string) (Target, error) {
 	return t, nil
 }
 
-// parseURL parses a URL without a name.
-func parseURL(raw string) (Target, error) {
+// ParseURL parses a URL without a name.
+func ParseURL(raw string) (Target, error) {
 	if strings.EqualFold(raw, "embedded:") {
 		return Target{Addr: "the embedded server", Embedded: true, options: &redis.UniversalOptions{}}, nil
 	}
@@ -104,7 +104,7 @@ func parseURL(raw string) (Target, error) {
 // cutServerName removes the option server_name of a URL, which go-redis does not have, and returns its value.
 func cutServerName(scheme, tail string) (rest, name string, err error) {
 	path, query, _ := strings.Cut(tail, "?")
-	options, _ := url.ParseQuery(query) // what is wrong with it go-redis reports
+	options, _ := url.ParseQuery(query) // go-redis reports the error
 	if !options.Has("server_name") {
 		return tail, "", nil
 	}
@@ -219,6 +219,11 @@ type Access struct {
 
 // Password returns the password of a file, as it is when a connection is opened.
 type Password func() string
+
+// NamesUser reports whether the URL names a user of the server.
+//
+//go:noinline
+func (t Target) NamesUser() bool { return optionsOf(t).Username != "" }
 
 // Give adds to a target what it lacks, and reports whether it uses TLS. The password is for a target whose URL has none, and
 // for its sentinels if the URL names a user of theirs without a password. It is read again for each connection, except for
