@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"sync/atomic"
 	"testing"
 	"time"
 
