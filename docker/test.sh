@@ -2,7 +2,7 @@
 # Proves the image and the compose files on a machine with a Docker engine:
 #
 #   docker/test.sh                    all parts
-#   docker/test.sh image masters      these only; the others are sentinel, cluster, tls
+#   docker/test.sh image masters      these only; the others are intervals, sentinel, cluster, tls
 #
 # Every part brings up a project of its own and takes it down again, with what was in it, also when a check fails. Where
 # no registry can be reached it makes stand-ins for the base images first (docker/test/standins.sh), as root.
@@ -19,14 +19,15 @@ cd "$(dirname "$(readlink --canonicalize "$0")")/.."
 . docker/test/watch.sh
 . docker/test/gateway.sh
 . docker/test/masters.sh
+. docker/test/intervals.sh
 . docker/test/sentinel.sh
 . docker/test/cluster.sh
 . docker/test/tls.sh
 
-parts=(image masters sentinel cluster tls)
+parts=(image masters intervals sentinel cluster tls)
 (($# == 0)) || parts=("$@")
 for part in "${parts[@]}"; do
-  [[ $part =~ ^(image|masters|sentinel|cluster|tls)$ ]] || {
+  [[ $part =~ ^(image|masters|intervals|sentinel|cluster|tls)$ ]] || {
     echo "docker/test.sh has no part $part: see its head" >&2
     exit 2
   }

@@ -5,8 +5,9 @@ part_cluster() {
   begin cluster compose.yaml compose.cluster.yaml
   bring_up 3
   hardened
-  doctor --replicas 1
+  doctor
   goes_on 'on the cluster'
+  slow_counter
   up --no-deps prometheus # for answers
   within 60 'every worker holds numbers for longer than a takeover takes' \
     answers 'min(hilo_runway_seconds) > 20 and count(hilo_runway_seconds) == 6'
@@ -23,6 +24,7 @@ part_cluster() {
   docker start "$(container "$owner")" >/dev/null
   within 60 "$owner is the replica of $next now" role_is "$owner" slave
   within 60 "$next gives ranges, above a gap" more_than "$epoch" counter "$next" Epoch
+  small_jump
   goes_on 'with the cluster whole again'
   verify_ends
   reports_add_up

@@ -17,6 +17,8 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/pgtest"
 	"github.com/hilo-id/hilo/allocator/recipes/fromserial"
+	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
+	"github.com/hilo-id/hilo/allocator/recipes/twomasters"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -226,4 +228,44 @@ func TestAnOldWriterBeyondTheHeadroomIsRefused(t *testing.T) {
 			t.Errorf("%d numbers were given twice", n)
 		}
 	})
+}
+
+// The sequence and both masters share a table: the sequence up to its bound, north above that, and south in its own interval.
+func TestTwoMastersFollowASequence(t *testing.T) {
+	t.Parallel()
+	s := &site{t: t, url: pgtest.Start(t).URL(), table: "orders"}
+	s.db = s.connect()
+	s.exec(`create table orders (id bigserial primary key, writer text not null)`)
+	s.exec(`insert into orders (writer) select 'old' from generate_series(1, 1000)`)
+	north, south := stand.Masters(t)
+	ids := stand.Both(t, north, south, allocator.Options{RequireSeeded: true})
+	if _, err := ids.NextNumber(t.Context(), "orders"); err == nil {
+		t.Error("a new writer started before the raise")
+	}
+	for _, master := range []*redistest.Server{north, south} {
+		if _, err := fromserial.Raise(t.Context(), s.db, stand.Operator(t, master), "orders", "orders", 1_000_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert := func(n int) (last int64) {
+		for range n {
+			id, err := ids.NextNumber(t.Context(), "orders")
+			if err == nil {
+				_, err = s.db.Exec(t.Context(), `insert into orders (id, writer) values ($1, 'new')`, id)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = id
+		}
+		return last
+	}
+	if id := insert(1); id != 1_001_001 {
+		t.Errorf("got %d, want 1001001, the first above the bound of the sequence", id)
+	}
+	north.Kill()
+	if id := insert(100); id <= twomasters.NorthMax { // more than what is in hand
+		t.Errorf("got %d, want a number of south", id)
+	}
+	s.exec(`insert into orders (writer) values ('old')`)
 }

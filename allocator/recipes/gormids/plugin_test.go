@@ -14,6 +14,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
+	"github.com/hilo-id/hilo/allocator/recipes/twomasters"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -228,6 +229,25 @@ func TestNumbersOfSeveralServersAreRefusedAndTextsAreNot(t *testing.T) {
 		got := []string{string(rows[0].ID), string(rows[1].ID), fmt.Sprint(err)}
 		if want := []string{"texts/North/1", "texts/North/2", "<nil>"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestNumbersOfTwoMastersAreOneKey(t *testing.T) {
+	t.Parallel()
+	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
+		north, south := stand.Masters(t)
+		g := with(t, dialect, db, Plugin{IDs: stand.Both(t, north, south, allocator.Options{})})
+		first, more := order{}, make([]order, 100) // more than what is in hand
+		if err := g.Create(&first).Error; err != nil {
+			t.Fatal(err)
+		}
+		north.Kill()
+		if err := g.Create(&more).Error; err != nil {
+			t.Fatal(err)
+		}
+		if last := int64(more[99].ID); first.ID != 1 || last <= twomasters.NorthMax {
+			t.Errorf("got %d and at last %d, want 1 of north and a number of south", first.ID, last)
 		}
 	})
 }

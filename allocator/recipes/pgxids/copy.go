@@ -19,7 +19,8 @@ type DB interface {
 }
 
 // Insert stores an order under the next number. NextNumber fails with ErrPrefixed
-// where there are several servers, since a number alone is not unique then.
+// where there are several servers without disjoint intervals, since a number alone
+// is not unique then.
 func Insert(ctx context.Context, db DB, orders *allocator.Collection, item string) (id int64, err error) {
 	id, err = orders.NextNumber(ctx)
 	if err != nil {

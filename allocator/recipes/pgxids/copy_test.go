@@ -14,6 +14,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/pgtest"
 	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
 	"github.com/hilo-id/hilo/allocator/recipes/pgxids"
+	"github.com/hilo-id/hilo/allocator/recipes/twomasters"
 )
 
 func TestMain(m *testing.M) {
@@ -88,5 +89,30 @@ func TestRowsAreCopiedUnderConsecutiveNumbers(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+func TestNumbersOfTwoMastersAreOneKey(t *testing.T) {
+	t.Parallel()
+	pool, err := pgxpool.New(t.Context(), pgtest.Start(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	if _, err := pool.Exec(t.Context(), `create table orders (id bigint primary key, item text not null)`); err != nil {
+		t.Fatal(err)
+	}
+	north, south := stand.Masters(t)
+	orders, err := stand.Both(t, north, south, allocator.Options{}).Collection("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := pgxids.Insert(t.Context(), pool, orders, "tea"); id != 1 || err != nil {
+		t.Fatalf("got %d, %v, want 1 of north", id, err)
+	}
+	north.Kill()
+	copied, err := pgxids.CopyAll(t.Context(), pool, orders, make([]string, 1000)) // more than what is in hand
+	if err != nil || copied.Low <= twomasters.NorthMax || copied.High-copied.Low != 999 {
+		t.Errorf("got %v, %v, want 1,000 numbers of south", copied, err)
 	}
 }

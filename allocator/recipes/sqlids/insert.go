@@ -21,6 +21,16 @@ func Insert(ctx context.Context, db *sql.DB, orders *allocator.Collection, item 
 	return id, err
 }
 
+// InsertNumber stores an order under the next number, for a bigint key.
+func InsertNumber(ctx context.Context, db *sql.DB, orders *allocator.Collection, item string) (id int64, err error) {
+	id, err = orders.NextNumber(ctx)
+	if err != nil {
+		return 0, err
+	}
+	_, err = db.ExecContext(ctx, `insert into orders (id, item) values ($1, $2)`, id, item)
+	return id, err
+}
+
 // InsertAll stores orders under consecutive ids, all or none.
 func InsertAll(ctx context.Context, db *sql.DB, orders *allocator.Collection, items []string) (err error) {
 	batch, err := orders.Take(ctx, int64(len(items))) // one request, before the transaction

@@ -11,8 +11,10 @@ import (
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
 	"github.com/hilo-id/hilo/allocator/recipes/sqlids"
+	"github.com/hilo-id/hilo/allocator/recipes/twomasters"
 )
 
 func TestMain(m *testing.M) {
@@ -96,4 +98,31 @@ func stored(t *testing.T, db *sql.DB) []string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+func TestNumbersOfTwoMastersAreOneKey(t *testing.T) {
+	t.Parallel()
+	stand.EachDatabase(t, func(t *testing.T, _ stand.Dialect, db *sql.DB) {
+		north, south := stand.Masters(t)
+		orders, err := stand.Both(t, north, south, allocator.Options{}).Collection("orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), `create table orders (id bigint primary key, item text not null)`); err != nil {
+			t.Fatal(err)
+		}
+		if id, err := sqlids.InsertNumber(t.Context(), db, orders, "tea"); id != 1 || err != nil {
+			t.Fatalf("got %d, %v, want 1 of north", id, err)
+		}
+		north.Kill()
+		for range 100 { // more than what is in hand
+			if _, err := sqlids.InsertNumber(t.Context(), db, orders, "mate"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var n, greatest int64
+		if err := db.QueryRowContext(t.Context(), `select count(*), max(id) from orders`).Scan(&n, &greatest); err != nil || n != 101 || greatest <= twomasters.NorthMax {
+			t.Errorf("got %d rows up to %d, %v, want 101 and the last ones of south", n, greatest, err)
+		}
+	})
 }
