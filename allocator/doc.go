@@ -25,8 +25,8 @@
 //     the server was restarted or promoted. A client that may not run INFO cannot detect that and is refused with [ErrUnguarded].
 //   - The jump. On any of this evidence the counter jumps, once, and its epoch grows by one. The jump is at least the gap,
 //     which is the greatest of 65,536 (1,024 for identities), twice the requested capacity, and twice what was issued in
-//     this minute and the one before. A pseudo-random offset, uniform over 64 gaps and derived from the request's token, is
-//     added. Two servers that continue from the same state, such as an old primary and its
+//     this minute and the one before. A pseudo-random offset, uniform over 64 gaps and derived from
+//     the request's token, is added. Two servers that continue from the same state, such as an old primary and its
 //     replacement, are therefore unlikely to issue overlapping ranges.
 //
 // A server that keeps every acknowledged write, and whose data is nowhere else, can state so by Durable beside its prefix,
@@ -34,11 +34,20 @@
 // so that orders/3 is followed by orders/4. The scripts remove the statement themselves when a replica is connected, the AOF
 // is off, the server has another history, or the floor or the epoch contradicts it.
 //
-// With [NewMulti] each master has a prefix or a tag of its own, so that no two issue the same text, whatever each of them
-// loses. All masters are compared before the first identifier and whenever a prefix changes. With Options.RequirePrefix a
-// single server that lost its prefix issues nothing.
+// A server with replicas can state instead that whatever is promoted has every write that N of them acknowledged, which
+// `hilo prefix set --durable replicas:N` sets. Every client then uses a number only after N acknowledgements, without any
+// option. After a failover the gap is the greatest of twice the requested capacity and twice what was issued in this minute
+// and the one before, and the offset is below one gap. That holds only where the replication id is the only evidence, the
+// server's previous history is the one that wrote the counter, and the server has been up since before the counter's last
+// write. Otherwise the jump is the full one, as after a restart.
 //
-// Identities have no prefix, so they come from one server, their home, which the server itself reports. One request for a
+// With [NewMulti] each master has a prefix, a tag or an interval of its own, so that no two issue the same text, whatever
+// each of them loses. All masters are compared before the first identifier and whenever their settings change. With disjoint
+// intervals numbers alone are unique too, for [Allocator.NextNumber]. With Options.RequirePrefix a single server that lost
+// its settings issues nothing.
+//
+// Identities have no prefix, so they come from one server, their home, which the server itself reports. An identity continues
+// above the numbers of its name that were issued without prefix and tag, and only then regards evidence at their counter. One request for a
 // name is in flight at a time. Names share a counter exactly when strings.EqualFold reports true.
 //
 // With Options.Durability a range is used only when replicas or the disk have it.
@@ -47,9 +56,14 @@
 //
 //   - A loss of more than the gap. The offset then makes a duplicate unlikely, not impossible.
 //   - An unfenced old primary that keeps issuing numbers after a failover. Set min-replicas-to-write 1 at the server, or
-//     Durability.Replicas.
+//     Durability.Replicas, or state replicas:N.
+//   - A statement that is not true. With replicas:N of more than N replicas the promoted one has every number only if all
+//     have the same replica-priority, none of it 0, a sentinel is beside each server, and one node at a time fails.
+//   - Clocks that differ. A server that was started from an older file a moment before its promotion, and whose clock is
+//     behind by more than the time since the file's last write, looks as if it had been up all along.
 //   - A counter that is gone altogether starts at 1 for a client that never saw it. Options.RequireSeeded refuses instead.
 //   - A server restored from an old backup issues again what was issued since. Set another prefix for it.
+//   - A prefix or an interval that moves to another server.
 //   - A counter that is lowered by hand, or by a forced seed.
 //   - A process that continues from a snapshot of its memory, such as a virtual machine that is restored or cloned. It
 //     holds numbers that it issued before. Restart it.

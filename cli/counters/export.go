@@ -18,8 +18,8 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// exportVersion is the version of the format. Version 1 had no replication, durable, origin, written, issued, top, guardGap
-// and lost.
+// exportVersion is the version of the format. Version 1 had no replication, durable, origin, written, issued, top and
+// lost.
 const exportVersion = 2
 
 // The kinds of lines that are not counters: the first, the second and the last. An export without the last is incomplete.
