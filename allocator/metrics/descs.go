@@ -13,13 +13,13 @@ var (
 	waits    = desc("hilo_waits_total", "Calls that found no number in hand and had to wait for a server.", "collection")
 	runway   = desc("hilo_runway_seconds", "How long what is in hand lasts at the current rate; +Inf where nobody takes any.", "collection")
 	greatest = desc("hilo_greatest_number", "The greatest number that a server gave.", "collection")
-	headroom = desc("hilo_headroom_ratio", "Share of the numbers up to the limit that no server gave yet, 1 to 0.", "collection")
+	headroom = desc("hilo_headroom_ratio", "Share of the numbers up to the limit, or the greatest MaxValue, that no server gave yet, 1 to 0.", "collection")
 
 	collectionsUsed = desc("hilo_collections", "Collections that were used, also those without series of their own.")
 
 	up               = desc("hilo_server_up", "1 where the server answered last or was not asked yet, else 0; those that are not used are asked every 10 s.", "server")
 	retry            = desc("hilo_server_retry_seconds", "How long until a server that failed is asked again.", "server")
-	info             = desc("hilo_server_info", "What a server adds to identifiers, and whether it is the home of identities; always 1.", "server", "prefix", "tag", "identities")
+	info             = desc("hilo_server_info", "What a server adds to identifiers, whether it is the home of identities, and its interval; always 1.", "server", "prefix", "tag", "identities", "min_value", "max_value")
 	answerAge        = desc("hilo_server_answer_age_seconds", "How long ago a server answered last; absent where it never did.", "server")
 	jumps            = desc("hilo_epoch_jumps_total", "Times that a counter jumped ahead because a server may have lost writes.", "server", "evidence")
 	refills          = desc("hilo_refill_seconds", "How long attempts to get a range took, failed or not.", "server")

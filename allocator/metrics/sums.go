@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,13 +39,14 @@ type attempts struct {
 func sum(all []allocator.Stats, l *labels) (collections map[string]*collectionSums, servers map[string]*serverSums) {
 	collections, servers = make(map[string]*collectionSums), make(map[string]*serverSums)
 	for _, stats := range all {
+		low, high := interval(&stats)
 		for i := range stats.Collections {
 			c := &stats.Collections[i]
 			label := l.of(c.Name)
 			if collections[label] == nil {
 				collections[label] = &collectionSums{runway: math.Inf(1), headroom: 1}
 			}
-			collections[label].add(c, stats.Limit)
+			collections[label].add(c, low, high)
 		}
 		for i := range stats.Servers {
 			s := &stats.Servers[i]
@@ -58,6 +60,16 @@ func sum(all []allocator.Stats, l *labels) (collections map[string]*collectionSu
 	return collections, servers
 }
 
+// interval returns the least and the greatest number that any server issues, as far as they are known.
+func interval(stats *allocator.Stats) (least, greatest int64) {
+	least = math.MaxInt64
+	for i := range stats.Servers {
+		low, high := stats.Servers[i].Settings.Interval() // all numbers, if it is unknown
+		least, greatest = min(least, low), max(greatest, high)
+	}
+	return least, min(stats.Limit, greatest)
+}
+
 func used(all []allocator.Stats) int {
 	names := make(map[string]bool)
 	for _, stats := range all {
@@ -68,9 +80,9 @@ func used(all []allocator.Stats) int {
 	return len(names)
 }
 
-func (s *collectionSums) add(c *allocator.CollectionStats, limit int64) {
+func (s *collectionSums) add(c *allocator.CollectionStats, low, high int64) {
 	s.Add(*c)
-	s.headroom = min(s.headroom, 1-float64(c.Greatest)/float64(limit))
+	s.headroom = min(s.headroom, 1-float64(c.Greatest-(low-1))/float64(high-(low-1)))
 	if c.Runway < math.MaxInt64 {
 		s.runway = min(s.runway, c.Runway.Seconds())
 	}
@@ -97,6 +109,14 @@ func (s *collectionSums) send(metrics chan<- prometheus.Metric, label string) {
 
 // homes is how the home of identities is told in a label: as in its key.
 var homes = map[bool]string{true: "here", false: ""}
+
+// bound returns a bound of an interval as in its key, "" if there is none.
+func bound(value int64) string {
+	if value == 0 {
+		return ""
+	}
+	return strconv.FormatInt(value, 10)
+}
 
 func newServerSums() *serverSums {
 	s := &serverSums{up: true, adds: make(map[prefix.Server]bool), jumps: make(map[allocator.Evidence]int64)}
@@ -131,7 +151,8 @@ func (s *serverSums) send(metrics chan<- prometheus.Metric, label string) {
 	metrics <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, isUp, label)
 	metrics <- prometheus.MustNewConstMetric(retry, prometheus.GaugeValue, s.retry.Seconds(), label)
 	for adds := range s.adds {
-		metrics <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, label, valid(adds.ServerPrefix), adds.NodeTag, homes[adds.Identities])
+		metrics <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, label, valid(adds.ServerPrefix), adds.NodeTag, homes[adds.Identities],
+			bound(adds.MinValue), bound(adds.MaxValue))
 	}
 	if s.answered {
 		metrics <- prometheus.MustNewConstMetric(answerAge, prometheus.GaugeValue, s.age.Seconds(), label)
