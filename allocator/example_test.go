@@ -23,14 +23,16 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
+	defer ids.Close(ctx) // returns 4 to 32
 	for range 3 {
-		fmt.Println(ids.Next(ctx, "orders")) // orders/1 <nil>, orders/2 <nil>, orders/3 <nil>
+		id, err := ids.Next(ctx, "orders")
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(id) // orders/1, orders/2, orders/3
 	}
-	fmt.Println(ids.Close(ctx)) // returns 4 to 32
-	_ = client.Close()
 	// Output:
-	// orders/1 <nil>
-	// orders/2 <nil>
-	// orders/3 <nil>
-	// <nil>
+	// orders/1
+	// orders/2
+	// orders/3
 }
