@@ -47,8 +47,9 @@
 // its settings issues nothing.
 //
 // Identities have no prefix, so they come from one server, their home, which the server itself reports. An identity continues
-// above the numbers of its name that were issued without prefix and tag, and only then regards evidence at their counter. One request for a
-// name is in flight at a time. Names share a counter exactly when strings.EqualFold reports true.
+// above the numbers of its name that were issued without prefix and tag. Only where there are such numbers does a loss at
+// their counter concern it. One request for a name is in flight at a time. Names share a counter exactly when
+// strings.EqualFold reports true.
 //
 // With Options.Durability a range is used only when replicas or the disk have it.
 //
@@ -59,8 +60,8 @@
 //     Durability.Replicas, or state replicas:N.
 //   - A statement that is not true. With replicas:N of more than N replicas the promoted one has every number only if all
 //     have the same replica-priority, none of it 0, a sentinel is beside each server, and one node at a time fails.
-//   - Clocks that differ. A server that was started from an older file a moment before its promotion, and whose clock is
-//     behind by more than the time since the file's last write, looks as if it had been up all along.
+//   - Clocks that differ. A server that was started from an older file before its promotion, and whose clock is behind by
+//     more than the time from the counter's last write in that file to the start, looks as if it had been up all along.
 //   - A counter that is gone altogether starts at 1 for a client that never saw it. Options.RequireSeeded refuses instead.
 //   - A server restored from an old backup issues again what was issued since. Set another prefix for it.
 //   - A prefix or an interval that moves to another server.

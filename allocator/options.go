@@ -38,14 +38,15 @@ type Options struct {
 	RefillTimeout time.Duration
 	// RequireSeeded makes a missing counter ErrNotSeeded instead of a fresh start at 1. Set it where data exists already.
 	RequireSeeded bool
-	// RequirePrefix makes a server that has neither prefix nor tag ErrPrefixMissing. It is for a single server that has
-	// one and could come back empty. Each of several servers needs one anyway.
+	// RequirePrefix makes a server that has neither prefix, tag nor interval ErrPrefixMissing. It is for a single server
+	// that has one and could come back empty. Each of several servers needs one anyway.
 	RequirePrefix bool
 	// FreeIdentityAnywhere lets NextFreeIdentity continue at the next server while the home of identities is down. It is
 	// for one writer at a time, because two callers at two servers that have not stored their documents yet can receive
 	// the same number.
 	FreeIdentityAnywhere bool
-	// Durability states how a range is confirmed before it is used. By default it is not.
+	// Durability states how a range is confirmed before it is used. By default it is as the server requires it by
+	// prefix.Server.Durable, for all its clients.
 	Durability Durability
 	// CollectionOf names the collection of a Go type for Assign. If it is nil or returns "", that is the plural of the
 	// type's name.

@@ -45,7 +45,7 @@ func ServerFlags(own ...cli.Flag) []cli.Flag {
 			Value: Duration("", time.Millisecond),
 		},
 		&cli.BoolFlag{Name: flagRequireSeeded, Usage: "refuse to start a missing counter at 1"},
-		&cli.BoolFlag{Name: flagRequirePrefix, Usage: "refuse a server without prefix and tag"},
+		&cli.BoolFlag{Name: flagRequirePrefix, Usage: "refuse a server without prefix, tag and interval"},
 	)
 }
 
