@@ -243,6 +243,27 @@ func TestPageShowsUsedSharesApart(t *testing.T) {
 	}
 }
 
+// TestPageAlarmsAtMaxValue of the server of a counter, beside a server that issues all numbers.
+func TestPageAlarmsAtMaxValue(t *testing.T) {
+	t.Parallel()
+	north, south := startServer(t, "NorthServer/", true), startServer(t, "SouthServer/", false)
+	client := south.Client(t)
+	client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "MinValue", 3_000_000_001, "MaxValue", 3_000_001_000)
+	client.HSet(t.Context(), "{Raven}/HiLo/full", "Max", 3_000_000_950)
+	client.HSet(t.Context(), "{Raven}/HiLo/new", "Max", 3_000_000_050)
+	address, _ := serve(t, "--redis", "north="+north.URL(), "--redis", "south="+south.URL())
+	p := openLive(t, address, 1280, 800)
+	for _, row := range []struct {
+		name, used string
+		alarms     bool
+	}{{"full", "95.0% of 3000001000", true}, {"new", "5.0% of 3000001000", false}} {
+		p.await("the share of "+row.name, fmt.Sprintf("%s === %q", cell(fmt.Sprintf("data-collection=%q", row.name), "headroom"), row.used))
+		if got := eval[bool](p, fmt.Sprintf(`document.querySelector("tr[data-collection=%s]").matches(".alarming")`, row.name)); got != row.alarms {
+			t.Errorf("%s: got an alarm %t, want %t", row.name, got, row.alarms)
+		}
+	}
+}
+
 // TestPageOfAPhone has the servers on its first screen, and one control for the order in place of the titles of columns.
 func TestPageOfAPhone(t *testing.T) {
 	t.Parallel()
