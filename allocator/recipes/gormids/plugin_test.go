@@ -246,7 +246,7 @@ func TestNumbersOfTwoMastersAreOneKey(t *testing.T) {
 		if err := g.Create(&more).Error; err != nil {
 			t.Fatal(err)
 		}
-		if last := int64(more[99].ID); first.ID != 1 || last <= twomasters.NorthMax {
+		if last := more[99].ID; first.ID != 1 || last <= twomasters.NorthMax {
 			t.Errorf("got %d and at last %d, want 1 of north and a number of south", first.ID, last)
 		}
 	})
