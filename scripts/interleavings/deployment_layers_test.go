@@ -1,6 +1,7 @@
 package interleavings
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,83 @@ var deploymentWithout = []struct {
 			begin: []transition{{event: durableSet}, {event: askRange}, {event: keep}},
 		},
 	},
+}
+
+// Without the offset of a jump, which hides collisions.
+const (
+	offset   = "place(redis.sha1hex(token .. replication), places)"
+	noOffset = "'0'"
+)
+
+// Each condition of the small gap of replicas:N taken out, and a case that shows what it is for. Jumps have no offset here.
+var replicasWithout = []struct {
+	layer         string
+	part, instead string
+	extent        extent
+}{
+	{
+		"the evidence is the replication id alone", "if evidence == 'origin' and replicas ~= '0'", "if replicas ~= '0'",
+		extent{events: []event{askRange, turnedBack}, depth: 3, begin: slices.Concat(confirmed, []transition{
+			{event: detach}, {event: thirdAttached}, {event: askRange}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: askRange, client: 1},
+			{event: askRange, client: 1}, {event: promote},
+		})},
+	},
+	{
+		"master_replid2 is the Origin", "find(info, 'master_replid2:' .. origin .. '\\r', 1, true)", "true",
+		extent{events: []event{askRange, attach, promote, turnedBack}, depth: 4, begin: slices.Concat(confirmed, []transition{
+			{event: keep}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: detach}, {event: restartOld},
+		})},
+	},
+	{
+		"the server has run since before the write", "few = age >= 0 and uptime > age + 1", "few = true",
+		extent{events: []event{askRange, restartRDB, attach}, depth: 3, begin: slices.Concat(confirmed, []transition{
+			{event: keep}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: detach},
+		})},
+	},
+}
+
+func TestEachConditionOfTheSmallGapIsNeeded(t *testing.T) {
+	t.Parallel()
+	for _, test := range replicasWithout {
+		t.Run(test.layer, func(t *testing.T) {
+			t.Parallel()
+			plain, part := running(offset, noOffset), running(test.part, test.instead)
+			both := layers{allLayers.sent, func(source string) string { return part.lua(plain.lua(source)) }}
+			found, worlds := explore(test.extent.model(both), test.extent)
+			if found == nil {
+				t.Fatalf("without it no text is issued twice, in %d states", worlds)
+			}
+			t.Logf("without it:\n\t%s", strings.Join(found, "\n\t"))
+			if found, _ := explore(test.extent.model(plain), test.extent); found != nil {
+				t.Errorf("with it:\n\t%s", strings.Join(found, "\n\t"))
+			}
+		})
+	}
+}
+
+// What replicas:N states, the scripts cannot see. The shortest sequences that issue a text twice where it is false; jumps have
+// no offset here either.
+func TestNothingProtectsWhereReplicasIsFalse(t *testing.T) {
+	t.Parallel()
+	for _, e := range []extent{
+		{
+			name: "a replica was away when the word was taken back, and is promoted", depth: 6,
+			events: []event{askRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: replicasRemovedAlone}}),
+		},
+		{
+			name: "another replica acknowledges than the one that is promoted", depth: 6,
+			events: []event{askRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: thirdAttached}}),
+		},
+	} {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			found, worlds := explore(e.model(running(offset, noOffset)), e)
+			if found == nil {
+				t.Fatalf("no text is issued twice, in %d states: PROTOCOL.md and take.lua can promise more", worlds)
+			}
+			t.Logf("the shortest:\n\t%s", strings.Join(found, "\n\t"))
+		})
+	}
 }
 
 func TestEachProtectionOfADeploymentIsNeeded(t *testing.T) {

@@ -119,6 +119,35 @@ var covered = []extent{
 	},
 }
 
+// What replicas:N covers: a failover of a primary to a replica that confirmed what was used, restarts from a disk, and the
+// word set and taken back.
+var coveredByReplicas = []extent{
+	{
+		name: "failovers", depth: 6,
+		events: []event{askRange, askLost, askAgain, attach, detach, promote, turnedBack}, begin: confirmed,
+	},
+	{
+		name: "restarts from a disk", depth: 6,
+		events: []event{askRange, keep, attach, detach, promote, restartRDB, restartOld}, begin: confirmed,
+	},
+	{
+		name: "the word set and taken back", depth: 6,
+		events: []event{askRange, attach, detach, promote, turnedBack, replicasSet, replicasRemoved}, begin: confirmed,
+	},
+	{
+		name: "both kinds of a name", depth: 5,
+		events: []event{askRange, askIdentity, prefixCleared, attach, detach, promote, turnedBack}, begin: slices.Concat([]transition{{event: prefixSet}}, confirmed),
+	},
+}
+
+// confirmed is a primary with a replica and replicas:1, and a range in use.
+var confirmed = []transition{{event: attach}, {event: replicasSet}, {event: askRange}}
+
+func TestNoInterleavingUnderReplicasIssuesATextTwice(t *testing.T) {
+	t.Parallel()
+	walkExtents(t, coveredByReplicas)
+}
+
 func (e extent) model(l layers) *deploymentModel {
 	m := newDeploymentModel(l)
 	m.hasty, m.within, m.beyond = e.hasty, e.within, e.beyond
@@ -127,7 +156,12 @@ func (e extent) model(l layers) *deploymentModel {
 
 func TestNoInterleavingOfADeploymentIssuesATextTwice(t *testing.T) {
 	t.Parallel()
-	for _, e := range covered {
+	walkExtents(t, covered)
+}
+
+func walkExtents(t *testing.T, extents []extent) {
+	t.Helper()
+	for _, e := range extents {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			e.depth += *deeper

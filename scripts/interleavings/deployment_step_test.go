@@ -25,9 +25,13 @@ const (
 	durableSet // by admin, which settles the counters first
 	durableSetByHand
 	durableRemoved
-	restartAOF // as kill -9 does, with everything that was acknowledged
-	restartOld // with the snapshot: a loss
-	restartRDB // with the snapshot, with the AOF off
+	replicasSet // by admin: replicas:1
+	replicasRemoved
+	replicasRemovedAlone // though the replica is away
+	thirdAttached        // another replica, which acknowledges and is never promoted
+	restartAOF           // as kill -9 does, with everything that was acknowledged
+	restartOld           // with the snapshot: a loss
+	restartRDB           // with the snapshot, with the AOF off
 	aofOff
 	aofOn // with what the AOF had when it was switched off still being loaded by a restart
 	keep  // the snapshot is taken
@@ -63,7 +67,7 @@ func (m *deploymentModel) apply(d *deployment, h transition) (r result) {
 	n, p := h.host, &d.clients[h.client]
 	nd := &d.hosts[n]
 	name := 'A' + rune(h.client)
-	if d.lives == lifetimes && h.event > durableRemoved {
+	if d.lives == lifetimes && h.event >= restartAOF {
 		return result{}
 	}
 	switch h.event {
@@ -72,7 +76,10 @@ func (m *deploymentModel) apply(d *deployment, h transition) (r result) {
 	case newClient:
 		r = result{possible: *p != clientState{sent: p.sent}, words: fmt.Sprintf("%c ends, and another one comes", name)}
 		*p = clientState{sent: p.sent}
-	case prefixSet, prefixCleared, durableSet, durableRemoved:
+	case thirdAttached:
+		r = result{possible: nd.up && nd.backlog && !nd.replicas && !nd.third, words: "another replica attaches"}
+		nd.third = true
+	case prefixSet, prefixCleared, durableSet, durableRemoved, replicasSet, replicasRemoved, replicasRemovedAlone:
 		return m.administer(d, h)
 	case prefixSetByHand:
 		set := m.byHand(d, n, "ServerPrefix", "N/")
@@ -113,6 +120,11 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 		return result{}
 	}
 	word := m.field(d, n, hilo.keys.Server, "Durable") != ""
+	awaited := 0
+	if m.field(d, n, hilo.keys.Server, "Durable") == "replicas:1" {
+		awaited = 1
+	}
+	discarded := awaited > 0 && !nd.replicas && !nd.third // nobody confirms it
 	d.beside, nd.heir = d.beside || nd.replicas, false
 	prefix := m.field(d, n, hilo.keys.Server, "ServerPrefix")
 	if h.event == askRange || h.event == askLost || h.event == askIdentity {
@@ -123,7 +135,7 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 	if h.event == askIdentity {
 		r := scripts.IdentityRequest{
 			Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64,
-			Floor: int64(p.identityFloor), Epoch: int64(p.identityEpoch), BareFloor: int64(p.bare),
+			Floor: int64(p.identityFloor), Epoch: int64(p.identityEpoch), BareFloor: int64(p.bare), Awaited: awaited,
 		}
 		sent := m.layers.sent(scripts.NextRequest{Floor: r.Floor, IdentityFloor: r.BareFloor})
 		r.Floor, r.BareFloor = sent.Floor, sent.IdentityFloor
@@ -133,6 +145,9 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 		if err != nil {
 			return result{possible: refused(err)}
 		}
+		if discarded {
+			return result{possible: true, words: fmt.Sprintf("%c asks host %d for an identity, which nobody confirms", name, n+1)}
+		}
 		d.kinds |= issuedIdentities
 		p.identityFloor, p.identityEpoch = int32(got.High), max(p.identityEpoch, int32(got.Epoch))
 		d.jumped = d.jumped || word && got.Evidence != ""
@@ -140,7 +155,7 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 	}
 	r := scripts.NextRequest{
 		Token: token, Name: "orders", Capacity: 2, Limit: math.MaxInt64,
-		Floor: int64(p.floor), Epoch: int64(p.epoch), IdentityFloor: int64(p.identityFloor),
+		Floor: int64(p.floor), Epoch: int64(p.epoch), IdentityFloor: int64(p.identityFloor), Awaited: awaited,
 	}
 	r = m.layers.sent(r)
 	got, err := m.run(d, n, r, func(ctx context.Context) (scripts.Range, error) {
@@ -148,6 +163,9 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 	})
 	if err != nil {
 		return result{possible: refused(err)}
+	}
+	if discarded {
+		return result{possible: true, words: fmt.Sprintf("%c asks host %d for a range, which nobody confirms: %d..%d %s", name, n+1, got.Low, got.High, got.Evidence)}
 	}
 	d.kinds |= issuedRanges
 	if prefix == "" {
@@ -194,6 +212,12 @@ func (m *deploymentModel) administer(d *deployment, h transition) result {
 	case durableSet:
 		possible, words = possible && word == "" && nd.aof && !nd.replicas, "the counters are settled, and Durable is set"
 		r.Durable = scripts.DurableSet
+	case replicasSet:
+		possible, words = possible && word == "" && nd.replicas, "the counters are settled, and replicas:1 is set"
+		r.Durable = "replicas:1"
+	case replicasRemoved, replicasRemovedAlone:
+		possible, words = possible && word != "" && nd.replicas == (h.event == replicasRemoved), "replicas:1 is taken back"
+		r.Durable = scripts.DurableRemove
 	default:
 		possible, words = possible && word != "", "Durable is removed"
 		r.Durable = scripts.DurableRemove
@@ -205,7 +229,7 @@ func (m *deploymentModel) administer(d *deployment, h transition) result {
 		if h.event == prefixSet && m.server.state[hilo.keys.Counter] != nil { // what is bare is recorded
 			scripts.ImportAll(ctx, single{server: m.server}, []scripts.ImportRequest{{Keys: hilo.keys, Field: scripts.FieldMax, Name: "orders"}})
 		}
-		if h.event == durableSet && !m.hasty {
+		if (h.event == durableSet || h.event == replicasSet) && !m.hasty {
 			if err := m.settle(ctx, nd); err != nil {
 				return scripts.Range{}, err
 			}
@@ -225,12 +249,13 @@ func (m *deploymentModel) settle(ctx context.Context, h *host) error {
 		if origin == "" || origin == fmt.Sprintf("%040x", h.life+1) {
 			continue
 		}
+		epoch := int64(decimalOf(m.server.state[k.keys.Counter]["Epoch"])) + 1
 		token := fmt.Sprintf("settled in life %d", h.life)
 		var err error
 		if i == 0 {
-			_, err = scripts.Next(ctx, m.server, k.keys, scripts.NextRequest{Token: token, Name: "orders", Capacity: 1, Limit: math.MaxInt64})
+			_, err = scripts.Next(ctx, m.server, k.keys, scripts.NextRequest{Token: token, Name: "orders", Capacity: 1, Limit: math.MaxInt64, Epoch: epoch, Awaited: 999})
 		} else {
-			_, err = scripts.Identity(ctx, m.server, k.keys, scripts.IdentityRequest{Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64})
+			_, err = scripts.Identity(ctx, m.server, k.keys, scripts.IdentityRequest{Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64, Epoch: epoch, Awaited: 999})
 		}
 		if err != nil && !errors.Is(err, scripts.ErrMixed) && !errors.Is(err, scripts.ErrElsewhere) {
 			return err
@@ -248,32 +273,36 @@ func (m *deploymentModel) befallHost(d *deployment, h transition) (r result) {
 	case restartAOF:
 		r = result{possible: alone && nd.aof && m.statedOf(d, nd), words: fmt.Sprintf("host %d restarts from its AOF", n+1)}
 		nd.data, nd.backlog = nd.disk, false
-		d.live(n, false)
+		d.started(n, 0)
 	case restartOld, restartRDB:
 		off := h.event == restartRDB
 		r = result{possible: alone && d.snapshot != none && nd.data != d.snapshot, words: fmt.Sprintf("host %d restarts with the state that was kept, AOF on: %v", n+1, !off)}
 		was := m.field(d, n, hilo.keys.Server, "ServerPrefix")
 		nd.data, nd.disk, nd.aof = max(0, d.snapshot), max(0, d.snapshot), !off
 		d.returned = d.returned || was == "" && m.field(d, n, hilo.keys.Server, "ServerPrefix") != ""
-		d.live(n, off && nd.backlog)
-		nd.backlog = false
+		d.started(n, named(d.kept, off && nd.backlog)) // an RDB file names the life
+		nd.backlog = off && nd.backlog                 // and makes one
 	case aofOff:
 		r = result{possible: nd.up && nd.aof, words: fmt.Sprintf("on host %d the AOF is switched off", n+1)}
 		nd.aof = false
 	case aofOn: // by the configuration, at the restart
 		r = result{possible: alone && !nd.aof, words: fmt.Sprintf("host %d restarts from the AOF as it was when it was switched off", n+1)}
 		nd.aof, nd.data, nd.backlog = true, nd.disk, false
-		d.live(n, false)
+		d.started(n, 0)
 	case keep:
 		r = result{possible: nd.up && d.snapshot != nd.data, words: fmt.Sprintf("the state of host %d is kept", n+1)}
-		d.snapshot = nd.data
+		d.snapshot, d.kept = nd.data, nd.life
 	case attach:
 		r = result{possible: alone && !other.up, words: "a replica attaches"}
 		if !nd.backlog {
-			d.live(n, false)
+			d.live(n, 0)
 		}
 		nd.replicas, nd.backlog, d.beside = true, true, false
-		*other = host{aof: true, data: nd.data, disk: nd.data, heir: true}
+		if !other.runs {
+			other.since = d.clock
+			d.clock++
+		}
+		*other = host{aof: true, data: nd.data, disk: nd.data, heir: true, runs: true, since: other.since}
 	case detach:
 		r = result{possible: nd.replicas, words: "the replica is cut off"}
 		nd.replicas = false
@@ -281,19 +310,23 @@ func (m *deploymentModel) befallHost(d *deployment, h transition) (r result) {
 		verb := map[event]string{promote: "is promoted", replicaRestarted: "is restarted from its own AOF, as a primary"}[h.event]
 		r = result{possible: nd.backlog && !other.up && (h.event == promote || m.statedOf(d, other)), words: "the replica " + verb}
 		nd.replicas = false
-		d.live(1-n, h.event == promote)
+		if h.event == promote {
+			d.live(1-n, named(nd.life, true))
+		} else {
+			d.started(1-n, 0)
+		}
 		other.backlog = h.event == promote
 	case historyForgotten:
-		r = result{possible: alone && nd.history && m.statedOf(d, nd), words: fmt.Sprintf("host %d forgets its history (repl-backlog-ttl)", n+1)}
+		r = result{possible: alone && nd.history != 0 && m.statedOf(d, nd), words: fmt.Sprintf("host %d forgets its history (repl-backlog-ttl)", n+1)}
 		nd.backlog = false
-		d.live(n, false)
+		d.live(n, 0)
 	case turnedBack:
 		r = result{possible: alone && other.up, words: fmt.Sprintf("host %d becomes a replica of the other one", n+1)}
 		if !other.backlog {
-			d.live(1-n, false)
+			d.live(1-n, 0)
 		}
 		other.replicas, other.backlog, d.beside = true, true, false
-		*nd = host{aof: true, data: other.data, disk: other.data, heir: true}
+		*nd = host{aof: true, data: other.data, disk: other.data, heir: true, runs: true, since: nd.since}
 	}
 	return r
 }
@@ -317,7 +350,7 @@ func (m *deploymentModel) move(d *deployment, n int8) result {
 		return result{}
 	}
 	*other = host{aof: true}
-	d.live(1-n, false)
+	d.started(1-n, 0)
 	nd.up = false
 	_, err := m.run(d, 1-n, fmt.Sprintf("import %d %s", nd.data, life), func(ctx context.Context) (scripts.Range, error) {
 		for _, k := range []kind{hilo, identities} {

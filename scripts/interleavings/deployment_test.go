@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -20,7 +21,10 @@ import (
 type host struct {
 	up       bool
 	life     int8  // its replication id
-	history  bool  // master_replid2 is not zeros
+	history  int8  // the life that master_replid2 names, plus 1; 0 for zeros
+	since    int8  // the clock when the process was started
+	runs     bool  // it was started
+	third    bool  // another replica acknowledges, which is never promoted
 	replicas bool  // the other host is its replica, and in sync
 	backlog  bool  // it had a replica, so that another one changes no id
 	heir     bool  // it was a replica, and issued nothing since
@@ -42,6 +46,7 @@ type deployment struct {
 	hosts    [2]host
 	clients  [2]clientState
 	lives    int8
+	kept     int8  // the life that took the snapshot
 	snapshot int32 // an RDB file, a backup, or what a replica had; none before the first
 	clock    int8
 	issued   int32 // the texts that clients hold
@@ -70,10 +75,11 @@ type hashes = map[string]map[string]string
 
 // serving is one run of scripts.
 type serving struct {
-	request                any
-	data                   int32
-	life, clock            int8
-	history, replicas, aof bool
+	request         any
+	data            int32
+	life, clock     int8
+	history, uptime int8
+	replicas, aof   bool
 }
 
 // The bits of deployment.kinds.
@@ -99,7 +105,7 @@ func newDeploymentModel(l layers) *deploymentModel {
 
 func newDeployment() deployment {
 	d := deployment{lives: 1, snapshot: none}
-	d.hosts[0] = host{up: true, aof: true}
+	d.hosts[0] = host{up: true, aof: true, runs: true}
 	return d
 }
 
@@ -151,15 +157,13 @@ func (m *deploymentModel) field(d *deployment, n int8, key, name string) string 
 // run has a host run scripts. The request identifies them and their arguments.
 func (m *deploymentModel) run(d *deployment, n int8, request any, scripts func(ctx context.Context) (scripts.Range, error)) (scripts.Range, error) {
 	h := &d.hosts[n]
-	key := serving{request, h.data, h.life, d.clock, h.history, h.replicas, h.aof}
+	key := serving{request, h.data, h.life, d.clock, h.history, d.clock - h.since, h.replicas || h.third, h.aof}
 	a, ok := m.served[key]
 	if !ok {
 		m.server.replicationID, m.server.microseconds = fmt.Sprintf("%040x", h.life+1), microseconds(d.clock)
-		past := strings.Repeat("0", 40)
-		if h.history {
-			past = strings.Repeat("f", 40)
-		}
-		m.server.replication = fmt.Sprintf("master_replid2:%s\r\nconnected_slaves:%d\r\n", past, map[bool]int{true: 1}[h.replicas])
+		m.server.clock, m.server.uptime = strconv.Itoa(epochStart+clockStep*int(d.clock)), clockStep*int(key.uptime)
+		past := fmt.Sprintf("%040x", h.history)
+		m.server.replication = fmt.Sprintf("master_replid2:%s\r\nconnected_slaves:%d\r\n", past, map[bool]int{true: 1}[key.replicas])
 		m.server.persistence = fmt.Sprintf("aof_enabled:%d\r\n", map[bool]int{true: 1}[h.aof])
 		m.server.state = unpacked(m.data.values[h.data])
 		a.got, a.err = scripts(context.Background())
@@ -257,10 +261,30 @@ func (s single) Eval(ctx context.Context, source string, keys []string, args ...
 	return s.server.Eval(ctx, source, keys, args...)
 }
 
-// live gives a host another replication id.
-func (d *deployment) live(n int8, history bool) {
+// epochStart and clockStep are the clock of a deployment in seconds: a step takes longer than what the scripts call a moment.
+const (
+	epochStart = 1893456030
+	clockStep  = 10
+)
+
+// live gives a host another replication id, after that of the life past, or of none.
+func (d *deployment) live(n int8, past int8) {
 	h := &d.hosts[n]
-	h.up, h.life, h.history = true, d.lives, history
+	h.up, h.life, h.history = true, d.lives, past
 	d.lives++
 	d.clock++
+}
+
+// started is live for a process that is started.
+func (d *deployment) started(n int8, past int8) {
+	d.live(n, past)
+	d.hosts[n].since, d.hosts[n].third = d.clock, false
+}
+
+// named is how master_replid2 names a life.
+func named(life int8, so bool) int8 {
+	if !so {
+		return 0
+	}
+	return life + 1
 }

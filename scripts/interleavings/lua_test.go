@@ -1,6 +1,7 @@
 package interleavings
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
@@ -27,6 +28,8 @@ type inProcess struct {
 	replicationID string
 	replication   string // further lines of INFO replication
 	persistence   string // the lines of INFO persistence
+	uptime        int    // in seconds, of INFO server
+	clock         string // seconds, "" for the constant
 	microseconds  string
 	state         map[string]map[string]string // the hashes by key
 
@@ -177,13 +180,16 @@ func (p *inProcess) call(l *lua.LState) int {
 		l.Push(lua.LNumber(min(1, len(p.state[rest[0]]))))
 	case "TIME":
 		reply := l.NewTable()
-		reply.Append(lua.LString(seconds))
+		reply.Append(lua.LString(cmp.Or(p.clock, seconds)))
 		reply.Append(lua.LString(p.microseconds))
 		l.Push(reply)
 	case "INFO":
-		if rest[0] == "persistence" {
+		switch rest[0] {
+		case "persistence":
 			l.Push(lua.LString("# Persistence\r\n" + p.persistence))
-		} else {
+		case "server":
+			l.Push(lua.LString(fmt.Sprintf("# Server\r\nuptime_in_seconds:%d\r\n", p.uptime)))
+		default:
 			l.Push(lua.LString("# Replication\r\nrole:master\r\nmaster_replid:" + p.replicationID + "\r\n" + p.replication))
 		}
 	default:
