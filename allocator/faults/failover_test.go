@@ -43,7 +43,11 @@ const many = 1_000_000
 // between. fail loses the primary and returns when another one serves and the lost one follows it.
 func failOver(t *testing.T, losses []loss, open func() redis.UniversalClient, fail func(lose loss)) {
 	t.Helper()
-	stateReplicas(t, open())
+	operator := open()
+	stateReplicas(t, operator)
+	if err := operator.Close(); err != nil {
+		t.Fatal(err)
+	}
 	c := newCrew(t)
 	slow := c.open(open(), allocator.Options{})
 	take := func(n int) (last int64) {
@@ -64,6 +68,7 @@ func failOver(t *testing.T, losses []loss, open func() redis.UniversalClient, fa
 		}
 		return last
 	}
+	defer func() { _ = slow.Close(context.WithoutCancel(t.Context())) }()
 	before := take(32)
 	pause, some := time.Millisecond/2, 1000
 	if *long > 0 {

@@ -28,8 +28,7 @@ var failovers = flag.Int("failovers", 4, "how often one node of three with repli
 // crew is clients of a server that states replicas:1, none of which asks for anything itself, and what they used.
 type crew struct {
 	t        *testing.T
-	stop     context.CancelFunc
-	ctx      context.Context
+	stops    []context.CancelFunc
 	working  sync.WaitGroup
 	core     zapcore.Core
 	log      *observer.ObservedLogs
@@ -43,12 +42,15 @@ func newCrew(t *testing.T) *crew {
 	t.Helper()
 	c := &crew{t: t, used: map[int64]bool{}}
 	c.core, c.log = observer.New(zap.WarnLevel)
-	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(t.Context()))
-	t.Cleanup(func() {
-		c.stop()
-		c.working.Wait()
-	})
+	t.Cleanup(c.end)
 	return c
+}
+
+func (c *crew) end() {
+	for _, stop := range c.stops {
+		stop()
+	}
+	c.working.Wait()
 }
 
 // open returns an allocator whose jumps are added up.
@@ -67,16 +69,18 @@ func (c *crew) open(client redis.UniversalClient, o allocator.Options) *allocato
 func (c *crew) start(client redis.UniversalClient, o allocator.Options, pause time.Duration) {
 	c.t.Helper()
 	ids := c.open(client, o)
+	working, stop := context.WithCancel(context.WithoutCancel(c.t.Context()))
+	c.stops = append(c.stops, stop)
 	c.working.Go(func() {
 		defer func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(working), time.Second)
 			defer cancel()
 			_ = ids.Close(ctx)
 		}()
-		for c.ctx.Err() == nil {
-			if id, err := ids.NextID(c.ctx, "orders"); err == nil {
+		for working.Err() == nil {
+			if id, err := ids.NextID(working, "orders"); err == nil {
 				c.use(id.Number)
-			} else if c.ctx.Err() == nil && !allocator.Retryable(err) {
+			} else if working.Err() == nil && !allocator.Retryable(err) {
 				c.t.Errorf("got %v, want a number or an error that is retryable", err)
 				return
 			}
@@ -112,8 +116,7 @@ func (c *crew) goOn(n int) {
 // report ends the crew, and demands that no number was used twice.
 func (c *crew) report(what string) {
 	c.t.Helper()
-	c.stop()
-	c.working.Wait()
+	c.end()
 	sum, small, jumps := int64(0), 0, c.log.FilterFieldKey("jump").All()
 	for i := range jumps {
 		jump := jumps[i].ContextMap()
