@@ -42,8 +42,7 @@ type ServerStats struct {
 	// Answered reports that it answered at all, and AnswerAge is the time since it last did, 0 if it never did.
 	Answered  bool
 	AnswerAge time.Duration
-	// Known reports that the server has described itself. Settings are its prefix and tag, and whether it is the home of
-	// identities, by its latest report.
+	// Known reports that the server has described itself. Settings are by its latest report.
 	Known    bool
 	Settings prefix.Server
 	// Refills are the requests for ranges, Identities those for identities and server-side identifiers.

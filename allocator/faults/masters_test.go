@@ -10,59 +10,75 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// master starts a server with a prefix, and with persistence as an operator would have it.
-func master(t *testing.T, b redistest.Binary, text string, args ...string) *redistest.Server {
+// master starts a server with settings, and with persistence as an operator would have it.
+func master(t *testing.T, b redistest.Binary, settings prefix.Server, args ...string) *redistest.Server {
 	t.Helper()
 	s := redistest.Start(t, b, args...)
 	operator, err := admin.New(redistest.NewClient(t, s), admin.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := operator.SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text}); err != nil {
+	if err := operator.SetServerPrefix(t.Context(), settings); err != nil {
 		t.Fatal(err)
 	}
 	save(t, s)
 	return s
 }
 
-// Two masters are killed and started in turn, never both at once, and so are the workers. One master has an AOF; the other
-// loses what it did not save, which is some seconds. While one is up no worker gets an error.
 func TestTwoMastersAreKilledInTurnAndSoAreTheirWorkers(t *testing.T) {
 	t.Parallel()
-	const workers, round = 8, 1200 * time.Millisecond
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {
-			north := master(t, b, "NorthServer/", "--appendonly", "yes")
-			south := master(t, b, "SouthServer/")
-			first, second := at(north), at(south)
-			first.Name, second.Name = "north", "south"
-			jobs := []job{steady(first, second), steady(second, first)}
-			for i := range workers {
-				f.start(1, jobs[i%2])
-			}
-			f.awaitEach(100)
-			masters := []*redistest.Server{north, south}
-			killed := 0
-			for began := time.Now(); f.goesOn(began, 12*time.Second); killed++ {
-				s := masters[killed%2]
-				s.Kill()
-				f.running()[rand.IntN(workers)].kill()
-				pass(round / 2)
-				s.Restart()
-				f.start(1, jobs[rand.IntN(2)])
-				pass(round)
-				save(t, south)
-			}
-			f.awaitEach(100)
-			if !f.bare {
-				for _, w := range f.workers {
-					w.read()
-					if len(w.errors) > 0 {
-						t.Errorf("%s: %d errors, the last: %s", w.name, len(w.errors), w.lastError())
-					}
-				}
-			}
-			t.Logf("masters killed %d times, workers as often", killed)
+			north := master(t, b, prefix.Server{ServerPrefix: "NorthServer/"}, "--appendonly", "yes")
+			killInTurn(t, f, north, master(t, b, prefix.Server{ServerPrefix: "SouthServer/"}))
 		})
 	})
+}
+
+// Two masters issue plain numbers, each from an interval of its own.
+func TestTwoMastersWithIntervalsAreKilledInTurn(t *testing.T) {
+	t.Parallel()
+	const southFrom = 1_000_000_000_001
+	eachServer(t, func(t *testing.T, b redistest.Binary) {
+		holds(t, func(t *testing.T, f *fleet) {
+			north := master(t, b, prefix.Server{MaxValue: southFrom - 1}, "--appendonly", "yes")
+			killInTurn(t, f, north, master(t, b, prefix.Server{MinValue: southFrom}))
+		})
+	})
+}
+
+// killInTurn kills two masters and starts them again, never both at once, and so the workers. north has an AOF; south loses
+// what it did not save, which is some seconds. While one is up no worker gets an error.
+func killInTurn(t *testing.T, f *fleet, north, south *redistest.Server) {
+	t.Helper()
+	const workers, round = 8, 1200 * time.Millisecond
+	first, second := at(north), at(south)
+	first.Name, second.Name = "north", "south"
+	jobs := []job{steady(first, second), steady(second, first)}
+	for i := range workers {
+		f.start(1, jobs[i%2])
+	}
+	f.awaitEach(100)
+	masters := []*redistest.Server{north, south}
+	killed := 0
+	for began := time.Now(); f.goesOn(began, 12*time.Second); killed++ {
+		s := masters[killed%2]
+		s.Kill()
+		f.running()[rand.IntN(workers)].kill()
+		pass(round / 2)
+		s.Restart()
+		f.start(1, jobs[rand.IntN(2)])
+		pass(round)
+		save(t, south)
+	}
+	f.awaitEach(100)
+	if !f.bare {
+		for _, w := range f.workers {
+			w.read()
+			if len(w.errors) > 0 {
+				t.Errorf("%s: %d errors, the last: %s", w.name, len(w.errors), w.lastError())
+			}
+		}
+	}
+	t.Logf("masters killed %d times, workers as often", killed)
 }

@@ -42,13 +42,18 @@ func (g *gateway) showCollections(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	low, high, err := a.interval(ctx)
+	if err != nil {
+		fail(w, err)
+		return
+	}
 	all := []shown{}
 	for counter, err := range a.Counters(ctx) {
 		if err != nil {
 			fail(w, err)
 			return
 		}
-		all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Epoch, headroom.At(counter.Max, 0)})
+		all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Epoch, headroom.Within(low, high, counter.Max, 0)})
 	}
 	slices.SortFunc(all, func(x, y shown) int { return strings.Compare(prefix.Fold(x.Collection), prefix.Fold(y.Collection)) })
 	show(w, all)
@@ -72,10 +77,22 @@ func (g *gateway) showCollection(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	low, high, err := a.interval(ctx)
+	if err != nil {
+		fail(w, err)
+		return
+	}
 	show(w, inspected{
 		counter.Name, admin.KindHiLo, counter.Max, counter.Ranges, counter.Epoch, counter.Origin,
-		a.keys.HiLo(name), headroom.At(counter.Max, 0),
+		a.keys.HiLo(name), headroom.Within(low, high, counter.Max, 0),
 	})
+}
+
+// interval returns the interval of the numbers that the master issues.
+func (m master) interval(ctx context.Context) (low, high int64, err error) {
+	settings, err := m.ServerPrefix(ctx)
+	low, high = settings.Interval()
+	return low, high, err
 }
 
 // admin returns the master that the request names, or the first one.

@@ -19,7 +19,7 @@ var (
 
 	up               = desc("hilo_server_up", "1 where the server answered last or was not asked yet, else 0; those that are not used are asked every 10 s.", "server")
 	retry            = desc("hilo_server_retry_seconds", "How long until a server that failed is asked again.", "server")
-	info             = desc("hilo_server_info", "What a server adds to identifiers, whether it is the home of identities, and its interval; always 1.", "server", "prefix", "tag", "identities", "min_value", "max_value")
+	info             = desc("hilo_server_info", "What a server adds to identifiers, whether it is the home of identities, its interval, and what it states of writes; always 1.", "server", "prefix", "tag", "identities", "min_value", "max_value", "durable")
 	answerAge        = desc("hilo_server_answer_age_seconds", "How long ago a server answered last; absent where it never did.", "server")
 	jumps            = desc("hilo_epoch_jumps_total", "Times that a counter jumped ahead because a server may have lost writes.", "server", "evidence")
 	refills          = desc("hilo_refill_seconds", "How long attempts to get a range took, failed or not.", "server")

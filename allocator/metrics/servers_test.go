@@ -29,7 +29,7 @@ func TestServersHaveTheirNames(t *testing.T) {
 	gather(t, newCollector(t, metrics.Options{}, ids)).want(t, map[string]float64{
 		`hilo_server_up{server="north"}`: 0,
 		`hilo_server_up{server="so�th"}`: 1,
-		`hilo_server_info{identities="",max_value="",min_value="",prefix="SouthServer/",server="so�th",tag=""}`: 1,
+		`hilo_server_info{durable="",identities="",max_value="",min_value="",prefix="SouthServer/",server="so�th",tag=""}`: 1,
 		`hilo_refill_seconds{server="north"}`:                           1,
 		`hilo_refill_failures_total{kind="unavailable",server="north"}`: 1,
 		`hilo_refill_seconds{server="so�th"}`:                           1,
@@ -58,7 +58,7 @@ func TestCollectorReportsAStandbyThatIsDown(t *testing.T) {
 		`hilo_server_up{server="dead"}`:       0,
 		`hilo_refill_seconds{server="dead"}`:  0,
 		`hilo_refill_seconds{server="south"}`: 0,
-		`hilo_server_info{identities="here",max_value="",min_value="",prefix="SouthServer/",server="south",tag=""}`: 1,
+		`hilo_server_info{durable="",identities="here",max_value="",min_value="",prefix="SouthServer/",server="south",tag=""}`: 1,
 	})
 	if _, there := got[`hilo_server_answer_age_seconds{server="dead"}`]; there {
 		t.Error("got an answer age of a server that never answered, want none")
@@ -134,7 +134,7 @@ func TestCollectorReportsTheSettingsOfAServer(t *testing.T) {
 	server := redistest.StartMini(t)
 	client := redistest.NewClient(t, server)
 	const low, high = 1_000_000_000_001, 1_000_000_001_000
-	client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "MinValue", low, "MaxValue", high)
+	client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "MinValue", low, "MaxValue", high, "Durable", "always")
 	ids, err := allocator.New(client, allocator.Options{MinCapacity: 100, MaxCapacity: 100})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestCollectorReportsTheSettingsOfAServer(t *testing.T) {
 	defer func() { _ = ids.Close(context.Background()) }()
 	take(t, ids, "orders", 1)
 	gather(t, newCollector(t, metrics.Options{}, ids)).want(t, map[string]float64{
-		`hilo_server_info{identities="",max_value="1000000001000",min_value="1000000000001",prefix="",server="redis",tag=""}`: 1,
+		`hilo_server_info{durable="always",identities="",max_value="1000000001000",min_value="1000000000001",prefix="",server="redis",tag=""}`: 1,
 		`hilo_headroom_ratio{collection="orders"}`: 0.9,
 	})
 }

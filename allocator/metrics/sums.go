@@ -152,7 +152,7 @@ func (s *serverSums) send(metrics chan<- prometheus.Metric, label string) {
 	metrics <- prometheus.MustNewConstMetric(retry, prometheus.GaugeValue, s.retry.Seconds(), label)
 	for adds := range s.adds {
 		metrics <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, label, valid(adds.ServerPrefix), adds.NodeTag, homes[adds.Identities],
-			bound(adds.MinValue), bound(adds.MaxValue))
+			bound(adds.MinValue), bound(adds.MaxValue), adds.Durable)
 	}
 	if s.answered {
 		metrics <- prometheus.MustNewConstMetric(answerAge, prometheus.GaugeValue, s.age.Seconds(), label)

@@ -119,6 +119,7 @@ type Server struct {
 	current               *Issuer
 	origin                string
 	home                  bool
+	durable               string // as it was reported last, in the form of prefix.Server.Durable
 	currentAsOf, homeAsOf time.Duration
 	// verified is the last prefix that was compared with every other server and found unique. check is the latest such
 	// comparison.

@@ -157,6 +157,7 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	}
 	if err == nil && sent >= s.homeAsOf {
 		s.home, s.homeAsOf = desc.Identities, sent
+		s.durable = durableOf(desc.Durable, desc.Replicas)
 	}
 	err = cmp.Or(err, refused)
 	if s.unsent = nil; notSent(err) {

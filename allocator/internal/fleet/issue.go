@@ -101,6 +101,9 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	}
 
 	f.mu.Lock()
+	if err == nil {
+		s.durable = durableOf(got.Durable, got.Replicas)
+	}
 	err = f.demoteConflict(err)
 	if r.Kind == Range {
 		s.refills.add(received-sent, err)

@@ -16,6 +16,17 @@ func reported(serverPrefix, tag string, got scripts.Settings) prefix.Server {
 	return prefix.Server{ServerPrefix: serverPrefix, NodeTag: tag, MinValue: got.MinValue, MaxValue: got.MaxValue}
 }
 
+// durableOf returns prefix.Server.Durable of a server that reported these.
+func durableOf(state scripts.DurableState, replicas int) string {
+	switch {
+	case replicas > 0:
+		return prefix.DurableReplicas(replicas)
+	case state == scripts.DurableAlways:
+		return prefix.DurableAlways
+	}
+	return ""
+}
+
 // emptied reports whether a server with these settings issues nothing beside others, because its numbers are bounded by
 // nothing and its identifiers have neither prefix nor tag. It was emptied, or never set up.
 func emptied(desc prefix.Server) bool { return desc.IsZero() && !desc.HasInterval() }

@@ -38,7 +38,7 @@ func (f *Fleet) Stats() (servers []Stats, conflict error) {
 		}
 		if s.current != nil {
 			stats.Known, stats.Desc = true, s.current.Desc
-			stats.Desc.Identities = s.home
+			stats.Desc.Identities, stats.Desc.Durable = s.home, s.durable
 		}
 		servers = append(servers, stats)
 	}
