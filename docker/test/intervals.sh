@@ -14,7 +14,6 @@ part_intervals() {
   docker start "$(container north)" >/dev/null
   within 60 'north answers' more_than 0 counter north Ranges
   goes_on 'with both'
-  nothing_twice
   an_emptied_master_stays_empty
   take_down
 }

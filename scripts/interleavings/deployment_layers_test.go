@@ -40,6 +40,10 @@ var deploymentWithout = []struct {
 		},
 	},
 	{
+		"what an emptied master refuses", running("if bare and not interval and require_prefix == '1' then", "if false then"),
+		extent{events: []event{askRange, newClient, emptied}, depth: 4, interval: true},
+	},
+	{
 		"the gap of an import", running("if lost == '1' then", "if false then"),
 		extent{
 			events: []event{askRange, keep, restartOld, moved}, depth: 5,

@@ -3,6 +3,7 @@ package interleavings
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -17,6 +18,9 @@ type extent struct {
 	within bool
 	beyond bool
 	calm   bool // no counter may jump while Durable is set
+	// interval reports that the server has an interval, and neither prefix nor tag, as one of several masters. A number
+	// outside of it counts as issued twice, since another master may issue it.
+	interval bool
 }
 
 // transitions are all that may happen next, whether or not it can.
@@ -47,6 +51,11 @@ func explore(m *deploymentModel, e extent) (found []string, worlds int) {
 		words string
 	}
 	w := newDeployment()
+	if e.interval {
+		m.byHand(&w, 0, "MinValue", strconv.Itoa(intervalLow))
+		m.byHand(&w, 0, "MaxValue", strconv.Itoa(intervalHigh))
+		m.byHand(&w, 0, "Identities", "here")
+	}
 	var begun []string
 	for _, h := range e.begin {
 		r := m.apply(&w, h)
@@ -117,6 +126,16 @@ var covered = []extent{
 		events: []event{askRange, askIdentity, keep, aofOff, restartRDB, durableSet, durableRemoved},
 		begin:  []transition{{event: durableSet}, {event: askRange}},
 	},
+	{
+		name: "a master with an interval", depth: 5, interval: true,
+		events: []event{askRange, askLost, askAgain, newClient, keep, restartOld, seededLow, emptied, moved, attach, promote},
+		begin:  []transition{{event: askRange}},
+	},
+	{
+		name: "identities of a master with an interval", depth: 5, interval: true,
+		events: []event{askIdentity, newClient, keep, restartOld, restartAOF, emptied, moved},
+		begin:  []transition{{event: askIdentity}},
+	},
 }
 
 // What replicas:N covers: a failover of a primary to a replica that confirmed what was used, restarts from a disk, and the
@@ -148,9 +167,15 @@ func TestNoInterleavingUnderReplicasIssuesATextTwice(t *testing.T) {
 	walkExtents(t, coveredByReplicas)
 }
 
+// The interval of a master, which begins above what a jump of another one reaches here.
+const (
+	intervalLow  = 1_000_000_001
+	intervalHigh = 2_000_000_000
+)
+
 func (e extent) model(l layers) *deploymentModel {
 	m := newDeploymentModel(l)
-	m.hasty, m.within, m.beyond = e.hasty, e.within, e.beyond
+	m.hasty, m.within, m.beyond, m.interval = e.hasty, e.within, e.beyond, e.interval
 	return m
 }
 

@@ -44,6 +44,7 @@ const (
 	moved            // exported, and imported by a new server
 	seededLow        // by force, to 1
 	keyLost          // of the collection, with the replication id unchanged
+	emptied          // all keys are lost, those of the settings too
 )
 
 // transition is an event, to one host and one client.
@@ -99,6 +100,9 @@ func (m *deploymentModel) apply(d *deployment, h transition) (r result) {
 			return scripts.Range{}, err
 		})
 		r.possible, d.lowered = err == nil, true
+	case emptied:
+		r = result{possible: nd.up && nd.data != m.data.id(""), words: fmt.Sprintf("host %d is emptied", n+1)}
+		m.write(d, n, m.data.id(""))
 	case keyLost:
 		state := unpacked(m.data.values[nd.data])
 		r = result{possible: state[hilo.keys.Counter] != nil, words: "the key of the collection is lost"}
@@ -135,7 +139,7 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 	if h.event == askIdentity {
 		r := scripts.IdentityRequest{
 			Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64,
-			Floor: int64(p.identityFloor), Epoch: int64(p.identityEpoch), BareFloor: int64(p.bare), Awaited: awaited,
+			Floor: int64(p.identityFloor), Epoch: int64(p.identityEpoch), BareFloor: int64(p.bare), Awaited: awaited, RequirePrefix: m.interval,
 		}
 		sent := m.layers.sent(scripts.NextRequest{Floor: r.Floor, IdentityFloor: r.BareFloor})
 		r.Floor, r.BareFloor = sent.Floor, sent.IdentityFloor
@@ -155,7 +159,7 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 	}
 	r := scripts.NextRequest{
 		Token: token, Name: "orders", Capacity: 2, Limit: math.MaxInt64,
-		Floor: int64(p.floor), Epoch: int64(p.epoch), IdentityFloor: int64(p.identityFloor), Awaited: awaited,
+		Floor: int64(p.floor), Epoch: int64(p.epoch), IdentityFloor: int64(p.identityFloor), Awaited: awaited, RequirePrefix: m.interval,
 	}
 	r = m.layers.sent(r)
 	got, err := m.run(d, n, r, func(ctx context.Context) (scripts.Range, error) {
@@ -200,6 +204,7 @@ func (m *deploymentModel) administer(d *deployment, h transition) result {
 	prefix, word := m.field(d, n, hilo.keys.Server, "ServerPrefix"), m.field(d, n, hilo.keys.Server, "Durable")
 	home := m.field(d, n, hilo.keys.Server, "Identities") != ""
 	r := scripts.ConfigureRequest{Prefix: prefix, Identities: home, Durable: scripts.DurableKeep, Origin: fmt.Sprintf("%040x", nd.life+1)}
+	r.MinValue, r.MaxValue = intervalOf(m.state(d, n)[hilo.keys.Server])
 	possible := nd.up
 	var words string
 	switch h.event {
@@ -240,6 +245,11 @@ func (m *deploymentModel) administer(d *deployment, h transition) result {
 		return result{possible: refused(err)}
 	}
 	return result{possible: true, words: fmt.Sprintf("on host %d %s", n+1, words)}
+}
+
+// intervalOf returns the interval among the settings of a server.
+func intervalOf(settings map[string]string) (low, high int64) {
+	return int64(decimalOf(settings["MinValue"])), int64(decimalOf(settings["MaxValue"]))
 }
 
 // settle takes a number of each counter that another life of the server wrote.
@@ -346,6 +356,7 @@ func (m *deploymentModel) move(d *deployment, n int8) result {
 	state := unpacked(m.data.values[nd.data])
 	life := fmt.Sprintf("%040x", nd.life+1)
 	settings := state[hilo.keys.Server]
+	low, high := intervalOf(settings)
 	if settings["Durable"] != "" {
 		return result{}
 	}
@@ -368,7 +379,7 @@ func (m *deploymentModel) move(d *deployment, n int8) result {
 			}
 		}
 		return scripts.Range{}, scripts.Configure(ctx, m.server, hilo.keys.Server, scripts.ConfigureRequest{
-			Prefix: settings["ServerPrefix"], Identities: settings["Identities"] != "",
+			Prefix: settings["ServerPrefix"], Identities: settings["Identities"] != "", MinValue: low, MaxValue: high,
 		})
 	})
 	if err != nil {

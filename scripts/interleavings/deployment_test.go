@@ -59,15 +59,16 @@ type deployment struct {
 
 // deploymentModel is what the worlds of one search share.
 type deploymentModel struct {
-	layers layers
-	server *inProcess
-	hasty  bool // Durable is set without settling the counters
-	beyond bool // what the promise does not cover is walked too
-	within bool // a replica is restarted alone only where its primary or itself served a request since it attached
-	data   interned[string]
-	texts  interned[string]
-	states map[int32]hashes // of data, unpacked
-	served map[serving]answer
+	layers   layers
+	server   *inProcess
+	hasty    bool // Durable is set without settling the counters
+	interval bool // the server has one, and clients are of several masters
+	beyond   bool // what the promise does not cover is walked too
+	within   bool // a replica is restarted alone only where its primary or itself served a request since it attached
+	data     interned[string]
+	texts    interned[string]
+	states   map[int32]hashes // of data, unpacked
+	served   map[serving]answer
 }
 
 // hashes are what a server holds, by key and field.
@@ -215,6 +216,9 @@ func (m *deploymentModel) hold(d *deployment, identity bool, prefix string, got 
 	for n := got.Low; n <= got.High; n++ {
 		text := fmt.Sprintf("orders/%s%d", prefix, n)
 		again := slices.Contains(held, own+text)
+		if m.interval && (n < intervalLow || n > intervalHigh) {
+			twice = text + ", outside of the interval,"
+		}
 		if again && (identity || !d.lowered) || slices.Contains(held, other+text) {
 			twice = text
 		}
