@@ -48,7 +48,7 @@ reports() {
 # verify_begins OPTIONS... starts hilo verify beside the fleet, in a namespace of its own, with workers that it kills.
 verify_begins() {
   rm --force "$work/verify.err" # of the fleet before
-  run -e HILO_OUTPUT=json "$@" hilo verify --kill-workers --rate 2000 --duration 60s >"$work/verify" 2>"$work/verify.err" &
+  run -e HILO_OUTPUT=json "$@" hilo verify --kill-workers --rate 2000 --duration 45s >"$work/verify" 2>"$work/verify.err" &
   verifying=$!
   within 30 'hilo verify runs' grep --quiet 'workers take identifiers' "$work/verify.err"
 }
