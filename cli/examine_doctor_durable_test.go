@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -64,6 +65,11 @@ func TestDoctorAsksSentinelsForReplicas(t *testing.T) {
 		sentinels := redistest.StartSentinels(t, s, 1, 2)
 		url := "redis+sentinel://" + strings.Join(sentinels.Addrs(), ",") + "/" + redistest.MasterName
 		clitest.Must(t, "prefix", "set", "--durable", "replicas:1", "--redis", url)
+		sentinel := sentinels.Nodes[0].Client(t)
+		sentinels.Nodes[0].Await("to know the priority", func(ctx context.Context) bool { // which it asks for every 10 s
+			known := fmt.Sprint(sentinel.Do(ctx, "SENTINEL", "REPLICAS", redistest.MasterName).Val())
+			return strings.Contains(known, "slave-priority:90") || strings.Contains(known, "slave-priority 90")
+		})
 		away.Kill()
 		client := s.Client(t)
 		s.Await("to have one replica", func(ctx context.Context) bool {

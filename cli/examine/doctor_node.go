@@ -79,8 +79,8 @@ func (p *probedServer) readNode(ctx context.Context, client *target.Client, name
 		r := parseReplica(line)
 		r.priority = p.priority(ctx, r.addr)
 		for _, known := range p.watched {
-			if known.Addr == r.addr {
-				r.priority = known.Priority // by which the sentinels choose
+			if known.Addr == r.addr && r.priority == "" { // what sentinels know can be seconds old
+				r.priority = known.Priority
 			}
 		}
 		n.replicas = append(n.replicas, r)
