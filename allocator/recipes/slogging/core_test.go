@@ -50,6 +50,7 @@ func Example() {
 	_, err = ids.NextIdentity(context.Background(), "companies")
 	fmt.Println(err)
 	// Output:
+	// level=INFO key={Raven}/Identities/companies
 	// <nil>
 	// level=ERROR key={Raven}/Identities/companies
 	// <nil>
