@@ -56,7 +56,8 @@ func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 // the interval that they were issued with. If the server has neither prefix nor tag, the greatest number that each counter
 // issued is recorded in it before the change takes effect, so that no identity repeats its text later.
 //
-// It waits until every connected replica has the write. With ErrNotConfirmed it is made, and a failover can lose it.
+// It waits until every connected replica has the write. With ErrNotConfirmed it is made, and a failover can lose it. Where
+// that is the removal of a prefix, an identity can then repeat texts that were issued after it. Call it again first.
 //
 // An interval belongs to its server for ever. So MinValue may only rise, and MaxValue not fall below a counter (ErrInterval).
 //
