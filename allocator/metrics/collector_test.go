@@ -144,10 +144,14 @@ func TestFailuresAndJumpsAreCountedByTheirKind(t *testing.T) {
 			`hilo_server_up{server="redis"}`:                              1, // it serves
 		})
 		s.Kill()
-		if _, err := ids.Next(t.Context(), "later"); !errors.Is(err, allocator.ErrUnavailable) {
-			t.Errorf("later: got %v, want ErrUnavailable", err)
+		for range 10 { // until the time to the next attempt, which doubles, is not over yet
+			if _, err := ids.Next(t.Context(), "later"); !errors.Is(err, allocator.ErrUnavailable) {
+				t.Errorf("later: got %v, want ErrUnavailable", err)
+			}
+			if got = gather(t, collector); got[`hilo_server_retry_seconds{server="redis"}`] > 0 {
+				break
+			}
 		}
-		got = gather(t, collector)
 		got.want(t, map[string]float64{`hilo_server_up{server="redis"}`: 0})
 		if got[`hilo_refill_failures_total{kind="unavailable",server="redis"}`] < 1 || got[`hilo_server_retry_seconds{server="redis"}`] <= 0 {
 			t.Errorf("got %v, want at least one failure of kind unavailable and retry seconds above 0", got)
