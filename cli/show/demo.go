@@ -15,7 +15,7 @@ const (
 	demoRate     = 2000                   // identifiers a second of each worker
 	demoBatch    = 20                     // identifiers taken without a pause
 	phaseLength  = 300 * time.Millisecond // minimum duration of a phase
-	phaseTimeout = 20 * time.Second       // time for all workers to switch to another master
+	phaseTimeout = time.Minute            // for all workers to switch to another master; a busy machine takes long to use up a range
 	aloneCount   = 500_000                // identifiers taken by a single worker at full speed
 )
 
