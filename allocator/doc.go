@@ -20,7 +20,8 @@
 //   - The token. Each request has a unique one. A request that is sent again after a lost reply gets the same range. A range
 //     can be returned only while it is the newest.
 //   - The floor and the epoch. A client sends the greatest number and the greatest epoch that it received. A counter below
-//     either has lost writes, so a running client never overlaps itself.
+//     either has lost writes, so a running client never overlaps itself. One that counts no more ranges than before was
+//     deleted and made anew: the client discards its range and makes it jump.
 //   - The guard. Each script compares the server's replication id with the one at the last write. A different one means that
 //     the server was restarted or promoted. A client that may not run INFO cannot detect that and is refused with [ErrUnguarded].
 //   - The jump. On any of this evidence the counter jumps, once, and its epoch grows by one. The jump is at least the gap,

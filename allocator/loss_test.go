@@ -50,6 +50,44 @@ func TestNextNumberContinuesAboveTheFloorOfALostCounter(t *testing.T) {
 	})
 }
 
+// The counter is deleted, and grows above the floor of a living client before that asks again.
+func TestNextNumberNoticesACounterThatWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := redistest.NewClient(t, s)
+		log, logs := observed()
+		opts := Options{MinCapacity: 10, MaxCapacity: 10, Runway: time.Nanosecond, Logger: log}
+		var numbers []int64 // of the counter's first life
+		take := func(a *Allocator, count int) {
+			for range count {
+				numbers = append(numbers, mustNumber(t, a, "orders"))
+			}
+		}
+		visit := func() { // of a client that ends
+			a := mustNew(t, client, opts)
+			take(a, 60)
+			if err := a.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		visit()
+		living := mustNew(t, client, opts)
+		take(living, 1)
+		visit()
+		client.Del(t.Context(), "{Raven}/HiLo/orders")
+		fresh := mustNew(t, client, Options{MinCapacity: 100, MaxCapacity: 100, Runway: time.Nanosecond, Logger: log})
+		mustNumber(t, fresh, "orders")
+		take(living, 60)
+		wantDistinct(t, numbers)
+		if jumps := statsOf(living).Jumps; jumps != 1 {
+			t.Errorf("got %d jumps, want 1", jumps)
+		}
+		if errs := logs.FilterLevelExact(zapcore.ErrorLevel).All(); len(errs) != 1 || !strings.Contains(errs[0].Message, "made anew") {
+			t.Errorf("got log %v, want one error, made anew", logs.All())
+		}
+	})
+}
+
 // A Redis without persistence is killed while workers run, and restarts without the counter. A plain INCR repeats numbers then,
 // which the test shows first.
 func TestNextNumberNeverRepeatsAfterARestartWithoutData(t *testing.T) {

@@ -45,7 +45,7 @@ func Identity(ctx context.Context, client redis.Scripter, keys Keys, r IdentityR
 	got, lowered, err := taken(identity.Run(ctx, client, []string{keys.Counter, keys.Server, keys.Other},
 		r.Token, count, r.Limit, r.Floor, r.Epoch, r.LeastGap, r.Name, bit(r.RequireSeeded), bit(r.RequirePrefix),
 		r.BareFloor, bit(false), r.Awaited, 0, r.Lowered, r.Raise, bit(r.Anywhere)), r.Token)
-	got.Lowered = lowered
+	got.Ranges, got.Lowered = 0, lowered // not counted; a field that stands there all the same was made by hand
 	if err != nil {
 		return got, err
 	}

@@ -109,12 +109,13 @@ def primary_of(client, key):
 class Counter:
     """The client's state of one counter."""
 
-    def __init__(self, floor=0, epoch=0, lowered=0, tallies=(0, 1, 0.0), bare=0):
+    def __init__(self, floor=0, epoch=0, lowered=0, tallies=(0, 1, 0.0), bare=0, ranges=0):
         # Duty 2: one request at a time for each counter, since each request carries the floor that the last one left.
         self.lock = threading.Lock()
         self.floor = floor  # the greatest number issued to this client
         self.epoch = epoch  # the greatest epoch seen
         self.lowered = lowered  # of an identity: how often it was lowered by force, as of the last reply
+        self.ranges = ranges  # of a collection: how many ranges it had issued, as of the last reply
         self.bare = bare  # the greatest number issued to this client without prefix and tag
         self.tallies = tallies  # issued and seconds of the last reply, and the time of that reply
         self.capacity, self.asked = 0, 0.0  # of the last range, and when it was requested
@@ -127,7 +128,7 @@ class Counter:
         used of it, so the floor ends there."""
         floor = self.range.used if self.range else self.floor
         self.stale, self.range, self.pending = True, None, None
-        return Counter(floor, self.epoch, self.lowered, self.tallies, self.bare)
+        return Counter(floor, self.epoch, self.lowered, self.tallies, self.bare, self.ranges)
 
     def least_gap(self):
         issued, seconds, at = self.tallies
@@ -148,7 +149,7 @@ class Range:
         self.low, self.high, self.epoch = number(reply[1]), number(reply[2]), number(reply[3])
         self.prefix, self.tag = reply[4], reply[5]
         self.jump, self.evidence = number(reply[6]), reply[7]
-        self.issued, self.seconds = number(reply[8]), number(reply[9])
+        self.issued, self.seconds, self.ranges = number(reply[8]), number(reply[9]), number(reply[11])
         self.written = number(reply[12])
         self.used = self.low - 1  # the last number issued to a caller
 
@@ -273,11 +274,18 @@ class Client:
         least, greatest = (number(reply[16]), number(reply[17])) if len(reply) == 19 else (1, LARGEST)
         if not max(floor, least - 1) < got.low <= got.high <= min(self.limit, greatest, got.low + count - 1):
             raise Error(f"{keys[0]}: numbers {got.low}..{got.high} for {count} above {floor}")
+        # Duty 4: a collection that was made anew.
+        anew = script == "next" and not got.evidence and got.ranges <= counter.ranges and got.epoch <= counter.epoch
+        counter.ranges = got.ranges
         # Duties 3, 4, 5: floor, epoch and tallies of the newest reply.
         counter.floor, counter.epoch = max(floor, got.high), max(counter.epoch, got.epoch)
         counter.tallies = got.issued, got.seconds, time.monotonic()
         if script == "identity" or not got.prefix and not got.tag:
             counter.bare = max(counter.bare, got.high)
+        if anew and counter.epoch < LARGEST:
+            print(f"hilo.py: {keys[0]}: it was made anew: {got.low}..{got.high} are not used", file=sys.stderr)
+            counter.epoch += 1
+            return self._take(script, counter, keys, name, request, more)
         if got.evidence:  # Duty 12
             print(f"hilo.py: {keys[0]}: writes may have been lost ({got.evidence}): it jumped by {got.jump}", file=sys.stderr)
         if reply[14] not in ("", "always"):

@@ -268,6 +268,32 @@ func TestPythonGoesOnAboveWhatItHadWhenTheCounterIsGone(t *testing.T) {
 	})
 }
 
+// The counter is deleted, and grows above the client's floor before that asks again.
+func TestPythonNoticesACounterThatWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		p := start(t, "-c", `
+import hilo, sys
+client = hilo.connect(sys.argv[1])
+def ids(capacity):
+    return hilo.Client(client, min_capacity=capacity, max_capacity=capacity)
+living, ended = ids(10), ids(10)
+for _ in range(60):
+    living.next("orders")
+for _ in range(100):
+    last = int(ended.next("orders").split("/")[1])
+client.delete("{Raven}/HiLo/orders")
+ids(100).next("orders")
+first = int(living.next("orders").split("/")[1])
+print(first > last, int(living.next("orders").split("/")[1]) == first + 1)
+`, s.URL())
+		wantLines(t, p.lines(t, -1), []string{"True True"})
+		if code := p.end(t); code != 0 || strings.Count(p.stderr.String(), "made anew") != 1 {
+			t.Errorf("%d: %s", code, p.stderr.String())
+		}
+	})
+}
+
 // Each request says what the replies before it said: count, limit, floor, epoch,
 // and least gap.
 func TestPythonSendsWhatItKnows(t *testing.T) {

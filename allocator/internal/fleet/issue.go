@@ -79,7 +79,13 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	keys, sent := s.ScriptKeys(r), f.Now()
 	got, err := s.send(ctx, keys, r)
 	received := f.Now()
-	s.recordMarks(r.Marks, got, err)
+	if s.recordMarks(r.Marks, got, err) {
+		s.log.Error("the counter was made anew: the range is discarded, because its numbers may have been issued before", zap.String("key", keys.Counter))
+		if err == nil {
+			got, err = s.send(ctx, keys, r)
+			s.recordMarks(r.Marks, got, err)
+		}
+	}
 	if got.Evidence != "" {
 		logJump(s.log, keys.Counter, got)
 	}
@@ -162,7 +168,7 @@ func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request) (sc
 		Limit:         r.Limit,
 		Floor:         known.Floor,
 		Epoch:         known.Epoch,
-		Lowered:       known.Lowered,
+		Lowered:       known.Count,
 		LeastGap:      max(known.LeastGap(f.Now()), other.LeastGap(f.Now())), // the script may jump past the other kind
 		BareFloor:     other.Bare,
 		RequireSeeded: f.opts.RequireSeeded,
@@ -171,18 +177,20 @@ func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request) (sc
 	})
 }
 
-// recordMarks records the numbers that were issued, and a jump. Numbers that were not confirmed count too, unless the server
-// requires confirmations: then no client uses them, and at the next failover they would be false evidence of a loss.
-func (s *Server) recordMarks(marks *watermark.Marks, got scripts.Range, err error) {
+// recordMarks records the numbers that were issued, and a jump, and reports whether the counter was made anew. Numbers that
+// were not confirmed count too, unless the server requires confirmations: then no client uses them, and at the next failover
+// they would be false evidence of a loss.
+func (s *Server) recordMarks(marks *watermark.Marks, got scripts.Range, err error) (anew bool) {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	unused := got.Replicas > 0 && errors.Is(err, scripts.ErrNotDurable)
 	if got.Low > 0 && !unused {
-		marks.Record(s.fleet.Now(), got)
+		anew = marks.Record(s.fleet.Now(), got)
 	}
 	if i := slices.Index(Evidences[:], got.Evidence); i >= 0 {
 		s.jumps[i]++
 	}
+	return anew
 }
 
 // checkOther returns ErrMixed for numbers without prefix and tag if this client was issued numbers of the same name and the

@@ -13,12 +13,13 @@ import (
 // concurrent use.
 type Marks struct {
 	// Floor is the greatest number that the server issued to this client and that the client did not return. For an
-	// identity it counts since the last forced seed below it, of which there were Lowered.
+	// identity it counts since the last forced seed below it.
 	Floor int64
-	Epoch int64 // the greatest seen
+	Epoch int64 // the greatest seen, or greater by one to make the counter jump
 	// Bare is the greatest number that the server issued to this client without prefix and tag.
-	Bare    int64
-	Lowered int64
+	Bare int64
+	// Count is that of the newest reply: of the counter's ranges, or of the forced seeds that lowered an identity.
+	Count int64
 	// issued and seconds are the server's tallies with the newest range, the numbers issued to all clients lately and the
 	// length of that period. at is the time of that range, in whole seconds. A program can have many Marks, and with wider
 	// fields each takes 16 bytes more.
@@ -26,16 +27,27 @@ type Marks struct {
 	seconds, at int32
 }
 
-// Record updates the marks with a reply. now is the time since a fixed moment.
-func (m *Marks) Record(now time.Duration, got scripts.Range) {
-	if got.Lowered > m.Lowered {
-		m.Floor, m.Lowered = 0, got.Lowered
+// Record updates the marks with a reply, and reports whether it shows that the counter was made anew. now is the time since a
+// fixed moment.
+//
+// A counter's ranges are counted up, and those that are lost are followed by a jump, with a greater epoch. So one that counts
+// no more than before was deleted, and grew above the floor by other clients. Its numbers may have been issued before. The
+// next request claims an epoch that the counter never had, so that it jumps.
+func (m *Marks) Record(now time.Duration, got scripts.Range) (anew bool) {
+	if got.Lowered > m.Count {
+		m.Floor = 0
 	}
+	anew = got.Ranges > 0 && got.Ranges <= m.Count && got.Epoch <= m.Epoch && got.Evidence == ""
+	m.Count = max(got.Ranges, got.Lowered) // one of which is 0
 	m.Floor, m.Epoch = max(m.Floor, got.High), max(m.Epoch, got.Epoch)
+	if anew && m.Epoch < math.MaxInt64 {
+		m.Epoch++
+	}
 	if got.Prefix+got.Tag == "" {
 		m.Bare = max(m.Bare, got.High)
 	}
 	m.issued, m.seconds, m.at = got.Issued, int32(min(got.Seconds, math.MaxInt32)), int32(now/time.Second)
+	return anew
 }
 
 // LeastGap returns the least jump that is safe according to the newest range. It is twice the server's tally with that range,

@@ -51,3 +51,40 @@ func TestRecordLowersTheFloorAfterAForcedSeedOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestRecordFindsACounterThatWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	seen := scripts.Range{High: 100, Epoch: 2, Ranges: 7}
+	for _, test := range []struct {
+		name  string
+		got   scripts.Range
+		anew  bool
+		epoch int64 // of the next request
+	}{
+		{"the next range", scripts.Range{High: 110, Epoch: 2, Ranges: 8}, false, 2},
+		{"as many ranges", scripts.Range{High: 110, Epoch: 2, Ranges: 7}, true, 3},
+		{"fewer ranges", scripts.Range{High: 110, Ranges: 3}, true, 3},
+		{"which made it jump", scripts.Range{High: 9999, Epoch: 3, Ranges: 3, Evidence: scripts.EvidenceFloor}, false, 3},
+		{"after a jump for another client", scripts.Range{High: 9999, Epoch: 3, Ranges: 3}, false, 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			m := new(Marks)
+			if m.Record(0, seen) {
+				t.Error("the first reply: got true, want false")
+			}
+			if got := m.Record(0, test.got); got != test.anew || m.Epoch != test.epoch {
+				t.Errorf("got %v, epoch %d, want %v, %d", got, m.Epoch, test.anew, test.epoch)
+			}
+			next := scripts.Range{High: 20000, Epoch: m.Epoch + 1, Ranges: test.got.Ranges + 1, Evidence: scripts.EvidenceEpoch}
+			if m.Record(0, next) {
+				t.Error("the reply after it: got true, want false")
+			}
+		})
+	}
+	greatest := &Marks{Epoch: math.MaxInt64}
+	greatest.Record(0, seen)
+	if greatest.Record(0, seen); greatest.Epoch != math.MaxInt64 {
+		t.Errorf("got epoch %d, want %d", greatest.Epoch, int64(math.MaxInt64))
+	}
+}
