@@ -8,10 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
@@ -75,16 +73,7 @@ func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
 		Recovered:          a.retryRefills,
 		NameServer:         func(server string, err error) error { return &ServerError{Server: server, err: err} },
 	})
-	a.identities = batcher.New(a.collectionMarks)
 	return a
-}
-
-// collectionMarks returns the marks of a collection at a server, or nil if the collection was never used.
-func (a *Allocator) collectionMarks(s *fleet.Server, name string) *watermark.Marks {
-	if c, ok := a.byName.find(prefix.Fold(name)); ok {
-		return &c.counter.marks[s.Index]
-	}
-	return nil
 }
 
 // Next issues the next identifier of a collection as text, as Collection.Next does.
@@ -139,11 +128,6 @@ func (a *Allocator) collection(name string) *Collection {
 	}
 	c := &Collection{a: &a.shared, name: name, several: len(a.fleet.Servers()) > 1}
 	c.cur.Store(none)
-	if folded := prefix.Fold(name); folded != name {
-		c.counter = a.collection(folded).counter
-	} else {
-		c.counter = &counter{marks: make([]watermark.Marks, len(a.fleet.Servers()))}
-	}
 	a.byName.add(c)
 	return c
 }

@@ -2,14 +2,12 @@ package allocator
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -32,47 +30,39 @@ func (c *Collection) runRefill() {
 
 // attempt asks one server for a range. last reports that there is no better server to ask. Close cancels it by ctx.
 func (c *Collection) attempt(s *fleet.Server, last bool) (*span, error) {
-	c.counter.asking.Lock()
-	defer c.counter.asking.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	sent, err := c.prepare(s, last, cancel)
+	sent, err := c.prepare(cancel)
 	if err != nil {
 		return nil, err
 	}
 	reply, err := s.Issue(ctx, fleet.Request{
-		Kind: fleet.Range, Name: c.name, Token: sent.token, Count: sent.size, Limit: c.a.opts.Limit,
-		Marks: &c.counter.marks[s.Index],
-		Other: func() *watermark.Marks { return c.a.identities.Marks(s, c.name) },
+		Kind: fleet.Range, Name: c.name, Count: sent.size, Limit: c.a.opts.Limit, Last: last,
 	})
-	return c.recordReply(sent, reply, err)
+	return c.recordReply(reply, err)
 }
 
-// prepare chooses the next request to a server, with the counter's asking locked. It returns an error if a request of another
-// collection found the server down meanwhile.
-func (c *Collection) prepare(s *fleet.Server, last bool, cancel context.CancelFunc) (request, error) {
+// prepare chooses the next request.
+func (c *Collection) prepare(cancel context.CancelFunc) (request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return request{}, fmt.Errorf("%s: %w", c.name, ErrClosed)
 	}
-	if err := s.Down(c.name, last); err != nil {
-		return request{}, err
-	}
-	c.chooseRequest(s, c.a.now())
+	c.chooseRequest(c.a.now())
 	c.refill.cancel = cancel
 	return *c.sent, nil
 }
 
-// recordReply records the reply to a request and returns its range, with the counter's asking locked.
-func (c *Collection) recordReply(sent request, reply fleet.Reply, err error) (*span, error) {
+// recordReply records the reply to a request and returns its range.
+func (c *Collection) recordReply(reply fleet.Reply, err error) (*span, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if reply.Evidence != "" {
 		c.tally.jumps++
 	}
 	if err == nil {
-		return newSpan(c, sent.token, reply), nil
+		return newSpan(c, reply), nil
 	}
 	if reply.Low > 0 { // not confirmed, or in conflict, and discarded
 		c.tally.add(reply.High - reply.Low + 1)
@@ -83,28 +73,27 @@ func (c *Collection) recordReply(sent request, reply fleet.Reply, err error) (*s
 	return nil, err
 }
 
-// chooseRequest chooses token and size of the next request to a server, with mu held. A request to the same server whose
-// reply never came is repeated as it was, so that no range is lost with a reply. So is one whose range was discarded, for
-// which the script issues another range, because the floor is past the first one.
-func (c *Collection) chooseRequest(s *fleet.Server, now time.Duration) {
-	if c.sent != nil && c.sent.server == s {
+// chooseRequest chooses the size of the next request, with mu held. One without a reply is repeated as it was, so that no range
+// is lost with a reply.
+func (c *Collection) chooseRequest(now time.Duration) {
+	if c.sent != nil {
 		return
 	}
 	opts := &c.a.opts
 	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
-	c.sent = &request{server: s, token: rand.Text(), size: capacity, capacity: capacity, at: now}
+	c.sent = &request{size: capacity, capacity: capacity, at: now}
 	if len(c.waiters) > 0 && c.waiters[0].n >= capacity { // a range of its own, which is no measure of the rate
 		c.sent.size, c.sent.capacity = c.waiters[0].n, 0
 	}
 }
 
-func newSpan(c *Collection, token string, reply fleet.Reply) *span {
+func newSpan(c *Collection, reply fleet.Reply) *span {
 	made := &span{
 		size:    reply.High - reply.Low + 1,
 		base:    reply.Low - 1,
 		head:    c.name + c.a.opts.Separator + reply.Issuer.Desc.ServerPrefix,
 		from:    reply.Issuer,
-		token:   token,
+		token:   reply.Token,
 		epoch:   reply.Epoch,
 		written: reply.Written,
 		before:  reply.Before,

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
 )
 
 // Collection issues the identifiers of one collection. It is safe for concurrent use. While numbers are in hand, each of its
@@ -25,9 +24,8 @@ type Collection struct {
 	// here because they need no space of their own.
 	closed, sealed bool
 	a              *shared
-	// name is the collection as the caller spells it. All spellings share counter.
-	name    string
-	counter *counter
+	// name is the collection as the caller spells it. All spellings share a counter.
+	name string
 	// waits counts calls that found nothing in hand.
 	waits atomic.Int64
 
@@ -64,7 +62,7 @@ type shared struct {
 	refillSlots chan struct{}
 	refilling   sync.WaitGroup
 	// identities combines requests for identities and server-side identifiers.
-	identities *batcher.Group
+	identities batcher.Group
 }
 
 // maxRefills is the capacity of refillSlots.
@@ -79,20 +77,9 @@ func (a *shared) horizon() time.Duration {
 	return a.opts.Runway + a.opts.attemptTimeout() + fleet.MaxBackoff
 }
 
-// counter is a counter in Redis as this client knows it. Collections whose names differ only in letter case share it.
-type counter struct {
-	// asking permits one request for the counter at a time, because each has to send the floor that the one before left. It
-	// is locked before Collection.mu, and held during I/O by design.
-	asking sync.Mutex
-	// marks has those at each server, by Server.Index. The fleet guards them.
-	marks []watermark.Marks
-}
-
 // request is the part of a request that stays the same when it is repeated. size is in numbers. capacity is the result of
 // nextCapacity, or 0 if Take requested a size of its own.
 type request struct {
-	server   *fleet.Server
-	token    string
 	size     int64
 	capacity int64
 	at       time.Duration

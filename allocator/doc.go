@@ -97,9 +97,9 @@
 package allocator
 
 // The locks of the library. A lock is taken only before those below it in the table, and locks of one row are never held
-// together. No lock but counter.asking is held during I/O.
+// together. No lock but counter.turn is held during I/O.
 //
-//	counter.asking         one request for a counter of a collection in flight
+//	counter.turn           one request for a counter of a server in flight, in package fleet
 //	Collection.mu          ranges in hand, the refill in flight, waiting callers of Take
 //	batcher.mu             waiting callers of one identity
 //	Allocator.mu           closing, additions to the registry; Group.mu of package batcher

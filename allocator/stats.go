@@ -141,9 +141,8 @@ func lasts(numbers int64, rate float64) time.Duration {
 // greatest returns the greatest number of the counter that was issued to this allocator.
 func (c *Collection) greatest() int64 {
 	var greatest int64
-	for i := range c.counter.marks {
-		marks := c.a.fleet.Marks(&c.counter.marks[i])
-		greatest = max(greatest, marks.Floor)
+	for _, s := range c.a.fleet.Servers() {
+		greatest = max(greatest, s.Marks(fleet.Range, c.name).Floor)
 	}
 	return greatest
 }

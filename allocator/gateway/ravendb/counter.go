@@ -2,32 +2,28 @@ package ravendb
 
 import (
 	"context"
-	"crypto/rand"
 	"sync"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/scripts"
 )
 
 // counter is a counter of either kind that clients used.
 type counter struct {
 	space *namespace
+	name  string
 	keys  scripts.Keys
 	// seeding is held by a seed of an identity, and shared by requests for its values: the state that a forced seed read stands
 	// until it acts, unless others use the identity.
 	seeding sync.RWMutex
 
 	// What follows is for ranges of a collection.
-	marks watermark.Marks // guarded by the fleet
-	ends  ends            // guarded by ranges.mu
+	ends ends // guarded by ranges.mu
 
-	// turn holds one element while a request is in flight, which guards what follows. Each request needs the marks that the
-	// one before it left.
+	// turn holds one element while a request is in flight, which guards what follows. Each request needs what is known of the
+	// ranges before it.
 	turn chan struct{}
-	// token is that of a request whose reply was lost, or "".
-	token string
 	// failed is the latest failure of the server, at failedAt.
 	failed   error
 	failedAt time.Time
@@ -61,26 +57,18 @@ func (c *counter) locked(ctx context.Context, do func() error) error {
 }
 
 // floor returns the greatest number that the counter issued to this gateway.
-func (c *counter) floor() int64 { return c.space.fleet.Marks(&c.marks).Floor }
+func (c *counter) floor() int64 { return c.space.server().Marks(fleet.Range, c.name).Floor }
 
-// issue issues a range with a call of locked. A request whose reply was lost is repeated with its token, so that no
-// range is lost with a reply. If it asks for another size the script issues another range.
-func (c *counter) issue(ctx context.Context, r fleet.Request) (got scripts.Range, token string, err error) {
-	if c.token == "" {
-		c.token = rand.Text()
-	}
-	token = c.token
+// issue issues a range with a call of locked.
+func (c *counter) issue(ctx context.Context, r fleet.Request) (fleet.Reply, error) {
 	server := c.space.server()
 	if err := c.space.fleet.AwaitBackoff(ctx, r.Name, server); err != nil {
-		return scripts.Range{}, token, err
+		return fleet.Reply{}, err
 	}
-	r.Kind, r.Token, r.Marks, r.RaiseTop = fleet.Range, token, &c.marks, true
+	r.Kind, r.RaiseTop, r.Last = fleet.Range, true, true
 	reply, err := server.Issue(ctx, r)
-	if err == nil || scripts.Answered(err) || reply.High > 0 { // a discarded range is not asked for again
-		c.token = ""
-	}
 	if err == nil {
 		err = c.space.setTag(reply.Tag)
 	}
-	return reply.Range, token, c.space.explain(err)
+	return reply, c.space.explain(err)
 }

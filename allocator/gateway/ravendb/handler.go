@@ -8,9 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
@@ -66,7 +64,7 @@ func (h *Handler) counter(space *namespace, kind fleet.Kind, name string) (*coun
 			return nil, fmt.Errorf("%w: this gateway has served %d, and serves no further ones until it is restarted: check that clients use few names, or raise MaxNames (--max-names)",
 				errTooMany, h.opts.MaxNames)
 		}
-		c = &counter{space: space, keys: keys, turn: make(chan struct{}, 1)}
+		c = &counter{space: space, name: name, keys: keys, turn: make(chan struct{}, 1)}
 		h.counters[keys.Counter] = c
 	}
 	return c, nil
@@ -82,8 +80,7 @@ func (h *Handler) newNamespace(name string) *namespace {
 		}
 		servers = append(servers, fleet.Config{Name: other.Name, Backend: h.backends[i+1], Namespace: of})
 	}
-	identities := batcher.New(func(*fleet.Server, string) *watermark.Marks { return nil }) // ranges have a node tag
-	return &namespace{name: name, keys: prefix.NewKeys(name), identities: identities, fleet: fleet.New(servers, fleet.Options{
+	return &namespace{name: name, keys: prefix.NewKeys(name), fleet: fleet.New(servers, fleet.Options{
 		AttemptTimeout: h.opts.timeout(),
 		CheckTimeout:   h.opts.Timeout,
 		RequireSeeded:  h.opts.RequireSeeded,

@@ -148,12 +148,12 @@ func (h *Handler) next(ctx context.Context, c *counter, name string, size, stand
 	if !h.opts.IgnoreReturns && above < limit-size { // the range begins there if no other client uses the counter
 		size += h.ranges.extend(c, above+size, max(size, maxExtension))
 	}
-	got, token, err := c.issue(ctx, fleet.Request{Name: name, Count: size, Limit: limit, AtLeast: lastMax})
+	got, err := c.issue(ctx, fleet.Request{Name: name, Count: size, Limit: limit, AtLeast: lastMax})
 	if err != nil {
 		return scripts.Range{}, err
 	}
-	h.ranges.add(c, got, token)
-	return got, nil
+	h.ranges.add(c, got.Range, got.Token)
+	return got.Range, nil
 }
 
 // takeBack takes back the end of a range with a call of locked, if it can be returned.
@@ -170,7 +170,7 @@ func (h *Handler) takeBack(ctx context.Context, c *counter, end, last int64) err
 	err := done[0].Err
 	// The client uses no number above last any more, whether the range was taken back or the reply was lost.
 	if c.floor() == end {
-		c.space.fleet.SetFloor(&c.marks, last)
+		c.space.server().SetFloor(c.name, last)
 	}
 	if err == nil || scripts.Answered(err) {
 		h.ranges.finish(c, end)

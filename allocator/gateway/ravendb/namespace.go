@@ -19,7 +19,7 @@ type namespace struct {
 	name       string
 	keys       prefix.Keys
 	fleet      *fleet.Fleet
-	identities *batcher.Group
+	identities batcher.Group
 	tag        atomic.Pointer[string] // as it was reported last, for the topology
 }
 

@@ -6,7 +6,6 @@ package batcher
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -30,10 +28,8 @@ type Result struct {
 	Err    error
 }
 
-// Group is the batchers of one allocator. It is safe for concurrent use.
+// Group is the batchers of one allocator. It is safe for concurrent use. The zero value is ready for use.
 type Group struct {
-	// collectionMarks returns the marks of the collection with the same name as an identity, or nil.
-	collectionMarks func(s *fleet.Server, name string) *watermark.Marks
 	// all has the *batcher of each counter that was used, by key.
 	all sync.Map
 
@@ -54,8 +50,6 @@ type batcher struct {
 	group  *Group
 	server *fleet.Server
 	kind   fleet.Kind
-	// marks are guarded by the fleet.
-	marks watermark.Marks
 
 	// mu guards what follows. It is never held during I/O. Group.mu is locked after it.
 	mu      sync.Mutex
@@ -74,14 +68,9 @@ type waiter struct {
 	result chan Result
 }
 
-// New returns a Group. collectionMarks returns the marks of the collection with the same name as an identity, or nil.
-func New(collectionMarks func(s *fleet.Server, name string) *watermark.Marks) *Group {
-	return &Group{collectionMarks: collectionMarks}
-}
-
 // Take waits for the numbers of an identity or for server-side identifiers of s. All requests for a counter have the same Limit.
-// The Group adds Token, Marks and Other to r. If ctx ends, other callers are unaffected, and values already requested for this
-// caller become a gap.
+// The Group adds up Count. If ctx ends, other callers are unaffected, and values already requested for this caller become a
+// gap.
 func (g *Group) Take(ctx context.Context, s *fleet.Server, r fleet.Request) Result {
 	w := &waiter{Request: r, ctx: ctx, result: make(chan Result, 1)}
 	if ctx.Err() != nil {
@@ -106,14 +95,6 @@ func (g *Group) Take(ctx context.Context, s *fleet.Server, r fleet.Request) Resu
 	case <-ctx.Done():
 		return Result{Err: failure.Ended(ctx, r.Name, nil)}
 	}
-}
-
-// Marks returns the marks of an identity of s, or nil if it was never used.
-func (g *Group) Marks(s *fleet.Server, name string) *watermark.Marks {
-	if b, ok := g.all.Load(key{s, s.Keys.Identity(name)}); ok {
-		return &b.(*batcher).marks
-	}
-	return nil
 }
 
 // of returns the batcher of the counter that r names, the same one each time.
@@ -235,19 +216,13 @@ func (b *batcher) send(w *waiter, count int64) (fleet.Reply, error) {
 	if b.group.closed.Load() {
 		return fleet.Reply{}, fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)
 	}
-	if err := b.server.Down(w.Name, true); err != nil {
-		return fleet.Reply{}, err
-	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.ctx))
 	defer cancel()
 	b.mu.Lock()
 	b.cancel = cancel
 	b.mu.Unlock()
 	r := w.Request
-	r.Token, r.Count, r.Marks = rand.Text(), count, &b.marks
-	if b.kind == fleet.Identity {
-		r.Other = func() *watermark.Marks { return b.group.collectionMarks(b.server, r.Name) }
-	}
+	r.Count, r.Last = count, true
 	return b.server.Issue(ctx, r)
 }
 

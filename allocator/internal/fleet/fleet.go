@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -60,8 +59,8 @@ type Fleet struct {
 	// background counts the goroutines of that work. They are started with mu held, and only while closed is false.
 	background sync.WaitGroup
 
-	// mu guards what follows, the state of every server, and all watermark.Marks. It is the innermost lock and is never
-	// held during I/O.
+	// mu guards what follows, and the state and the marks of every server. It is the innermost lock and is never held
+	// during I/O.
 	mu     sync.Mutex
 	closed bool
 	// served reports that the settings of several servers were compared and found without conflict, so that identifiers
@@ -128,6 +127,8 @@ type Server struct {
 
 	refills, identities Latency
 	jumps               [len(Evidences)]int64
+	// counters has those that this client used.
+	counters map[counterOf]*counter
 }
 
 // Issuer is a server with the prefix and tag that it reported. Ranges with the same prefix and tag share one.
@@ -148,7 +149,7 @@ func New(servers []Config, opts Options) *Fleet {
 	for i, c := range servers {
 		s := &Server{
 			Config: c, Index: i, Keys: prefix.NewKeys(c.Namespace),
-			fleet: f, log: opts.Logger, identitySlots: make(chan struct{}, MaxIdentityRequests),
+			fleet: f, log: opts.Logger, identitySlots: make(chan struct{}, MaxIdentityRequests), counters: make(map[counterOf]*counter),
 		}
 		if s.Name != "" {
 			s.log = opts.Logger.With(zap.String("server", s.Name))
@@ -234,22 +235,4 @@ func (s *Server) failed(what string, err error) error {
 		return err
 	}
 	return s.fleet.opts.NameServer(s.Name, err)
-}
-
-// Marks returns a copy of marks, which is zero if there are none.
-func (f *Fleet) Marks(marks *watermark.Marks) watermark.Marks {
-	if marks == nil {
-		return watermark.Marks{}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return *marks
-}
-
-// SetFloor replaces the floor of marks when this client returned its newest numbers, or received greater ones in another way.
-// No request for the counter may be in flight.
-func (f *Fleet) SetFloor(marks *watermark.Marks, floor int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	marks.Floor = floor
 }

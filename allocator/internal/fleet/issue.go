@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -27,29 +25,27 @@ const (
 // Request asks for numbers of one counter.
 type Request struct {
 	Kind Kind
-	// Name is the collection or identity as the caller spells it. Token is unique to the request and is kept when the
-	// request is sent again.
-	Name, Token string
+	// Name is the collection or identity as the caller spells it.
+	Name string
 	// Count is the number of consecutive numbers, and Limit the greatest number that may be issued.
 	Count, Limit int64
 	// Exact is the one value of an identity that is wanted in place of the next ones, or 0. Anywhere permits a server that
 	// is not the home of identities.
 	Exact    int64
 	Anywhere bool
-	// Marks are the counter's at this server. The fleet guards them.
-	Marks *watermark.Marks
-	// Other returns the marks at this server of the counter with the same name and the other kind, or nil if this client
-	// never used it. Other itself is nil if there is no other kind.
-	Other func() *watermark.Marks
 	// RaiseTop raises the counter's Top with each range, for a gateway. AtLeast is a number above which the range has to
 	// begin, which is no mark.
 	RaiseTop bool
 	AtLeast  int64
+	// Last reports that there is no better server to ask, so that the back-off is shorter.
+	Last bool
 }
 
 // Reply is what a server issued.
 type Reply struct {
 	scripts.Range
+	// Token is that of the request.
+	Token string
 	// Issuer is nil for an identity.
 	Issuer *Issuer
 }
@@ -67,25 +63,29 @@ func (s *Server) ScriptKeys(r Request) scripts.Keys {
 	panic("bug: a request of no kind")
 }
 
-// Issue sends a request once and records what the reply proves about the counter and the server. Only one request for a
-// counter may be in flight at a time, so that each one sends the floor that the one before it left. A canceled ctx means that
-// the fleet's owner gave up, which is ErrClosed and no fault of the server. A Reply beside an error has the range that was
-// issued, which has to be discarded.
+// Issue sends a request once, when no other one for the counter is in flight, and records what the reply proves about the
+// counter and the server. It is not sent if the server is down by then. A canceled ctx means that the fleet's owner gave up,
+// which is ErrClosed and no fault of the server. A Reply beside an error has the range that was issued, which has to be
+// discarded.
 func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
-	f := s.fleet
-	if r.Other == nil {
-		r.Other = func() *watermark.Marks { return nil }
+	own, other := r.counters()
+	c := s.counter(own)
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	if err := s.whyDown(r.Name, r.Last); err != nil {
+		return Reply{}, err
 	}
-	keys, sent := s.ScriptKeys(r), f.Now()
-	got, err := s.send(ctx, keys, r)
-	received := f.Now()
-	if s.recordMarks(r.Marks, got, err) {
+	f, keys, sent, token := s.fleet, s.ScriptKeys(r), s.fleet.Now(), c.token(r)
+	got, err := s.send(ctx, keys, r, token)
+	if c.record(got, err) {
 		s.log.Error("the counter was made anew: the range is discarded, because its numbers may have been issued before", zap.String("key", keys.Counter))
 		if err == nil {
-			got, err = s.send(ctx, keys, r)
-			s.recordMarks(r.Marks, got, err)
+			got, err = s.send(ctx, keys, r, token)
+			c.record(got, err)
 		}
 	}
+	c.answered(err)
+	received := f.Now()
 	if got.Evidence != "" {
 		logJump(s.log, keys.Counter, got)
 	}
@@ -95,12 +95,12 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	if created(r.Kind, got) {
 		s.log.Info("counter created", zap.String("key", keys.Counter))
 	}
-	reply := Reply{Range: got}
+	reply := Reply{Range: got, Token: token}
 	if err == nil && r.Kind != Identity {
 		reply.Issuer, err = s.verify(ctx, sent, got)
 	}
 	if err == nil {
-		err = s.checkOther(keys.Counter, r, got)
+		err = s.checkOther(keys.Counter, other, got)
 	}
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return reply, fmt.Errorf("%s: %w", r.Name, failure.ErrClosed)
@@ -128,9 +128,9 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 // learnings bounds how often a request is sent again because the server requires more replicas than the one before waited for.
 const learnings = 2
 
-func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (got scripts.Range, err error) {
+func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request, token string) (got scripts.Range, err error) {
 	for range 1 + learnings {
-		got, err = s.sendOnce(ctx, keys, r)
+		got, err = s.sendOnce(ctx, keys, r, token)
 		_, few := errors.AsType[*scripts.TooFewReplicasError](err)
 		if !few || errors.Is(err, failure.ErrInvalidOptions) {
 			break
@@ -139,14 +139,15 @@ func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request) (got sc
 	return got, err
 }
 
-func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request) (scripts.Range, error) {
+func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request, token string) (scripts.Range, error) {
 	f := s.fleet
 	ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout+s.Backend.Extra())
 	defer cancel()
-	known, other := f.Marks(r.Marks), f.Marks(r.Other())
+	ofOwn, ofOther := r.counters()
+	known, other := s.marks(ofOwn), s.marks(ofOther)
 	if r.Kind == Range {
 		return s.Backend.Next(ctx, keys, scripts.NextRequest{
-			Token:         r.Token,
+			Token:         token,
 			Name:          r.Name,
 			Capacity:      r.Count,
 			Limit:         r.Limit,
@@ -161,7 +162,7 @@ func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request) (sc
 		})
 	}
 	return s.Backend.Identity(ctx, keys, scripts.IdentityRequest{
-		Token:         r.Token,
+		Token:         token,
 		Name:          r.Name,
 		Count:         r.Count,
 		Raise:         r.Exact,
@@ -177,28 +178,12 @@ func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request) (sc
 	})
 }
 
-// recordMarks records the numbers that were issued, and a jump, and reports whether the counter was made anew. Numbers that
-// were not confirmed count too, unless the server requires confirmations: then no client uses them, and at the next failover
-// they would be false evidence of a loss.
-func (s *Server) recordMarks(marks *watermark.Marks, got scripts.Range, err error) (anew bool) {
-	s.fleet.mu.Lock()
-	defer s.fleet.mu.Unlock()
-	unused := got.Replicas > 0 && errors.Is(err, scripts.ErrNotDurable)
-	if got.Low > 0 && !unused {
-		anew = marks.Record(s.fleet.Now(), got)
-	}
-	if i := slices.Index(Evidences[:], got.Evidence); i >= 0 {
-		s.jumps[i]++
-	}
-	return anew
-}
-
 // checkOther returns ErrMixed for numbers without prefix and tag if this client was issued numbers of the same name and the
 // other kind, because the same number of both is the same text. The server refuses that by itself, unless it lost the key of
 // the other kind. Each kind records its marks before it looks at the other's, so of two requests at the same time at least
 // one is refused.
-func (s *Server) checkOther(key string, r Request, got scripts.Range) error {
-	if got.Low == 0 || got.Prefix+got.Tag != "" || s.fleet.Marks(r.Other()).Floor == 0 {
+func (s *Server) checkOther(key string, other counterOf, got scripts.Range) error {
+	if got.Low == 0 || got.Prefix+got.Tag != "" || s.marks(other).Floor == 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: key %s may not be used: this client was issued numbers of the other kind of the name, without prefix and tag",

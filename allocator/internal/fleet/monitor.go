@@ -156,7 +156,7 @@ func (f *Fleet) Check(ctx context.Context, limit int64, collections ...string) e
 // checkCollection returns nil if the first server that would be asked issues a range of a collection.
 func (f *Fleet) checkCollection(ctx context.Context, name string, limit int64) error {
 	return f.First(func(s *Server, last bool) error {
-		if err := s.Down(name, last); err != nil {
+		if err := s.whyDown(name, last); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, f.opts.CheckTimeout)

@@ -43,9 +43,9 @@ func (f *Fleet) order() (preferred, last []*Server) {
 	return preferred, last
 }
 
-// Down returns why s may not be asked now, or nil. last reports that there is no better server to ask, so that the back-off
+// whyDown returns why s may not be asked now, or nil. last reports that there is no better server to ask, so that the back-off
 // is shorter.
-func (s *Server) Down(what string, last bool) error {
+func (s *Server) whyDown(what string, last bool) error {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	now := s.fleet.Now()

@@ -1,0 +1,120 @@
+package fleet
+
+import (
+	"crypto/rand"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/hilo-id/hilo/allocator/internal/watermark"
+	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// counter is a counter of a server as this client knows it. All who want its numbers share it: every spelling of a name,
+// identities and the gateways.
+type counter struct {
+	server *Server
+	// turn is held during a request, because each one sends the floor that the one before it left. It guards lost.
+	turn sync.Mutex
+	// lost is the request for a range whose reply never came, or nil. It is sent again as it was, so that no range is lost with
+	// a reply.
+	lost *lost
+	// marks are guarded by Fleet.mu.
+	marks watermark.Marks
+}
+
+type lost struct {
+	token string
+	count int64
+}
+
+// counterOf identifies a counter of a server. name is folded, and "" for ServerSide.
+type counterOf struct {
+	kind Kind
+	name string
+}
+
+// counters returns the counter of r, and the one of the same name and the other kind. No server-side counter has another.
+func (r Request) counters() (own, other counterOf) {
+	name := prefix.Fold(r.Name)
+	switch r.Kind {
+	case Range:
+		return counterOf{Range, name}, counterOf{Identity, name}
+	case Identity:
+		return counterOf{Identity, name}, counterOf{Range, name}
+	case ServerSide:
+	}
+	return counterOf{kind: ServerSide}, counterOf{kind: -1}
+}
+
+// counter returns a counter, the same one each time.
+func (s *Server) counter(of counterOf) *counter {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	c, ok := s.counters[of]
+	if !ok {
+		c = &counter{server: s}
+		s.counters[of] = c
+	}
+	return c
+}
+
+// Marks returns the marks of a counter, which are zero if this client never used it.
+func (s *Server) Marks(k Kind, name string) watermark.Marks {
+	return s.marks(counterOf{k, prefix.Fold(name)})
+}
+
+func (s *Server) marks(of counterOf) watermark.Marks {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	if c, ok := s.counters[of]; ok {
+		return c.marks
+	}
+	return watermark.Marks{}
+}
+
+// SetFloor replaces the floor of a collection's counter when this client returned its newest numbers. No request for the counter
+// may be in flight.
+func (s *Server) SetFloor(collection string, floor int64) {
+	c := s.counter(counterOf{Range, prefix.Fold(collection)})
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	c.marks.Floor = floor
+}
+
+// token returns the token of the next request, with turn held. A request for values of an identity that is sent again is issued
+// other values, so each has a token of its own. So has one for another count.
+func (c *counter) token(r Request) string {
+	if r.Kind != Range {
+		return rand.Text()
+	}
+	if c.lost == nil || c.lost.count != r.Count {
+		c.lost = &lost{rand.Text(), r.Count}
+	}
+	return c.lost.token
+}
+
+// answered records that the reply to a request came, with turn held. One that was not confirmed is asked for again.
+func (c *counter) answered(err error) {
+	if err == nil || scripts.Answered(err) {
+		c.lost = nil
+	}
+}
+
+// record records the numbers that were issued, and a jump, and reports whether the counter was made anew. Numbers that were not
+// confirmed count too, unless the server requires confirmations: then no client uses them, and at the next failover they would
+// be false evidence of a loss.
+func (c *counter) record(got scripts.Range, err error) (anew bool) {
+	f := c.server.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	unused := got.Replicas > 0 && errors.Is(err, scripts.ErrNotDurable)
+	if got.Low > 0 && !unused {
+		anew = c.marks.Record(f.Now(), got)
+	}
+	if i := slices.Index(Evidences[:], got.Evidence); i >= 0 {
+		c.server.jumps[i]++
+	}
+	return anew
+}
