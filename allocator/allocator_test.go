@@ -18,8 +18,12 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
+// mustNew returns an allocator that waits longer than others by default, for a busy machine.
 func mustNew(t *testing.T, client redis.UniversalClient, opts Options) *Allocator {
 	t.Helper()
+	if opts.RefillTimeout == 0 {
+		opts.RefillTimeout = time.Minute
+	}
 	a, err := New(client, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -28,14 +32,10 @@ func mustNew(t *testing.T, client redis.UniversalClient, opts Options) *Allocato
 	return a
 }
 
-// patient is an allocator that fails no attempt because the machine is busy, for tests that keep it so.
+// patient is an allocator with default options.
 func patient(t *testing.T, s *redistest.Server) *Allocator {
 	t.Helper()
-	opts := redistest.Options(s)
-	opts.ReadTimeout = time.Minute
-	client := redis.NewClient(opts)
-	t.Cleanup(func() { _ = client.Close() })
-	return mustNew(t, client, Options{RefillTimeout: time.Minute})
+	return mustNew(t, redistest.NewClient(t, s), Options{})
 }
 
 func mustAdmin(t *testing.T, s *redistest.Server) *admin.Admin {

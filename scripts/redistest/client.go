@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -26,7 +27,7 @@ type endpoint interface {
 // Options returns new options of a client, for the caller to change. go-redis resends a command up to three times by
 // itself, so a test of lost replies may need MaxRetries: -1.
 func Options(to endpoint) *redis.Options {
-	return &redis.Options{Network: to.Network(), Addr: to.Addr(), ContextTimeoutEnabled: true}
+	return &redis.Options{Network: to.Network(), Addr: to.Addr(), ContextTimeoutEnabled: true, ReadTimeout: time.Minute}
 }
 
 // CountDials makes a client with opts count the connections that it opens.
