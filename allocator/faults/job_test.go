@@ -18,6 +18,9 @@ type job struct {
 	Bare    bool // INCRBY and hope instead of hilo; set by the fleet
 	Journal string
 
+	Python   bool // by scripts/protocol/hilo.py; not with Bare
+	Identity bool // values of the identity companies instead of numbers of orders
+
 	Servers []address
 	Batch   int           // identifiers taken between two entries in the journal
 	Pause   time.Duration // after each batch
@@ -103,6 +106,9 @@ func (j job) taker(clients []redis.UniversalClient) (taker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if j.Identity {
+		return identities{ids}, nil
+	}
 	orders, err := ids.Collection("orders")
 	return &hilo{Allocator: ids, orders: orders}, err
 }
@@ -141,6 +147,19 @@ func (h *hilo) take(ctx context.Context, n int) ([]claim, error) {
 		}
 	}
 	return claims, nil
+}
+
+// identities takes values of an identity, n with each request.
+type identities struct{ *allocator.Allocator }
+
+func (i identities) close(ctx context.Context) error { return i.Close(ctx) }
+
+func (i identities) take(ctx context.Context, n int) ([]claim, error) {
+	got, err := i.NextIdentities(ctx, "companies", int64(n))
+	if err != nil {
+		return nil, err
+	}
+	return []claim{{Space: "companies/", Low: got.Low, High: got.High}}, nil
 }
 
 // bareKey is the counter of those who increment and hope. The braces put it where hilo's are.
