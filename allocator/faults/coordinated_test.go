@@ -1,0 +1,106 @@
+package faults
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
+)
+
+// failoverTo sends FAILOVER to a primary, with more arguments than the replica that is to take its place.
+func failoverTo(t *testing.T, primary, replica *redistest.Server, args ...any) {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(replica.HostPort())
+	if err := primary.Client(t).Do(t.Context(), append([]any{"FAILOVER", "TO", host, port}, args...)...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitFailoverState waits for a state of a primary's failover.
+func awaitFailoverState(t *testing.T, s *redistest.Server, want string) {
+	t.Helper()
+	client := redistest.NewClient(t, s)
+	s.Await("to report "+want, func(ctx context.Context) bool { return info(ctx, client, "master_failover_state") == want })
+}
+
+// awaitChange waits until a primary has become a replica in sync.
+func awaitChange(t *testing.T, old, primary *redistest.Server) {
+	t.Helper()
+	client, heir := redistest.NewClient(t, old), redistest.NewClient(t, primary)
+	old.Await("to follow the other", func(ctx context.Context) bool {
+		return info(ctx, client, "role") == "slave" && info(ctx, client, "master_link_status") == "up" && info(ctx, heir, "role") == "master"
+	})
+}
+
+// force has a stopped replica take the place of its primary, so that what was written since is lost.
+func force(t *testing.T, primary, replica *redistest.Server) {
+	t.Helper()
+	failoverTo(t, primary, replica, "FORCE", "TIMEOUT", 50)
+	awaitFailoverState(t, primary, "failover-in-progress") // else it would wait for what the replica lacks
+	replica.Resume()
+	awaitChange(t, primary, replica)
+	if err := replica.Client(t).Del(t.Context(), filler).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FAILOVER alone waits for the replica, and gives up at its timeout. With FORCE it goes on without what the replica lacks.
+// Connections to the old primary stay open, and requests that it held back meet a replica.
+func TestFailoverBackAndForthUnderLoad(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(t *testing.T, b redistest.Binary) {
+		proves(t, func(t *testing.T, f *fleet) {
+			primary, replica, address := pair(t, b)
+			f.start(4, steady(through(address)))
+			for i := range 3 {
+				f.awaitTotal(10_000)
+				if i%2 == 0 {
+					failoverTo(t, primary, replica)
+					awaitChange(t, primary, replica)
+				} else {
+					primary.PauseReplica(replica, filler)
+					failoverTo(t, primary, replica, "TIMEOUT", 50)
+					awaitFailoverState(t, primary, "no-failover")
+					f.awaitEach(200) // more than each has in hand
+					f.running()[0].kill()
+					force(t, primary, replica)
+				}
+				address.Move(replica)
+				f.start(1, steady(through(address)))
+				primary, replica = replica, primary
+			}
+			f.awaitEach(1000)
+		})
+	})
+}
+
+func TestFailoverBackAndForthUnderReplicas(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(t *testing.T, b redistest.Binary) {
+		primary, replica, address := pair(t, b)
+		primary.AwaitUptime(2)
+		replica.AwaitUptime(2)
+		ways := []loss{
+			func(t *testing.T, s *redistest.Server) func() {
+				t.Helper()
+				failoverTo(t, s, replica)
+				return func() { awaitChange(t, s, replica) }
+			},
+			func(t *testing.T, s *redistest.Server) func() {
+				t.Helper()
+				s.PauseReplica(replica, filler)
+				pass(100 * time.Millisecond) // in which numbers are issued that are not confirmed
+				return func() { force(t, s, replica) }
+			},
+		}
+		failOver(t, []loss{ways[0], ways[1], ways[0]}, func() redis.UniversalClient { return through(address).client() }, func(lose loss) {
+			lose(t, primary)()
+			address.Move(replica)
+			primary, replica = replica, primary
+		})
+	})
+}
