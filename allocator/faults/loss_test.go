@@ -32,6 +32,9 @@ var lost = []struct {
 			t.Fatal(n, err)
 		}
 	}},
+	{name: "SWAPDB with an empty database", lose: func(t *testing.T, s *redistest.Server, _ string) {
+		swap(t, s) // the second time it brings the old counter back
+	}},
 	{name: "eviction", args: []string{"--maxmemory", "8mb", "--maxmemory-policy", "allkeys-lru", "--maxmemory-eviction-tenacity", "100"}, lose: evict},
 }
 
