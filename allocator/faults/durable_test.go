@@ -39,6 +39,10 @@ var ends = []struct {
 		s.Kill()
 	}},
 	{"power loss", false, losePower},
+	{"power loss, then redis-check-aof --fix", false, func(t *testing.T, s *redistest.Server) {
+		losePower(t, s)
+		repair(t, s)
+	}},
 }
 
 // losePower ends a server in the middle of a write that was not acknowledged. Its AOF keeps everything before that write,

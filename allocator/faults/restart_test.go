@@ -22,6 +22,12 @@ func TestARedisIsKilledAndStartedAgain(t *testing.T) {
 		{name: "without persistence"},
 		{name: "RDB", keep: save, new: true},
 		{name: "AOF that lost its end", args: []string{"--appendonly", "yes"}, keep: rewrite, lose: halve, new: true},
+		{name: "AOF damaged in its middle and repaired", args: []string{"--appendonly", "yes"}, keep: rewrite, new: true,
+			lose: func(t *testing.T, s *redistest.Server) {
+				newest := newestAOF(t, s)
+				damage(t, newest, sizeOf(t, newest)/2)
+				repair(t, s)
+			}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
