@@ -64,7 +64,8 @@
 //   - Clocks that differ. A server that was started from an older file before its promotion, and whose clock is behind by
 //     more than the time from the counter's last write in that file to the start, looks as if it had been up all along.
 //   - A counter that is gone altogether starts at 1 for a client that never saw it. Options.RequireSeeded refuses instead.
-//   - A server restored from an old backup issues again what was issued since. Set another prefix for it.
+//   - A server restored from an old backup issues again what was issued since. Set another prefix for it. An older copy that
+//     replaces a counter under a running server, by SWAPDB or RESTORE, is the same, except for clients that were issued numbers since.
 //   - A prefix or an interval that moves to another server.
 //   - A counter that is lowered by hand, or by a forced seed.
 //   - A process that continues from a snapshot of its memory, such as a virtual machine that is restored or cloned. It
