@@ -42,18 +42,22 @@ func (g *gateway) showCollections(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	low, high, err := a.interval(ctx)
-	if err != nil {
+	all := []shown{}
+	if err := a.ask(ctx, func() error {
+		low, high, err := a.interval(ctx)
+		if err != nil {
+			return err
+		}
+		for counter, err := range a.Counters(ctx) {
+			if err != nil {
+				return err
+			}
+			all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Epoch, headroom.Within(low, high, counter.Max, 0)})
+		}
+		return nil
+	}); err != nil {
 		fail(w, err)
 		return
-	}
-	all := []shown{}
-	for counter, err := range a.Counters(ctx) {
-		if err != nil {
-			fail(w, err)
-			return
-		}
-		all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Epoch, headroom.Within(low, high, counter.Max, 0)})
 	}
 	slices.SortFunc(all, func(x, y shown) int { return strings.Compare(prefix.Fold(x.Collection), prefix.Fold(y.Collection)) })
 	show(w, all)
@@ -68,7 +72,14 @@ func (g *gateway) showCollection(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("collection")
-	counter, err := a.Counter(ctx, name)
+	var counter admin.Counter
+	var low, high int64
+	err = a.ask(ctx, func() (err error) {
+		if counter, err = a.Counter(ctx, name); err == nil {
+			low, high, err = a.interval(ctx)
+		}
+		return err
+	})
 	if errors.Is(err, allocator.ErrNotSeeded) {
 		writeProblem(w, problem{Type: "ErrNotSeeded", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Detail: err.Error()})
 		return
@@ -77,15 +88,15 @@ func (g *gateway) showCollection(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	low, high, err := a.interval(ctx)
-	if err != nil {
-		fail(w, err)
-		return
-	}
 	show(w, inspected{
 		counter.Name, admin.KindHiLo, counter.Max, counter.Ranges, counter.Epoch, counter.Origin,
 		a.keys.HiLo(name), headroom.Within(low, high, counter.Max, 0),
 	})
+}
+
+// ask sends requests to the master when its back-off permits.
+func (m master) ask(ctx context.Context, send func() error) error {
+	return m.gate.Pass(ctx, func(err error) bool { return statusOf(err) == http.StatusServiceUnavailable }, send)
 }
 
 // interval returns the interval of the numbers that the master issues.

@@ -10,6 +10,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/access"
 	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -29,7 +30,7 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("gateway: master %q: %w", m.Name, err)
 		}
-		g.admins = append(g.admins, master{m.Name, prefix.NewKeys(m.namespace()), a})
+		g.admins = append(g.admins, master{m.Name, prefix.NewKeys(m.namespace()), fleet.NewGate(), a})
 	}
 	if opts.RavenDB != nil {
 		raven, err := withMasters(*opts.RavenDB, opts.Masters)

@@ -8,6 +8,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/access"
 	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -31,5 +32,6 @@ type gateway struct {
 type master struct {
 	name string
 	keys prefix.Keys
+	gate *fleet.Gate // of the requests of Admin
 	*admin.Admin
 }

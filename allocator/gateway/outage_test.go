@@ -4,9 +4,14 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -53,6 +58,62 @@ func TestGatewayServesDuringAnOutage(t *testing.T) {
 			t.Errorf("got %+v, want 201 and a range that was not issued before the outage", a)
 		}
 	})
+}
+
+// Callers that retry at once cost a server that is down few connections, whatever they ask for. It accepts connections and
+// closes them. go-redis by itself limits only those that are refused.
+func TestGatewayOpensFewConnectionsDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{
+		"GET /v1/collections",
+		"GET /v1/collections/orders",
+		"GET /topology?name=Shop",
+		"GET /cluster/node-info",
+		"GET /databases/Shop/hilo/next?tag=users&lastMax=32",
+		"POST /databases/Shop/identity/next?name=companies%7C",
+		"POST /databases/Shop/identity/seed?name=companies%7C&value=5",
+		"GET /databases/Shop/debug/identities",
+		"GET /databases/Shop/healthcheck",
+	} {
+		for _, name := range []string{"from the start", "later"} {
+			t.Run(target+" "+name, func(t *testing.T) {
+				t.Parallel()
+				const callers, seconds, most = 8, 1, 20
+				proxy := redistest.NewProxy(t, redistest.StartMini(t))
+				options := allocator.Tune(redistest.Options(proxy))
+				dials := redistest.CountDials(options)
+				client := redis.NewClient(options)
+				t.Cleanup(func() { _ = client.Close() })
+				d := open(t, redistest.StartMini(t), func(_ *allocator.Options, o *gateway.Options) {
+					o.Masters[0].Client, o.RavenDB.Client = client, client
+				})
+				if err := client.HSet(t.Context(), serverKey, "NodeTag", "A", "Identities", "here").Err(); err != nil {
+					t.Fatal(err)
+				}
+				if name == "later" {
+					if a := d.get("/databases/Shop/hilo/next?tag=orders"); a.status != 201 {
+						t.Fatalf("got %+v, want 201", a)
+					}
+				}
+				proxy.Refuse(true)
+				proxy.Cut()
+				before, began := dials.Load(), time.Now()
+				method, path, _ := strings.Cut(target, " ")
+				var running sync.WaitGroup
+				for range callers {
+					running.Go(func() {
+						for time.Since(began) < seconds*time.Second {
+							d.send(method, path)
+						}
+					})
+				}
+				running.Wait()
+				if n, limit := dials.Load()-before, callers+int64(most*time.Since(began).Seconds()); n > limit {
+					t.Errorf("got %d connections in %v of %d callers, want at most %d", n, time.Since(began), callers, limit)
+				}
+			})
+		}
+	}
 }
 
 // awaitStatus asks until the answer has that status.

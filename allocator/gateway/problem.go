@@ -33,12 +33,18 @@ var statuses = map[string]int{
 	"ErrPrefixMissing":       http.StatusInternalServerError,
 }
 
-// fail writes an error of the library. An error without a status of its own is temporary: 503.
+// statusOf returns the status for an error of the library. An error without a status of its own is temporary: 503.
+func statusOf(err error) int {
+	if status, ok := statuses[sentinel.Name(err)]; ok {
+		return status
+	}
+	return http.StatusServiceUnavailable
+}
+
+// fail writes an error of the library.
 func fail(w http.ResponseWriter, err error) {
-	kind := sentinel.Name(err)
-	status, ok := statuses[kind]
-	if !ok {
-		status = http.StatusServiceUnavailable
+	kind, status := sentinel.Name(err), statusOf(err)
+	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
 	if kind == "" {

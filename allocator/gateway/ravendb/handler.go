@@ -2,6 +2,7 @@ package ravendb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -19,6 +20,7 @@ type Handler struct {
 	client   redis.UniversalClient
 	scripter redis.Scripter  // client, with the confirmations of Durability
 	backends []fleet.Backend // of all masters
+	gate     *fleet.Gate     // of requests to the server that no fleet sends
 	mux      http.ServeMux
 	ranges   ranges
 
@@ -139,13 +141,21 @@ func (h *Handler) resolve(database string) (string, error) {
 	return name, nil
 }
 
+// ask sends a request to the server when its back-off permits.
+func (h *Handler) ask(ctx context.Context, send func() error) error {
+	return h.gate.Pass(ctx, func(err error) bool { return !refused(err) && !errors.Is(err, redis.ErrPoolTimeout) }, send)
+}
+
 // describe asks the server for its node tag in a namespace.
 func (h *Handler) describe(ctx context.Context, name string) (tag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
 	key := prefix.NewKeys(name).Server()
-	desc, err := scripts.Describe(ctx, h.client, key)
-	if err != nil {
+	var desc scripts.Description
+	if err := h.ask(ctx, func() (err error) {
+		desc, err = scripts.Describe(ctx, h.client, key)
+		return err
+	}); err != nil {
 		return "", err
 	}
 	if desc.Tag == "" {

@@ -164,10 +164,11 @@ func (h *Handler) takeBack(ctx context.Context, c *counter, end, last int64) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
-	done := c.space.server().Return(ctx, []scripts.ReturnRequest{{
-		Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch, Written: r.written,
-	}})
-	err := done[0].Err
+	err := h.ask(ctx, func() error {
+		return c.space.server().Return(ctx, []scripts.ReturnRequest{{
+			Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch, Written: r.written,
+		}})[0].Err
+	})
 	// The client uses no number above last any more, whether the range was taken back or the reply was lost.
 	if c.floor() == end {
 		c.space.server().SetFloor(c.name, last)
@@ -183,8 +184,11 @@ func (h *Handler) takeBack(ctx context.Context, c *counter, end, last int64) err
 func (h *Handler) standing(ctx context.Context, c *counter) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
-	read, err := h.client.HMGet(ctx, c.keys.Counter, scripts.FieldMax, "Top").Result()
-	if err != nil {
+	var read []any
+	if err := h.ask(ctx, func() (err error) {
+		read, err = h.client.HMGet(ctx, c.keys.Counter, scripts.FieldMax, "Top").Result()
+		return err
+	}); err != nil {
 		return 0, err
 	}
 	var stored [2]int64

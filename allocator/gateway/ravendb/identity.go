@@ -103,13 +103,15 @@ func (h *Handler) identitySeed(r *http.Request) (reply, error) {
 	}
 	stands, err := h.forcedSeeds.do(r.Context(), i.id, func(a *answer) (stands int64, err error) { //nolint:contextcheck // a request is finished also if its client is gone
 		ctx := detached(r)
-		i.c.seeding.Lock()
-		defer i.c.seeding.Unlock()
-		err = i.space.atHome(ctx, i.name, func() error {
-			ctx, cancel := context.WithTimeout(ctx, 2*h.opts.timeout())
-			defer cancel()
-			stands, err = h.seed(ctx, i, a, request)
-			return err
+		err = h.ask(ctx, func() error {
+			i.c.seeding.Lock()
+			defer i.c.seeding.Unlock()
+			return i.space.atHome(ctx, i.name, func() (err error) {
+				ctx, cancel := context.WithTimeout(ctx, 2*h.opts.timeout())
+				defer cancel()
+				stands, err = h.seed(ctx, i, a, request)
+				return err
+			})
 		})
 		return stands, err
 	})
@@ -208,14 +210,20 @@ func (h *Handler) identities(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	values := make(map[string]int64)
-	for counter, err := range operator.Identities(r.Context()) {
-		if err != nil {
-			if errors.Is(err, allocator.ErrCorrupt) {
-				continue
+	ctx := r.Context()
+	if err := h.ask(ctx, func() error {
+		for counter, err := range operator.Identities(ctx) {
+			if err != nil {
+				if errors.Is(err, allocator.ErrCorrupt) {
+					continue
+				}
+				return err
 			}
-			return reply{}, err
+			values[prefix.Fold(counter.Name)+"|"] = counter.Max
 		}
-		values[prefix.Fold(counter.Name)+"|"] = counter.Max
+		return nil
+	}); err != nil {
+		return reply{}, err
 	}
 	names := make([]string, 0, len(values))
 	for name := range values {

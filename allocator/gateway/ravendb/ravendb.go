@@ -26,7 +26,7 @@ func New(opts Options) (*Handler, error) {
 		client = single.WithTimeout(opts.timeout())
 	}
 	h := &Handler{
-		opts: opts, client: client, scripter: client,
+		opts: opts, client: client, scripter: client, gate: fleet.NewGate(),
 		identitiesIssued: answers{max: maxAnswers, memory: identityMemory},
 		forcedSeeds:      answers{max: maxAnswers, memory: seedMemory, full: errTooManySeeds},
 		namespaces:       make(map[string]*namespace), counters: make(map[string]*counter),

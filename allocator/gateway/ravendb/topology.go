@@ -115,7 +115,7 @@ func (h *Handler) nodeInfo(r *http.Request) (reply, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), h.opts.timeout())
 	defer cancel()
-	if err := h.client.Time(ctx).Err(); err != nil { // PING is no right of a worker
+	if err := h.ask(ctx, func() error { return h.client.Time(ctx).Err() }); err != nil { // PING is no right of a worker
 		return reply{}, err
 	}
 	return reply{http.StatusOK, struct{ NodeTag, ServerRole string }{tag, member}}, nil
