@@ -73,16 +73,18 @@ func (t transition) finish() {
 }
 
 // provenOver reports whether a description proves that a server is up again. A conflict ends when all servers are compared,
-// a missing confirmation with a confirmed description, the refusal of any write with a check, which each description has, and
-// another error reply with a served request.
-func provenOver(down error, confirmed bool) bool {
+// a missing confirmation with a confirmed description, the refusal of any write with a check, and another error reply with a
+// served request.
+func provenOver(down error, asked asked) bool {
 	switch {
 	case failure.Conflict(down):
 		return false
 	case errors.Is(down, scripts.ErrNotDurable):
-		return confirmed
+		return asked.confirmed
+	case scripts.WriteRefused(down):
+		return asked.checked
 	}
-	return !isReply(down) || scripts.WriteRefused(down)
+	return !isReply(down)
 }
 
 // isReply reports whether err is an error reply of the server.
@@ -112,43 +114,47 @@ func (s *Server) recordPrefix(sent time.Duration, desc prefix.Server, origin str
 	return from, nil
 }
 
+// asked is what a server is asked beside what it adds to identifiers: whether it confirms writes, and, with a round trip more,
+// whether it would refuse one.
+type asked struct{ confirmed, checked bool }
+
 // describeAll asks servers what they add to identifiers, all at the same time, and records the answers.
-func describeAll(caller context.Context, confirmed bool, servers ...*Server) {
+func describeAll(caller context.Context, asked asked, servers ...*Server) {
 	var all sync.WaitGroup
 	for _, s := range servers {
-		all.Go(func() { _ = s.describe(caller, confirmed) }) // which records its error
+		all.Go(func() { _ = s.describe(caller, asked) }) // which records its error
 	}
 	all.Wait()
 }
 
 // describe asks the server what it adds to identifiers and records the answer. What is interrupted by the caller's ctx
 // proves nothing about the server.
-func (s *Server) describe(caller context.Context, confirmed bool) error {
+func (s *Server) describe(caller context.Context, asked asked) error {
 	f := s.fleet
 	timeout := f.opts.CheckTimeout
-	if confirmed {
+	if asked.confirmed {
 		timeout = f.opts.AttemptTimeout
 	}
 	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	f.mu.Lock()
-	sent, how := f.Now(), How{Confirmed: confirmed, Once: s.down != nil}
+	sent, how := f.Now(), How{Confirmed: asked.confirmed, Once: s.down != nil}
 	f.mu.Unlock()
 	key := s.Keys.Server()
 	var refused error
 	desc, err := s.Backend.Describe(ctx, key, how)
-	if err == nil {
+	if err == nil && asked.checked {
 		refused = s.Backend.Check(ctx, scripts.CheckRequest{Keys: scripts.Keys{Counter: key, Server: key, Other: key}}, how)
 	}
 	if caller.Err() == nil {
-		s.recordDescription(sent, desc, err, refused, confirmed)
+		s.recordDescription(sent, desc, err, refused, asked)
 	}
 	return cmp.Or(err, refused)
 }
 
 // recordDescription records the answer to a request for a description that was sent at that time. refused is why the server
 // would refuse a write, or nil.
-func (s *Server) recordDescription(sent time.Duration, desc scripts.Description, err, refused error, confirmed bool) {
+func (s *Server) recordDescription(sent time.Duration, desc scripts.Description, err, refused error, asked asked) {
 	f := s.fleet
 	f.mu.Lock()
 	now := f.Now()
@@ -169,7 +175,7 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	switch {
 	case err != nil && !outdated && s.backoff.Wait(now) == 0:
 		changed = s.setDown(now, err)
-	case err == nil && s.down != nil && provenOver(s.down, confirmed):
+	case err == nil && s.down != nil && provenOver(s.down, asked):
 		changed = s.setUp(now, false)
 	}
 	f.mu.Unlock()
@@ -200,7 +206,7 @@ func (s *Server) probe() {
 	if down == nil {
 		return
 	}
-	err := s.describe(f.ctx, errors.Is(down, scripts.ErrNotDurable))
+	err := s.describe(f.ctx, asked{confirmed: errors.Is(down, scripts.ErrNotDurable), checked: true})
 	if f.ctx.Err() != nil {
 		return
 	}

@@ -85,7 +85,7 @@ func (f *Fleet) searchHome() *check {
 	c.done = f.goLocked(func() {
 		f.sleep(f.ctx, delay)
 		c.began = f.Now()
-		describeAll(f.ctx, false, f.servers...)
+		describeAll(f.ctx, asked{}, f.servers...)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.ctx.Err() == nil {

@@ -47,11 +47,11 @@ func (s *Server) verify(ctx context.Context, sent time.Duration, got scripts.Ran
 
 	var again time.Duration
 	if several {
-		describeAll(ctx, false, slices.DeleteFunc(slices.Clone(f.servers), func(other *Server) bool { return other == s })...)
+		describeAll(ctx, asked{}, slices.DeleteFunc(slices.Clone(f.servers), func(other *Server) bool { return other == s })...)
 		f.mu.Lock()
 		again, err = f.Now(), f.checkConflicts(from)
 		f.mu.Unlock()
-		describeAll(ctx, false, s)
+		describeAll(ctx, asked{}, s)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
