@@ -17,16 +17,11 @@ type counter struct {
 	server *Server
 	// turn is held during a request, because each one sends the floor that the one before it left. It guards lost.
 	turn sync.Mutex
-	// lost is the request for a range whose reply never came, or nil. It is sent again as it was, so that no range is lost with
-	// a reply.
-	lost *lost
+	// lost is the token of a request for a range whose reply never came, or "". It is sent again, so that no range is lost with
+	// a reply. If it then asks for another count the script issues another range.
+	lost string
 	// marks are guarded by Fleet.mu.
 	marks watermark.Marks
-}
-
-type lost struct {
-	token string
-	count int64
 }
 
 // counterOf identifies a counter of a server. name is folded, and "" for ServerSide.
@@ -84,21 +79,21 @@ func (s *Server) SetFloor(collection string, floor int64) {
 }
 
 // token returns the token of the next request, with turn held. A request for values of an identity that is sent again is issued
-// other values, so each has a token of its own. So has one for another count.
-func (c *counter) token(r Request) string {
-	if r.Kind != Range {
+// other values, so each has a token of its own.
+func (c *counter) token(k Kind) string {
+	if k != Range {
 		return rand.Text()
 	}
-	if c.lost == nil || c.lost.count != r.Count {
-		c.lost = &lost{rand.Text(), r.Count}
+	if c.lost == "" {
+		c.lost = rand.Text()
 	}
-	return c.lost.token
+	return c.lost
 }
 
 // answered records that the reply to a request came, with turn held. One that was not confirmed is asked for again.
 func (c *counter) answered(err error) {
 	if err == nil || scripts.Answered(err) {
-		c.lost = nil
+		c.lost = ""
 	}
 }
 

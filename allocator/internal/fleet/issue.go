@@ -75,7 +75,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	if err := s.whyDown(r.Name, r.Last); err != nil {
 		return Reply{}, err
 	}
-	f, keys, sent, token := s.fleet, s.ScriptKeys(r), s.fleet.Now(), c.token(r)
+	f, keys, sent, token := s.fleet, s.ScriptKeys(r), s.fleet.Now(), c.token(r.Kind)
 	got, err := s.send(ctx, keys, r, token)
 	if c.record(got, err) {
 		s.log.Error("the counter was made anew: the range is discarded, because its numbers may have been issued before", zap.String("key", keys.Counter))
