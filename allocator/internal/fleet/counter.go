@@ -15,11 +15,10 @@ import (
 // identities and the gateways.
 type counter struct {
 	server *Server
-	// turn is held during a request, because each one sends the floor that the one before it left. It guards lost.
+	// turn is held during a request, because each one sends the floor that the one before it left. It guards token.
 	turn sync.Mutex
-	// lost is the token of a request for a range whose reply never came, or "". It is sent again, so that no range is lost with
-	// a reply. If it then asks for another count the script issues another range.
-	lost string
+	// token is that of the request in flight, or of one whose reply never came, or "".
+	token string
 	// marks are guarded by Fleet.mu.
 	marks watermark.Marks
 }
@@ -78,22 +77,19 @@ func (s *Server) SetFloor(collection string, floor int64) {
 	c.marks.Floor = floor
 }
 
-// token returns the token of the next request, with turn held. A request for values of an identity that is sent again is issued
-// other values, so each has a token of its own.
-func (c *counter) token(k Kind) string {
-	if k != Range {
-		return rand.Text()
+// begin chooses the token of the next request, with turn held. A request for a range whose reply never came, or was not
+// confirmed, is sent again, so that no range is lost with a reply. If it asks for another count the script issues another range.
+// A request for values of an identity that is sent again is issued other values in any case.
+func (c *counter) begin(k Kind) {
+	if k != Range || c.token == "" {
+		c.token = rand.Text()
 	}
-	if c.lost == "" {
-		c.lost = rand.Text()
-	}
-	return c.lost
 }
 
-// answered records that the reply to a request came, with turn held. One that was not confirmed is asked for again.
-func (c *counter) answered(err error) {
+// end records whether the reply to a request came, with turn held.
+func (c *counter) end(err error) {
 	if err == nil || scripts.Answered(err) {
-		c.lost = ""
+		c.token = ""
 	}
 }
 

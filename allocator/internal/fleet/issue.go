@@ -75,16 +75,17 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	if err := s.whyDown(r.Name, r.Last); err != nil {
 		return Reply{}, err
 	}
-	f, keys, sent, token := s.fleet, s.ScriptKeys(r), s.fleet.Now(), c.token(r.Kind)
-	got, err := s.send(ctx, keys, r, token)
+	c.begin(r.Kind)
+	f, keys, token, sent := s.fleet, s.ScriptKeys(r), c.token, s.fleet.Now()
+	got, err := c.send(ctx, keys, r, other)
 	if c.record(got, err) {
 		s.log.Error("the counter was made anew: the range is discarded, because its numbers may have been issued before", zap.String("key", keys.Counter))
 		if err == nil {
-			got, err = s.send(ctx, keys, r, token)
+			got, err = c.send(ctx, keys, r, other)
 			c.record(got, err)
 		}
 	}
-	c.answered(err)
+	c.end(err)
 	received := f.Now()
 	if got.Evidence != "" {
 		logJump(s.log, keys.Counter, got)
@@ -128,9 +129,10 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 // learnings bounds how often a request is sent again because the server requires more replicas than the one before waited for.
 const learnings = 2
 
-func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request, token string) (got scripts.Range, err error) {
+// send sends a request with turn held. other is the counter of the same name and the other kind.
+func (c *counter) send(ctx context.Context, keys scripts.Keys, r Request, other counterOf) (got scripts.Range, err error) {
 	for range 1 + learnings {
-		got, err = s.sendOnce(ctx, keys, r, token)
+		got, err = c.sendOnce(ctx, keys, r, other)
 		_, few := errors.AsType[*scripts.TooFewReplicasError](err)
 		if !few || errors.Is(err, failure.ErrInvalidOptions) {
 			break
@@ -139,15 +141,17 @@ func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request, token s
 	return got, err
 }
 
-func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request, token string) (scripts.Range, error) {
-	f := s.fleet
+func (c *counter) sendOnce(ctx context.Context, keys scripts.Keys, r Request, ofOther counterOf) (scripts.Range, error) {
+	s, f := c.server, c.server.fleet
 	ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout+s.Backend.Extra())
 	defer cancel()
-	ofOwn, ofOther := r.counters()
-	known, other := s.marks(ofOwn), s.marks(ofOther)
+	f.mu.Lock()
+	known := c.marks
+	f.mu.Unlock()
+	other := s.marks(ofOther)
 	if r.Kind == Range {
 		return s.Backend.Next(ctx, keys, scripts.NextRequest{
-			Token:         token,
+			Token:         c.token,
 			Name:          r.Name,
 			Capacity:      r.Count,
 			Limit:         r.Limit,
@@ -162,7 +166,7 @@ func (s *Server) sendOnce(ctx context.Context, keys scripts.Keys, r Request, tok
 		})
 	}
 	return s.Backend.Identity(ctx, keys, scripts.IdentityRequest{
-		Token:         token,
+		Token:         c.token,
 		Name:          r.Name,
 		Count:         r.Count,
 		Raise:         r.Exact,
