@@ -39,16 +39,17 @@ func (m *Admin) WithoutReplicas() *Admin {
 }
 
 // confirmed calls write, which runs scripts by the client that it is passed, and waits until every replica that was connected
-// before has their writes. WAIT covers all earlier writes of the server too, because replicas acknowledge an offset of one
+// before, and least ones at least, have their writes. WAIT covers all earlier writes of the server too, because replicas acknowledge an offset of one
 // stream. It covers that server only, so the replication id has to be the same before and after.
-func (m *Admin) confirmed(ctx context.Context, what string, write func(redis.Scripter) error) error {
+func (m *Admin) confirmed(ctx context.Context, what string, least int, write func(redis.Scripter) error) error {
 	before, err := m.replication(ctx)
 	if err != nil {
 		return attemptError(ctx, what, err)
 	}
 	client, within := redis.Scripter(m.client), m.waitTimeout()
-	if before.replicas > 0 {
-		client = scripts.Durable(m.client, scripts.Durability{Replicas: before.replicas, Timeout: within})
+	replicas := max(before.replicas, least)
+	if replicas > 0 {
+		client = scripts.Durable(m.client, scripts.Durability{Replicas: replicas, Timeout: within})
 	}
 	reason := ""
 	err = write(client)
@@ -61,7 +62,7 @@ func (m *Admin) confirmed(ctx context.Context, what string, write func(redis.Scr
 	case before.forbidden:
 		reason = "this user may not call INFO, so the connected replicas are not known; permit +info and +wait or, where the server has no replicas, " +
 			"state it with --replicas-none (Admin.WithoutReplicas)"
-	case before.replicas > 0 && !scripts.Confirmable(m.client) && isCluster(ctx, m.client):
+	case replicas > 0 && !scripts.Confirmable(m.client) && isCluster(ctx, m.client):
 		reason = fmt.Sprintf("the client is a %T, and WAIT may have gone to another node of the cluster", m.client)
 	default:
 		if after, err := m.replication(ctx); err != nil {

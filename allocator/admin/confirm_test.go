@@ -58,6 +58,23 @@ func TestWritesAreConfirmedByEveryConnectedReplica(t *testing.T) {
 	})
 }
 
+// A failover to the replica that is away would lose the write.
+func TestWritesNeedTheReplicasThatTheServerRequires(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		s.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "replicas:1")
+		m := mustNew(t, redistest.NewClient(t, s), Options{}).WithTimeout(20 * time.Millisecond)
+		for name, write := range operatorWrites {
+			if strings.HasPrefix(name, "prefix") {
+				m = m.KeepDurable()
+			}
+			if err := write(t, m); !errors.Is(err, ErrNotConfirmed) || !strings.Contains(err.Error(), "0 of 1") {
+				t.Errorf("%s without a replica: got %v, want ErrNotConfirmed with 0 of 1", name, err)
+			}
+		}
+	})
+}
+
 func TestWritesAreNotConfirmedWithoutInfo(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
@@ -84,14 +101,14 @@ func TestWritesDuringARestartAreNotConfirmed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		m := mustNew(t, redistest.NewClient(t, s), Options{})
-		err := m.confirmed(t.Context(), "orders", func(scripter) error {
+		err := m.confirmed(t.Context(), "orders", 0, func(scripter) error {
 			s.ChangeReplicationID()
 			return nil
 		})
 		if !errors.Is(err, ErrNotConfirmed) || !strings.Contains(err.Error(), "restarted or replaced") {
 			t.Errorf("got %v, want ErrNotConfirmed", err)
 		}
-		if err := m.confirmed(t.Context(), "orders", func(scripter) error { return nil }); err != nil {
+		if err := m.confirmed(t.Context(), "orders", 0, func(scripter) error { return nil }); err != nil {
 			t.Errorf("without a restart: got %v, want nil", err)
 		}
 	})

@@ -130,10 +130,16 @@ func (m *Admin) checkChange(ctx context.Context, now, s prefix.Server) (r script
 	return r, err
 }
 
-// configure sets all settings, confirmed by every connected replica.
+// configure sets all settings, confirmed by every connected replica, and by as many as a Durable that stays requires.
 func (m *Admin) configure(ctx context.Context, request scripts.ConfigureRequest) error {
-	key := m.keys.Server()
-	return m.confirmed(ctx, key, func(client redis.Scripter) error { return scripts.Configure(ctx, client, key, request) })
+	key, replicas := m.keys.Server(), 0
+	if request.Durable == scripts.DurableKeep {
+		var err error
+		if replicas, err = m.required(ctx); err != nil {
+			return err
+		}
+	}
+	return m.confirmed(ctx, key, replicas, func(client redis.Scripter) error { return scripts.Configure(ctx, client, key, request) })
 }
 
 // KeepDurable returns an Admin whose SetServerPrefix leaves Durable as it is, whatever it is passed.

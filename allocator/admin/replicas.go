@@ -31,6 +31,16 @@ func (m *Admin) checkReplicas(ctx context.Context, now, s prefix.Server) (origin
 	return node.id, nil
 }
 
+// required returns how many replicas have to have a number before it is used, by the server's Durable. Words that are none are
+// left to the scripts to refuse.
+func (m *Admin) required(ctx context.Context) (int, error) {
+	word, err := m.client.HGet(ctx, m.keys.Server(), fieldDurable).Result()
+	if err != nil && err != redis.Nil { //nolint:errorlint // it is that value
+		return 0, attemptError(ctx, m.keys.Server(), err)
+	}
+	return prefix.Server{Durable: word}.Replicas(), nil
+}
+
 // checkAway returns ErrNeedsTrust if fewer replicas are connected than were when Durable was set to replicas:N. One that is
 // away keeps the word. If it were promoted later, before it is synchronized, counters would jump by the small gap of replicas
 // that have every number, which it lacks.

@@ -18,7 +18,7 @@ import (
 // have seen them. A forced seed acts once, even if the client library sends it again after a lost reply. If numbers were
 // issued since it read the counter, the error is ErrChanged, which names the value that stands now.
 //
-// Seed waits until every connected replica has the write. With ErrNotConfirmed it is made, and a failover can lose it. The
+// Seed waits until every connected replica has the write, and as many as the server's Durable requires. With ErrNotConfirmed it is made, and a failover can lose it. The
 // other errors are ErrInvalidName, ErrInvalidOptions, ErrMixed, ErrCorrupt and ErrUnavailable.
 func (m *Admin) Seed(ctx context.Context, collection string, max int64, force bool) (int64, error) {
 	return m.seed(ctx, m.storage(KindHiLo), collection, max, force)
@@ -43,8 +43,12 @@ func (m *Admin) seed(ctx context.Context, s storage, name string, value int64, f
 			return 0, attemptError(ctx, name, err)
 		}
 	}
+	replicas, err := m.required(ctx)
+	if err != nil {
+		return 0, err
+	}
 	var stands int64
-	err := m.confirmed(ctx, name, func(client redis.Scripter) (err error) {
+	err = m.confirmed(ctx, name, replicas, func(client redis.Scripter) (err error) {
 		stands, err = scripts.Seed(ctx, client, s.keys(name), request)
 		return err
 	})
