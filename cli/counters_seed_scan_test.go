@@ -37,6 +37,23 @@ func putDocuments(t *testing.T, client redistest.Client) {
 	}
 }
 
+func TestSeedScanFindsKeysWithAHashTag(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		putDocuments(t, s.Client(t))
+		for pattern, want := range map[string]int{"orders/*": 9, "[oO]rders/*": 10, "{orders}/*": 1, "orders/[0-9]*": 6, "ord*/*": 9, "*": 14} {
+			got := clitest.Decode[scanned](t, clitest.Must(t, "seed", "--scan", pattern, "--dry-run", "--output", "json", "--redis", s.URL()))
+			if got.Matched != int64(want) {
+				t.Errorf("%s: got %d keys, want %d", pattern, got.Matched, want)
+			}
+		}
+		got := clitest.Must(t, "seed", "--scan", "orders/*", "--yes", "--redis", s.URL())
+		if next := clitest.Must(t, "next", "orders", "--redis", s.URL()); next != "orders/4101\n" {
+			t.Errorf("%s, then %q, want orders/4101", got, next)
+		}
+	})
+}
+
 func TestSeedScanTakesTheGreatestNumberOfEachCollection(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -56,7 +73,7 @@ func TestSeedScanTakesTheGreatestNumberOfEachCollection(t *testing.T) {
 		clitest.WantUnchanged(t, client, before)
 
 		done := clitest.Decode[scanned](t, clitest.Must(t, "seed", "--scan", "orders*", "--yes", "--output", "json", "--redis", s.URL()))
-		if done.Scanned != 15 || done.Matched != 8 || done.LeftOut != 4 || done.New != 1 || len(done.Counters) != 1 || done.Counters[0].After != 4000 {
+		if done.Scanned != 15 || done.Matched != 10 || done.LeftOut != 4 || done.New != 1 || len(done.Counters) != 1 || done.Counters[0].After != 4100 {
 			t.Errorf("%+v", done)
 		}
 		if got := clitest.Must(t, "seed", "--scan", "app:*", "--strip", "app:", "--yes", "--redis", s.URL()); got != "1 counter: 1 new, 0 raised, 0 stay\n" {
@@ -73,7 +90,7 @@ func TestSeedScanForIdentitiesCountsNoPrefixAndNoTag(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		putDocuments(t, s.Client(t))
 		clitest.Must(t, "seed", "--scan", "orders/*", "--kind", "identity", "--yes", "--redis", s.URL())
-		if got := clitest.Must(t, "identity", "next", "orders", "--redis", s.URL()); got != "orders/14\n" {
+		if got := clitest.Must(t, "identity", "next", "orders", "--redis", s.URL()); got != "orders/4101\n" {
 			t.Errorf("%s", got)
 		}
 		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, "seed", "--scan", "orders/*", "--yes", "--redis", s.URL()), "--scan: nothing was written: orders", "mixed")

@@ -8,6 +8,19 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
+func TestSeedBelowTheIntervalOfTheServer(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "prefix", "set", "--min-value", "1001", "--redis", s.URL())
+		for _, args := range [][]string{{"seed", "orders"}, {"seed", "orders", "--force"}, {"identity", "seed", "people"}} {
+			got := clitest.Must(t, append(args, "--max", "40", "--redis", s.URL())...)
+			if !strings.Contains(got, ": 40 is below MinValue of the server, so ") || !strings.Contains(got, " stands at 1000\n") {
+				t.Errorf("%q: got %q, want that 40 is below MinValue", args, got)
+			}
+		}
+	})
+}
+
 func TestSeedRaisesAndLowersOnlyWithForce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

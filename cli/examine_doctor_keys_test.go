@@ -74,7 +74,11 @@ func TestDoctorFindsCountersThatWereRecreated(t *testing.T) {
 		if got := reports(finding.Note) + reports(finding.Warning); got != "" {
 			t.Errorf("a counter that jumped and is in use: got %q, want nothing", got)
 		}
-		do(t, s, "HSET", "{Raven}/HiLo/orders", "Ranges", 9)
+		do(t, s, "HSET", "{Raven}/HiLo/orders", "Ranges", 9, "Max", 65_536)
+		if got := reports(finding.Note) + reports(finding.Warning); got != "" {
+			t.Errorf("a counter that jumped by a small gap: got %q, want nothing", got)
+		}
+		do(t, s, "HSET", "{Raven}/HiLo/orders", "Max", 100_000)
 		if got := reports(finding.Warning); got != "1 counter jumped and issued few ranges: {Raven}/HiLo/orders (epoch 1, 9 ranges)" {
 			t.Errorf("got %q, want orders", got)
 		}

@@ -14,7 +14,7 @@ func TestVerifyFindsDuplicatesOfIdentities(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, startServer func(...string) *redistest.Server) {
 		north, _, flags := clitest.Masters(t, func() *redistest.Server { return startServer() })
-		v := startVerify(t, append(flags, "--prefer", "south", "--kill-workers", "--duration", "1h", "--rate", "2000", "--workers", "3")...)
+		v := startVerify(t, append(flags, "--prefer", "south", "--kill-workers", "--duration", "1h", "--rate", "2000", "--workers", "3", "--timeout", "10s")...)
 		client := north.Client(t)
 		for !v.printed("DUPLICATES: ") && !v.over() {
 			for _, key := range client.Keys(t.Context(), "*/Identities/*").Val() {

@@ -205,7 +205,7 @@ func TestVerifyOfACluster(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			cluster := redistest.StartCluster(t, b, 3, 1)
-			r := clitest.Hilo(t, "verify", "--replicas", "1", "--ids", "20000", "--collections", "2", "--output", "json",
+			r := clitest.Hilo(t, "verify", "--replicas", "1", "--ids", "20000", "--collections", "2", "--timeout", "20s", "--output", "json",
 				"--redis", "redis+cluster://"+strings.Join(cluster.Addrs(), ","))
 			if got := clitest.Decode[verifyReport](t, r.Stdout); !got.Proven || got.IDs != 20_000 || got.Failures > 0 {
 				t.Errorf("%+v, stderr %s", got, r.Stderr)
@@ -219,6 +219,17 @@ func TestVerifyOfACluster(t *testing.T) {
 
 // The restart without persistence loses the counters too. The only worker has a floor by then, and one without would begin at
 // 1.
+func TestVerifyTriesWhatTheServerDeclares(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		s.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "replicas:1")
+		v := startVerify(t, "--duration", "1h", "--give-up", "1s", "--redis", s.URL()+quietly)
+		if r := v.result(); r.Code != exit.Unavailable && r.Code != exit.Refused || !strings.Contains(r.Stderr, "replicas") {
+			t.Errorf("without a replica: exit %d, %s", r.Code, r.Stderr)
+		}
+	})
+}
+
 func TestVerifyRestoresALostPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, north *redistest.Server) {
@@ -244,7 +255,7 @@ func TestVerifyRestoresALostPrefix(t *testing.T) {
 func TestVerifyNamesKeysThatItCannotRemove(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		v := startVerify(t, "--duration", "1h", "--rate", "10000", "--timeout", "1s", "--give-up", "3s", "--redis", s.URL()+quietly)
+		v := startVerify(t, "--duration", "1h", "--rate", "10000", "--timeout", "5s", "--give-up", "5s", "--redis", s.URL()+quietly)
 		v.await(idsCame)
 		s.Kill()
 		v.await(" is down: ")
@@ -252,7 +263,7 @@ func TestVerifyNamesKeysThatItCannotRemove(t *testing.T) {
 		if r.Code != exit.Unavailable {
 			t.Errorf("exit %d", r.Code)
 		}
-		for _, want := range []string{"no worker got an identifier for 3s (--give-up); no Redis answers at ", "}/HiLo/orders'", "remove them with redis-cli DEL '{Raven-verify-"} {
+		for _, want := range []string{"no worker got an identifier for 5s (--give-up); no Redis answers at ", "}/HiLo/orders'", "remove them with redis-cli DEL '{Raven-verify-"} {
 			if !strings.Contains(r.Stderr, want) {
 				t.Errorf("%q is not in %s", want, r.Stderr)
 			}

@@ -49,8 +49,8 @@ nothing is. Of several lines for one counter the greatest counts.
 
 --scan looks through all keys of the Redis that match PATTERN for identifiers, and
 raises each collection to the greatest number found, whatever server's prefix or
-node tag it has. The braces of a key such as {orders}/1 are ignored, and --strip
-removes an application's own prefix. It shows what it found and asks for
+node tag it has. A pattern without braces finds {orders}/1 and {orders/1} too, unless
+it begins with * and does so anyway, and --strip removes an application's own prefix. It shows what it found and asks for
 confirmation, unless --yes. Other keys, and server-side identifiers, are
 counted and left out.`,
 			[]string{
@@ -122,7 +122,7 @@ func (s seed) Run(ctx context.Context) error {
 	if s.identity {
 		set, see, field = (*admin.Admin).SeedIdentity, (*admin.Admin).Identity, "Value"
 	}
-	var now int64
+	var now, low int64
 	var before *int64
 	err := base.Administer(ctx, s.Session, s.Target, func(m *admin.Admin) (err error) {
 		if s.Force {
@@ -130,8 +130,13 @@ func (s seed) Run(ctx context.Context) error {
 				before = &found.Max
 			}
 		}
-		now, err = set(m, ctx, s.Name, s.Max, s.Force)
-		return err
+		if now, err = set(m, ctx, s.Name, s.Max, s.Force); err != nil || now == s.Max {
+			return err
+		}
+		if settings, err := m.ServerPrefix(ctx); err == nil {
+			low, _ = settings.Interval()
+		}
+		return nil
 	})
 	switch {
 	case err != nil:
@@ -140,6 +145,8 @@ func (s seed) Run(ctx context.Context) error {
 		return s.WriteJSON(seededIdentity{s.Name, now, before, s.Max, now == s.Max})
 	case s.JSON:
 		return s.WriteJSON(seeded{s.Name, now, before, s.Max, now == s.Max})
+	case now > s.Max && now == low-1:
+		return s.Printf("%s: %d is below MinValue of the server, so %s stands at %d\n", s.Name, s.Max, field, now)
 	case before != nil && *before > now:
 		return s.Printf("%s: %s lowered from %d to %d\n", s.Name, field, *before, now)
 	case now == s.Max:

@@ -115,26 +115,43 @@ func (s *fromScan) scan(ctx context.Context, client *target.Client) error {
 	if s.found.Scanned, err = client.DBSize(ctx); err != nil { // the sum of a cluster
 		return err
 	}
-	b := s.NewBar("scanning", "keys", s.found.Scanned)
+	patterns := s.patterns()
+	b := s.NewBar("scanning", "keys", s.found.Scanned*int64(len(patterns)))
 	defer b.End()
 	for _, node := range nodes {
-		for keys, err := range node.Keys(ctx, s.Pattern) {
-			if err != nil {
-				return err
+		for _, pattern := range patterns {
+			for keys, err := range node.Keys(ctx, pattern) {
+				if err != nil {
+					return err
+				}
+				for _, key := range keys {
+					s.key(key)
+				}
+				b.Add(target.KeysAtOnce)
 			}
-			for _, key := range keys {
-				s.key(key)
-			}
-			b.Add(target.KeysAtOnce)
 		}
 	}
 	return nil
 }
 
+// patterns returns the pattern, and those that find the same keys with a hash tag at the beginning, {orders/1} and {orders}/1.
+// No key matches two of them. The pattern itself finds a hash tag behind the separator.
+func (s *fromScan) patterns() []string {
+	all := []string{s.Pattern}
+	if strings.HasPrefix(s.Pattern, "*") || strings.ContainsAny(s.Pattern, "{}") {
+		return all
+	}
+	all = append(all, "{"+s.Pattern)
+	if head, rest, found := strings.Cut(s.Pattern, s.Separator); found && head != "" && !strings.Contains(head, "*") { // which has them
+		all = append(all, "{"+head+"}"+s.Separator+rest)
+	}
+	return all
+}
+
 func (s *fromScan) key(key string) {
 	s.found.Matched++
-	text, stripped := strings.CutPrefix(key, s.Strip)
-	id, err := prefix.Parse(withoutHashTag(text), s.Separator)
+	text, stripped := strings.CutPrefix(withoutHashTag(key), s.Strip)
+	id, err := prefix.Parse(text, s.Separator)
 	ofKind := s.Kind == admin.KindHiLo || id.ServerPrefix+id.NodeTag == "" // an identity has neither
 	if !stripped || err != nil || !ofKind || isOurs(key) {
 		s.found.LeftOut++

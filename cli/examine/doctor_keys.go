@@ -114,10 +114,11 @@ func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
 }
 
 // fewRanges bounds the ranges of a counter that is reported as recreated. One that jumps for another reason usually has more.
-const fewRanges = 10
+// fullGap is the least jump of a collection but for a failover under replicas:N.
+const fewRanges, fullGap = 10, 65_536
 
 // addAge finds counters that may have been lost and recreated. A client continues a lost counter that it has seen with a jump,
-// so Epoch is 1 and Ranges begins at 1.
+// so Epoch is 1, Ranges begins at 1, and Max is past the gap.
 func (k *keyScan) addAge(key string, hasRanges bool, values []any) {
 	number := func(field string) int64 {
 		text, _ := values[slices.Index(fields, field)].(string)
@@ -125,7 +126,7 @@ func (k *keyScan) addAge(key string, hasRanges bool, values []any) {
 		return n
 	}
 	epoch, ranges := number("Epoch"), number("Ranges")
-	if hasRanges && epoch > 0 && ranges > 0 && ranges < fewRanges {
+	if hasRanges && epoch > 0 && ranges > 0 && ranges < fewRanges && number("Max") > fullGap {
 		k.recreated.addf("%s (epoch %d, %s)", key, epoch, term.Plural(ranges, "range"))
 	}
 	origin, _ := values[slices.Index(fields, fieldOrigin)].(string)

@@ -82,6 +82,7 @@ func (t *trial) prepare(ctx context.Context) error {
 			return err
 		}
 		m.prefix, err = operator.ServerPrefix(ctx)
+		m.prefix.MinValue, m.prefix.MaxValue = 0, 0 // of the user's own numbers
 		if m.prefix.IsZero() && len(t.masters) > 1 {
 			const maxBytes = 48 // of the name, which is ASCII
 			m.prefix.ServerPrefix, m.temporary = "verify-"+m.name[:min(maxBytes, len(m.name))]+"/", true
@@ -94,10 +95,10 @@ func (t *trial) prepare(ctx context.Context) error {
 	return err
 }
 
-// setUp sets the prefixes and, with --require-seeded, seeds the counters.
+// setUp sets what is true of the servers in the user's namespace, their prefixes and Durable, and, with --require-seeded, seeds the counters.
 func (t *trial) setUp(ctx context.Context) error {
 	return t.each(ctx, func(m *master) error {
-		if !m.prefix.IsZero() {
+		if m.prefix != (prefix.Server{}) {
 			if err := m.admin.TrustSettings().SetServerPrefix(ctx, m.prefix); err != nil { // the user's namespace has the same
 				return err
 			}
@@ -226,7 +227,7 @@ func (t *trial) ping(ctx context.Context, m *master) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !exists && !m.prefix.IsZero() && m.admin.TrustSettings().SetServerPrefix(ctx, m.prefix) == nil {
+	if !exists && m.prefix != (prefix.Server{}) && m.admin.TrustSettings().SetServerPrefix(ctx, m.prefix) == nil {
 		t.live.Eventf(time.Now(), "%s lost its prefix and all other data; the prefix is set again", m.name)
 	}
 	if m.target.IsCluster() { // any node may reply to INFO
