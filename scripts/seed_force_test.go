@@ -205,3 +205,42 @@ func TestSeedKeepsAnExistingOrigin(t *testing.T) {
 		wantStored(t, client, "Origin", origin)
 	})
 }
+
+// Lowered counts the forced seeds of one server. One that had more of them than the client saw elsewhere is believed too, so its
+// Value has to be above all that was issued, as after an export that follows the last request.
+func TestIdentityIgnoresTheFloorWhereItWasLoweredMore(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name          string
+		lowered       bool
+		exported, low int64
+	}{
+		{"after the last request", true, 10, 11},
+		{"before it", true, 4, 5}, // 5 to 10 are issued again
+		{"before it, without an own forced seed", false, 4, 1024},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				old := mustIdentity(t, client, identityRequest(10))
+				client.Del(t.Context(), identityKeys.Counter) // the client moves to a server that was tried out before
+				if test.lowered {
+					for i, value := range []int64{5, 0} {
+						if _, err := seedIdentity(t, client, value, i > 0); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if _, err := seedIdentity(t, client, test.exported, false); err != nil {
+					t.Fatal(err)
+				}
+				r := identityRequest(1)
+				r.Floor, r.Epoch, r.Lowered = old.High, old.Epoch, old.Lowered
+				if got := mustIdentity(t, client, r); got.Low != test.low && (test.low < 1024 || got.Low < 1024) {
+					t.Errorf("got %d, want %d, or more where that is 1024", got.Low, test.low)
+				}
+			})
+		})
+	}
+}

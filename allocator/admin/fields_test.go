@@ -17,7 +17,6 @@ var notMoved = map[string]string{
 	"Low":          "it belongs to Lease",
 	"Minute":       "tallies begin again with the imported ones",
 	"IssuedBefore": "it is part of Issued",
-	"Gap":          "each client's first request sets it again",
 }
 
 var (
