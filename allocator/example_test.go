@@ -23,7 +23,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer ids.Close(ctx) // returns 4 to 32
+	defer ids.Close(ctx) // returns the unused 4 to 32
 	for range 3 {
 		id, err := ids.Next(ctx, "orders")
 		if err != nil {
