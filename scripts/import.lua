@@ -14,9 +14,9 @@
 -- ARGV[7] -> top: greatest High that a gateway issued, to raise Top to; 0 for none
 -- ARGV[8] -> lost: '1' if the source may have lost writes since it wrote the counter
 -- ARGV[9] -> issued: the source's tallies, Issued and IssuedBefore together, to raise Issued to
--- ARGV[10] -> lowered: the source's Lowered, to raise Lowered to
--- ARGV[11] -> written: the source's Written, which is below the time of every later write here
--- ARGV[12] -> forced: the source's Forced, '' for none; kept if the counter has one
+-- ARGV[10] -> lowered: the source's Lowered, which replaces Lowered, also by a smaller one, if written is not 0
+-- ARGV[11] -> written: the source's Written, which is below the time of every later write here, 0 if it is unknown
+-- ARGV[12] -> forced: the source's Forced, '' for none, which replaces an older one
 --
 -- Output: {value that stands now; value that stood before, '' if there was none}. A value below MinValue is written as it
 -- is, and stands at MinValue-1. A gap ends at MaxValue.
@@ -26,6 +26,10 @@
 -- replication id differs, which would be evidence of lost writes. So if the source may have lost writes, Epoch grows by one
 -- and the gap of a jump is added here, to the value and to Bare, because lost numbers may have been issued without prefix
 -- and tag. If this server may have lost writes, Origin stays as the evidence, and Bare is raised by the gap.
+--
+-- Lowered is compared with what clients of the source saw, who keep their floor. The forced seeds of this server, before it
+-- was the source's successor, lowered none of their values, so a count of them would only make it ignore that floor. Of two
+-- values of Forced the newer one stays, because only a seed that was sent lately may be sent again.
 --
 -- Sent twice: the second time raises nothing more.
 
@@ -74,7 +78,8 @@ if field == 'Max' and bare and other_key ~= server_key then
 end
 local write = {'HSET', key, field, stands, 'Name', stored_name or name, 'Written', (write_time(before))}
 for i, value in ipairs({epoch, ranges, bare_max, top, lowered, issued}) do
-  if above(value, state[i + 1] or '0') then
+  local own = state[i + 1] or '0'
+  if above(value, own) or names[i + 1] == 'Lowered' and source_written ~= '0' and value ~= own then
     write[#write + 1] = names[i + 1]
     write[#write + 1] = value
   end
@@ -83,7 +88,8 @@ if origin == '' and replication ~= '' then
   write[#write + 1] = 'Origin'
   write[#write + 1] = replication
 end
-if forced ~= '' and not state[12] then
+local function time(text) return string.match(text, ' (%d+)$') or '' end -- of the state that a forced seed found
+if forced ~= '' and (not state[12] or above(time(forced), time(state[12]))) then
   write[#write + 1] = 'Forced'
   write[#write + 1] = forced
 end

@@ -262,6 +262,38 @@ func TestImportOfACounterThatMayHaveLostWritesRaisesItByTheGap(t *testing.T) {
 	}
 }
 
+// A server may have been tried out before it is moved to. Its own forced seeds, which the source's clients did not see, are no
+// reason to ignore their floors, and a forced seed that is sent again was sent first to the server that had the newer one.
+func TestImportReplacesWhatEarlierForcedSeedsLeft(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name            string
+		source          ImportRequest
+		lowered, forced string
+	}{
+		{"an export", ImportRequest{Lowered: 1, Forced: "one 5 6000", Written: 1 << 40}, "1", "one 5 6000"},
+		{"without forced seeds", ImportRequest{Written: 1 << 40}, "0", "two 7 5000"},
+		{"with older ones", ImportRequest{Lowered: 1, Forced: "one 5 999", Written: 1 << 40}, "1", "two 7 5000"},
+		{"of a state that a seed found missing", ImportRequest{Lowered: 1, Forced: "one  ", Written: 1 << 40}, "1", "two 7 5000"},
+		{"a list of numbers", ImportRequest{Lowered: 1}, "2", "two 7 5000"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				set(t, client, "Max", 10, "Lowered", 2, "Forced", "two 7 5000", "Written", 5001)
+				for range 2 { // sent twice
+					if got := importOne(t, client, test.source); got.Err != nil {
+						t.Fatal(got.Err)
+					}
+					wantStored(t, client, "Lowered", test.lowered)
+					wantStored(t, client, "Forced", test.forced)
+				}
+			})
+		})
+	}
+}
+
 // A forced seed that is repeated after a move, or a loss, reads these fields.
 func TestImportCarriesForcedSeedsAndTallies(t *testing.T) {
 	t.Parallel()
@@ -269,7 +301,7 @@ func TestImportCarriesForcedSeedsAndTallies(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		importOne(t, client, ImportRequest{Value: 100, Lowered: 3, Forced: "one 5 6", Issued: 500, Written: ahead})
-		importOne(t, client, ImportRequest{Value: 90, Lowered: 2, Forced: "two 7 8", Issued: 400})
+		importOne(t, client, ImportRequest{Value: 90, Lowered: 2, Forced: "two 7 5", Issued: 400})
 		state := stored(t, client)
 		for field, want := range map[string]string{"Max": "100", "Lowered": "3", "Forced": "one 5 6", "Issued": "500"} {
 			if state[field] != want {

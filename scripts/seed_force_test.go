@@ -206,25 +206,25 @@ func TestSeedKeepsAnExistingOrigin(t *testing.T) {
 	})
 }
 
-// Lowered counts the forced seeds of one server. One that had more of them than the client saw elsewhere is believed too, so its
-// Value has to be above all that was issued, as after an export that follows the last request.
+// Lowered counts the forced seeds of one server. Another one in its place that had more of them, and was seeded in place of an
+// import, is believed too, so its Value has to be above all that was issued.
 func TestIdentityIgnoresTheFloorWhereItWasLoweredMore(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name          string
-		lowered       bool
-		exported, low int64
+		name        string
+		lowered     bool
+		seeded, low int64
 	}{
-		{"after the last request", true, 10, 11},
-		{"before it", true, 4, 5}, // 5 to 10 are issued again
-		{"before it, without an own forced seed", false, 4, 1024},
+		{"seeded to what was issued", true, 10, 11},
+		{"seeded lower", true, 4, 5}, // 5 to 10 are issued again
+		{"seeded lower, without an own forced seed", false, 4, 1024},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				client := s.Client(t)
 				old := mustIdentity(t, client, identityRequest(10))
-				client.Del(t.Context(), identityKeys.Counter) // the client moves to a server that was tried out before
+				client.Del(t.Context(), identityKeys.Counter) // as at another server
 				if test.lowered {
 					for i, value := range []int64{5, 0} {
 						if _, err := seedIdentity(t, client, value, i > 0); err != nil {
@@ -232,7 +232,7 @@ func TestIdentityIgnoresTheFloorWhereItWasLoweredMore(t *testing.T) {
 						}
 					}
 				}
-				if _, err := seedIdentity(t, client, test.exported, false); err != nil {
+				if _, err := seedIdentity(t, client, test.seeded, false); err != nil {
 					t.Fatal(err)
 				}
 				r := identityRequest(1)

@@ -36,10 +36,11 @@ type Imported struct {
 }
 
 // Import raises many counters in few round trips, 100,000 in some seconds, and adds those that are missing. It never
-// lowers one. Max, Ranges, Epoch, Bare, Top, Lowered and Issued each become the greater of the stored value and the
-// State's, and Forced is added where there is none. A State that is marked Lost is raised by a gap too. Origin is not copied, because another server's would be evidence of
-// lost writes. If there is none, this server's own is written, so that a loss right after the import shows. Like a seed, an
-// import keeps ranges that are in use from being returned.
+// lowers one. Max, Ranges, Epoch, Bare, Top and Issued each become the greater of the stored value and the State's, and
+// Forced the newer one. Lowered becomes the State's, also where it is smaller, if Written is known: workers that follow
+// to this server compare it with what they saw. A State that is marked Lost is raised by a gap too. Origin is not copied,
+// because another server's would be evidence of lost writes. If there is none, this server's own is written, so that a loss
+// right after the import shows. Like a seed, an import keeps ranges that are in use from being returned.
 //
 // The outcomes are in the order of states, and their errors are those of Seed. If the server goes down, all further outcomes
 // have the same error. If the writes are not confirmed, every outcome has ErrNotConfirmed. The states are written then, and

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -235,4 +236,86 @@ func moveOnce(t *testing.T, from, to *redis.Client) int {
 		}
 	}
 	return made
+}
+
+// The floor of a running worker is all that shows a loss that exceeds the gap, here of one large request. It counts at the new
+// server too, even if the identity was lowered there before, by someone who tried the server out.
+func TestMovedWorkerKeepsTheFloorOfAnIdentity(t *testing.T) {
+	t.Parallel()
+	for _, triedOut := range []bool{false, true} {
+		t.Run(fmt.Sprintf("tried out %v", triedOut), func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, from *redistest.Server) {
+				to := another(t, from)
+				source, target := mustNew(t, redistest.NewClient(t, from), Options{}), mustNew(t, redistest.NewClient(t, to), Options{})
+				address := redistest.NewProxy(t, from)
+				worker, err := allocator.New(redistest.NewClient(t, address), allocator.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = worker.Close(t.Context()) })
+				take := func(n int64) allocator.Range {
+					t.Helper()
+					got, err := worker.NextIdentities(t.Context(), "companies", n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return got
+				}
+				take(10)
+				kept := from.Client(t).HGetAll(t.Context(), companies).Val()
+				lost := take(5000)
+				kept["Origin"] = "0123456789012345678901234567890123456789" // the server was restarted since
+				from.Client(t).Del(t.Context(), companies)
+				from.Client(t).HSet(t.Context(), companies, kept)
+
+				if triedOut {
+					for _, value := range []int64{5, 0} {
+						if _, err := target.SeedIdentity(t.Context(), "companies", value, true); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				move(t, source, target)
+				address.Redirect(to)
+				if got := take(1); got.Low <= lost.High {
+					t.Errorf("got %d, which the worker was issued before, want it above %d", got.Low, lost.High)
+				}
+			})
+		})
+	}
+}
+
+const companies = "{Raven}/Identities/companies"
+
+// another starts a server of the same kind.
+func another(t *testing.T, s *redistest.Server) *redistest.Server {
+	t.Helper()
+	for _, b := range redistest.Binaries(t) {
+		if b.Name == s.Name() {
+			return redistest.Start(t, b)
+		}
+	}
+	return redistest.StartMini(t)
+}
+
+// move moves a namespace by the steps that the command line takes.
+func move(t *testing.T, source, target *Admin) {
+	t.Helper()
+	all, err := source.Export(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	filling, err := target.ForPrefix(t.Context(), all.Server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range filling.Import(t.Context(), all.States) {
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+	}
+	if err := target.SetServerPrefix(t.Context(), all.Server); err != nil {
+		t.Fatal(err)
+	}
 }
