@@ -91,7 +91,7 @@ func startPrometheus(t *testing.T, program string, targets []string, more string
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}\nrule_files: [%q]\n"+
+	text := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\nrule_files: [%q]\n"+
 		"scrape_configs: [{job_name: hilo, static_configs: [{targets: %s}]}, %s]\n", rules, list, more)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
