@@ -114,7 +114,7 @@ class Counter:
         self.lock = threading.Lock()
         self.floor = floor  # the greatest number issued to this client
         self.epoch = epoch  # the greatest epoch seen
-        self.lowered = lowered  # of an identity: how often it was lowered by force, as of the last reply
+        self.lowered = lowered  # of an identity: how often it was lowered by force, the greatest seen
         self.ranges = ranges  # of a collection: how many ranges it had issued, as of the last reply
         self.bare = bare  # the greatest number issued to this client without prefix and tag
         self.tallies = tallies  # issued and seconds of the last reply, and the time of that reply
@@ -198,7 +198,7 @@ class Client:
         with counter.lock:
             request = (secrets.token_hex(16), 1, time.monotonic())
             got, lowered = self._take("identity", counter, keys, name, request, [counter.lowered, 0, 0])
-            counter.lowered = number(lowered)
+            counter.lowered = max(counter.lowered, number(lowered))
             counter.check_process()
             return name + self.separator + str(got.low)
 

@@ -18,7 +18,8 @@ type Marks struct {
 	Epoch int64 // the greatest seen, or greater by one to make the counter jump
 	// Bare is the greatest number that the server issued to this client without prefix and tag.
 	Bare int64
-	// Count is that of the newest reply: of the counter's ranges, or of the forced seeds that lowered an identity.
+	// Count is how many ranges the counter had issued by the newest reply, or for an identity the greatest number of forced
+	// seeds that lowered it.
 	Count int64
 	// issued and seconds are the server's tallies with the newest range, the numbers issued to all clients lately and the
 	// length of that period. at is the time of that range, in whole seconds. A program can have many Marks, and with wider
@@ -37,8 +38,12 @@ func (m *Marks) Record(now time.Duration, got scripts.Range) (anew bool) {
 	if got.Lowered > m.Count {
 		m.Floor = 0
 	}
-	anew = got.Ranges > 0 && got.Ranges <= m.Count && got.Epoch <= m.Epoch && got.Evidence == ""
-	m.Count = max(got.Ranges, got.Lowered) // one of which is 0
+	if got.Ranges > 0 {
+		anew = got.Ranges <= m.Count && got.Epoch <= m.Epoch && got.Evidence == ""
+		m.Count = got.Ranges
+	} else { // a server that lost a forced seed must not make a later one lower the floor once more
+		m.Count = max(m.Count, got.Lowered)
+	}
 	m.Floor, m.Epoch = max(m.Floor, got.High), max(m.Epoch, got.Epoch)
 	if anew && m.Epoch < math.MaxInt64 {
 		m.Epoch++

@@ -44,6 +44,8 @@ func TestRecordLowersTheFloorAfterAForcedSeedOnly(t *testing.T) {
 		{high: 50, epoch: 1, floor: 100, greatest: 2},
 		{high: 60, epoch: 3, lowered: 1, floor: 60, greatest: 3},
 		{high: 70, epoch: 3, lowered: 1, floor: 70, greatest: 3},
+		{high: 900, epoch: 4, floor: 900, greatest: 4},            // of another primary, which lost the forced seed
+		{high: 71, epoch: 3, lowered: 1, floor: 900, greatest: 4}, // of the first one again
 	} {
 		c.Record(0, scripts.Range{High: seen.high, Epoch: seen.epoch, Lowered: seen.lowered})
 		if c.Floor != seen.floor || c.Epoch != seen.greatest {
