@@ -39,8 +39,8 @@ func (m *Admin) WithoutReplicas() *Admin {
 }
 
 // confirmed calls write, which runs scripts by the client that it is passed, and waits until every replica that was connected
-// before, and least ones at least, have their writes. WAIT covers all earlier writes of the server too, because replicas acknowledge an offset of one
-// stream. It covers that server only, so the replication id has to be the same before and after.
+// before, and so many at least, have their writes. WAIT covers all earlier writes of the server too, because replicas
+// acknowledge an offset of one stream. It covers that server only, so the replication id has to be the same before and after.
 func (m *Admin) confirmed(ctx context.Context, what string, least int, write func(redis.Scripter) error) error {
 	before, err := m.replication(ctx)
 	if err != nil {

@@ -69,7 +69,23 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 	}
 	replicas, err := m.required(ctx)
 	if err == nil {
-		err = m.importAll(ctx, replicas, requests, func(i int) *Imported { return &results[places[i]] })
+		err = m.confirmed(ctx, m.keys.Server(), replicas, func(client redis.Scripter) error {
+			var last *scripts.ImportRequest
+			for i, got := range scripts.ImportAll(ctx, m.client, requests) {
+				result := &results[places[i]]
+				*result = Imported{Existed: got.Existed, Before: got.Stood, Now: got.Stands}
+				if got.Err != nil {
+					result.Err = attemptError(ctx, requests[i].Name, got.Err)
+					continue
+				}
+				last = &requests[i]
+			}
+			if client == redis.Scripter(m.client) || last == nil {
+				return nil
+			}
+			// The last one again, which changes nothing. What confirms it confirms all writes before it.
+			return scripts.Import(ctx, client, *last).Err
+		})
 	}
 	for _, i := range places {
 		if results[i].Err == nil {
@@ -77,27 +93,6 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 		}
 	}
 	return results
-}
-
-// importAll makes requests, and records the outcome of each in result. Its error is that of all.
-func (m *Admin) importAll(ctx context.Context, replicas int, requests []scripts.ImportRequest, result func(i int) *Imported) error {
-	return m.confirmed(ctx, m.keys.Server(), replicas, func(client redis.Scripter) error {
-		var last *scripts.ImportRequest
-		for i, got := range scripts.ImportAll(ctx, m.client, requests) {
-			outcome := result(i)
-			*outcome = Imported{Existed: got.Existed, Before: got.Stood, Now: got.Stands}
-			if got.Err != nil {
-				outcome.Err = attemptError(ctx, requests[i].Name, got.Err)
-				continue
-			}
-			last = &requests[i]
-		}
-		if client == redis.Scripter(m.client) || last == nil {
-			return nil
-		}
-		// The last one again, which changes nothing. What confirms it confirms all writes before it.
-		return scripts.Import(ctx, client, *last).Err
-	})
 }
 
 // CheckImport returns what Import would do, and writes nothing. server has the settings that the server will have by then.

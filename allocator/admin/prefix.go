@@ -86,13 +86,16 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 			return err
 		}
 	}
+	if m.keeping {
+		return m.configure(ctx, now.Replicas(), request)
+	}
 	if request.Origin == "" { // Durable is not set
-		return m.configure(ctx, request)
+		return m.configure(ctx, 0, request)
 	}
 	if now.Durable == prefix.DurableAlways { // what it waived has to be settled without it
 		removal := request
 		removal.Durable = scripts.DurableRemove
-		if err := m.configure(ctx, removal); err != nil {
+		if err := m.configure(ctx, 0, removal); err != nil {
 			return err
 		}
 	}
@@ -102,7 +105,7 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 	if request.Durable == scripts.DurableSet {
 		return m.stateDurable(ctx, request)
 	}
-	return m.configure(ctx, request)
+	return m.configure(ctx, s.Replicas(), request)
 }
 
 // checkChange returns the request for a change of the settings, with an Origin if Durable is set, or why it may not be made.
@@ -130,15 +133,9 @@ func (m *Admin) checkChange(ctx context.Context, now, s prefix.Server) (r script
 	return r, err
 }
 
-// configure sets all settings, confirmed by every connected replica, and by as many as a Durable that stays requires.
-func (m *Admin) configure(ctx context.Context, request scripts.ConfigureRequest) error {
-	key, replicas := m.keys.Server(), 0
-	if request.Durable == scripts.DurableKeep {
-		var err error
-		if replicas, err = m.required(ctx); err != nil {
-			return err
-		}
-	}
+// configure sets all settings, confirmed by every connected replica, and by so many at least.
+func (m *Admin) configure(ctx context.Context, replicas int, request scripts.ConfigureRequest) error {
+	key := m.keys.Server()
 	return m.confirmed(ctx, key, replicas, func(client redis.Scripter) error { return scripts.Configure(ctx, client, key, request) })
 }
 

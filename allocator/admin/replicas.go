@@ -2,12 +2,14 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/prefix"
+	"github.com/hilo-id/hilo/scripts"
 )
 
 // checkReplicas returns the server's replication id, and an error if it may not state s.Durable, replicas:N.
@@ -31,14 +33,14 @@ func (m *Admin) checkReplicas(ctx context.Context, now, s prefix.Server) (origin
 	return node.id, nil
 }
 
-// required returns how many replicas have to have a number before it is used, by the server's Durable. Words that are none are
-// left to the scripts to refuse.
+// required returns how many replicas have to have a number before it is used, by the server's Durable. Settings that are corrupt
+// are left to the scripts to refuse.
 func (m *Admin) required(ctx context.Context) (int, error) {
-	word, err := m.client.HGet(ctx, m.keys.Server(), fieldDurable).Result()
-	if err != nil && err != redis.Nil { //nolint:errorlint // it is that value
-		return 0, attemptError(ctx, m.keys.Server(), err)
+	s, err := m.ServerPrefix(ctx)
+	if errors.Is(err, scripts.ErrCorrupt) {
+		err = nil
 	}
-	return prefix.Server{Durable: word}.Replicas(), nil
+	return s.Replicas(), err
 }
 
 // checkAway returns ErrNeedsTrust if fewer replicas are connected than were when Durable was set to replicas:N. One that is

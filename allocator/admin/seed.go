@@ -18,8 +18,9 @@ import (
 // have seen them. A forced seed acts once, even if the client library sends it again after a lost reply. If numbers were
 // issued since it read the counter, the error is ErrChanged, which names the value that stands now.
 //
-// Seed waits until every connected replica has the write, and as many as the server's Durable requires. With ErrNotConfirmed it is made, and a failover can lose it. The
-// other errors are ErrInvalidName, ErrInvalidOptions, ErrMixed, ErrCorrupt and ErrUnavailable.
+// Seed waits until every connected replica has the write, and as many as the server's Durable requires. With ErrNotConfirmed
+// it is made, and a failover can lose it. The other errors are ErrInvalidName, ErrInvalidOptions, ErrMixed, ErrCorrupt and
+// ErrUnavailable.
 func (m *Admin) Seed(ctx context.Context, collection string, max int64, force bool) (int64, error) {
 	return m.seed(ctx, m.storage(KindHiLo), collection, max, force)
 }
