@@ -74,7 +74,7 @@ func TestHungServerIsAnOutageThoughItsRequestsFillThePool(t *testing.T) {
 	client := redis.NewClient(Tune(opts))
 	t.Cleanup(func() { _ = client.Close() })
 	a := mustNew(t, client, Options{RefillTimeout: 200 * time.Millisecond})
-	openPool(t, client, 1)
+	redistest.OpenPool(t, client, 1)
 	proxy.Freeze()
 	if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrUnavailable) || errors.Is(err, redis.ErrPoolTimeout) {
 		t.Errorf("got %v, want ErrUnavailable without redis.ErrPoolTimeout", err)

@@ -96,25 +96,6 @@ func TestTuneLeavesTheACLLogEmpty(t *testing.T) {
 	})
 }
 
-// openPool makes a client keep n idle connections.
-func openPool(t *testing.T, client *redis.Client, n int) {
-	t.Helper()
-	var open []*redis.Conn
-	for range n {
-		conn := client.Conn()
-		if err := conn.Ping(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-		open = append(open, conn)
-	}
-	for _, conn := range open {
-		_ = conn.Close()
-	}
-	if idle := client.PoolStats().IdleConns; int(idle) != n {
-		t.Fatalf("got %d idle connections, want %d", idle, n)
-	}
-}
-
 // failuresUntilServed counts the attempts that fail before one is served.
 func failuresUntilServed(t *testing.T, a *Allocator) int {
 	t.Helper()
@@ -137,7 +118,7 @@ func TestTunedClientRecoversWithOneAttempt(t *testing.T) {
 		client := redis.NewClient(Tune(opts))
 		t.Cleanup(func() { _ = client.Close() })
 		a := mustNew(t, client, Options{RefillTimeout: time.Second})
-		openPool(t, client, pool)
+		redistest.OpenPool(t, client, pool)
 		proxy.Freeze()
 		if n := failuresUntilServed(t, a); n != 1 {
 			t.Errorf("got %d failed attempts, want 1", n)
@@ -158,7 +139,7 @@ func TestTunedClientRecoversForManyCollections(t *testing.T) {
 	client := redis.NewClient(Tune(opts))
 	t.Cleanup(func() { _ = client.Close() })
 	a := mustNew(t, client, Options{RefillTimeout: 300 * time.Millisecond})
-	openPool(t, client, pool)
+	redistest.OpenPool(t, client, pool)
 	proxy.Freeze()
 	before := dials.Load()
 	var callers sync.WaitGroup
@@ -192,7 +173,7 @@ func TestUntunedClientRecoversWithAnAttemptForEachConnection(t *testing.T) {
 	client := redis.NewClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	a := mustNew(t, client, Options{RefillTimeout: 300 * time.Millisecond})
-	openPool(t, client, pool)
+	redistest.OpenPool(t, client, pool)
 	proxy.Freeze()
 	if n := failuresUntilServed(t, a); n < pool {
 		t.Errorf("got %d failed attempts, want at least %d", n, pool)

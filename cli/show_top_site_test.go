@@ -283,12 +283,13 @@ func TestSiteReportsAnAddressInUse(t *testing.T) {
 
 func TestSiteIsReachedByTheURLThatItPrints(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"127.0.0.2:0", "localhost:0"} {
+	addresses := []string{"localhost:0"}
+	if runtime.GOOS == "linux" { // other systems have 127.0.0.1 alone
+		addresses = append(addresses, "127.0.0.2:0")
+	}
+	for _, address := range addresses {
 		t.Run(address, func(t *testing.T) {
 			t.Parallel()
-			if runtime.GOOS != "linux" && address == "127.0.0.2:0" {
-				t.Skip("other systems have 127.0.0.1 alone")
-			}
 			site := startTop(t, "--redis", "embedded:", "--listen", address)
 			if response, body := site.request(http.MethodGet, "/state"); response.StatusCode != http.StatusOK {
 				t.Errorf("%s/state: got %d %s, want 200", site.url, response.StatusCode, body)

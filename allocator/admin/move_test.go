@@ -239,7 +239,7 @@ func moveOnce(t *testing.T, from, to *redis.Client) int {
 }
 
 // The floor of a running worker is all that shows a loss that exceeds the gap, here of one large request. It counts at the new
-// server too, even if the identity was lowered there before, by someone who tried the server out.
+// server too, even if forced seeds lowered the identity there before, when the server was tried out.
 func TestMovedWorkerKeepsTheFloorOfAnIdentity(t *testing.T) {
 	t.Parallel()
 	for _, triedOut := range []bool{false, true} {

@@ -29,7 +29,7 @@ const (
 	slots       = 16 // requests for identities that a process has in flight at most
 )
 
-// The host of a primary dies without a packet that says so. Its replica is promoted, and the name of the primary moves there.
+// A primary's host is cut off without a RST or FIN. Its replica is promoted, and the name of the primary moves there.
 // A program and hilo serve are served again after one attempt. A client whose dialer remembers nothing, but has the other
 // options of Tune, needs one for each connection of its pool.
 func TestOneAttemptIsLostToADeadHost(t *testing.T) {
@@ -56,8 +56,8 @@ func TestOneAttemptIsLostToADeadHost(t *testing.T) {
 		ids := newIDs(t, client, allocator.Options{RefillTimeout: timeout, MaxCapacity: 32}) // so that each batch is a request
 		flags := []string{"--redis", "redis://redis.test:" + port + "?pool_size=" + fmt.Sprint(poolSize), "--timeout", timeout.String()}
 		gateway, bare := serve(t, flags...), serve(t, flags...) // bare is never ready by numbers in hand: it issues identities only
-		openPool(t, control, controlPool)
-		openPool(t, client, poolSize)
+		redistest.OpenPool(t, control, controlPool)
+		redistest.OpenPool(t, client, poolSize)
 		primary.openPoolOf(gateway, poolSize, controlPool+2*poolSize, "/v1/identities/opens%d?count=1", "/v1/ids/opens%d?count=1")
 		primary.openPoolOf(bare, slots, controlPool+2*poolSize+slots, "/v1/identities/bares%d?count=1")
 
@@ -213,25 +213,6 @@ func newIDs(t *testing.T, client *redis.Client, opts allocator.Options) *allocat
 	}
 	t.Cleanup(func() { _ = ids.Close(context.WithoutCancel(t.Context())) })
 	return ids
-}
-
-// openPool makes a client keep idle connections, each of which was used.
-func openPool(t *testing.T, client *redis.Client, n int) {
-	t.Helper()
-	var open []*redis.Conn
-	for range n {
-		conn := client.Conn()
-		if err := conn.Ping(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-		open = append(open, conn)
-	}
-	for _, conn := range open {
-		_ = conn.Close()
-	}
-	if idle := client.PoolStats().IdleConns; int(idle) != n {
-		t.Fatalf("got %d idle connections, want %d", idle, n)
-	}
 }
 
 // openPoolOf makes hilo serve keep connections to the host, which has so many in all then. As many requests, for these paths

@@ -83,7 +83,7 @@ type host struct {
 	address net.IP
 }
 
-// port is that of every Redis of a site, because only addresses move with a name.
+// port is the same for every Redis of a site, because a name moves with an address and no port.
 const port = "6379"
 
 // newSite makes a network without hosts. The process is isolated.
@@ -144,7 +144,7 @@ func (h *host) die() {
 	run(h.t, "ip", "-netns", h.name, "link", "set", "eth0", "down")
 }
 
-// answerNames starts a server of names, which says of each that it is the current host, and makes it that of the process.
+// answerNames starts a DNS server that resolves every name to the current host, and makes this process use it.
 func (s *site) answerNames() {
 	s.t.Helper()
 	conn, err := net.ListenPacket("udp4", "127.0.0.1:53")

@@ -135,7 +135,7 @@ func (s *fromScan) scan(ctx context.Context, client *target.Client) error {
 }
 
 // patterns returns the pattern, and those that find the same keys with a hash tag at the beginning, {orders/1} and {orders}/1.
-// No key matches two of them. The pattern itself finds a hash tag behind the separator.
+// The pattern itself finds a hash tag behind the separator.
 func (s *fromScan) patterns() []string {
 	all := []string{s.Pattern}
 	if strings.HasPrefix(s.Pattern, "*") || strings.ContainsAny(s.Pattern, "{}") {

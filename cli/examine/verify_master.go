@@ -95,7 +95,7 @@ func (t *trial) prepare(ctx context.Context) error {
 	return err
 }
 
-// setUp sets what is true of the servers in the user's namespace, their prefixes and Durable, and, with --require-seeded, seeds the counters.
+// setUp sets the prefixes and Durable of the user's namespace and, with --require-seeded, seeds the counters.
 func (t *trial) setUp(ctx context.Context) error {
 	return t.each(ctx, func(m *master) error {
 		if m.prefix != (prefix.Server{}) {

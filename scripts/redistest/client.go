@@ -49,6 +49,25 @@ func NewClient(t testing.TB, to endpoint) *redis.Client {
 	return client
 }
 
+// OpenPool makes a client keep n idle connections, each of which was used.
+func OpenPool(t testing.TB, client *redis.Client, n int) {
+	t.Helper()
+	var open []*redis.Conn
+	for range n {
+		conn := client.Conn()
+		if err := conn.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, conn)
+	}
+	for _, conn := range open {
+		_ = conn.Close()
+	}
+	if idle := client.PoolStats().IdleConns; int(idle) != n {
+		t.Fatalf("got %d idle connections, want %d", idle, n)
+	}
+}
+
 // NewClusterClient returns a new client of a cluster, which is closed when t ends.
 func NewClusterClient(t testing.TB, c *Cluster) *redis.ClusterClient {
 	t.Helper()

@@ -11,13 +11,12 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// counter is a counter of a server as this client knows it. All who want its numbers share it: every spelling of a name,
-// identities and the gateways.
+// counter is what this client knows of a counter of a server. All spellings of a name share it.
 type counter struct {
 	server *Server
 	// turn is held during a request, because each one sends the floor that the one before it left. It guards token.
 	turn sync.Mutex
-	// token is that of the request in flight, or of one whose reply never came, or "".
+	// token identifies the request in flight, or one whose reply never came. It is "" without either.
 	token string
 	// marks are guarded by Fleet.mu.
 	marks watermark.Marks

@@ -44,7 +44,7 @@ type Request struct {
 // Reply is what a server issued.
 type Reply struct {
 	scripts.Range
-	// Token is that of the request.
+	// Token identifies the request, for a return.
 	Token string
 	// Issuer is nil for an identity.
 	Issuer *Issuer

@@ -18,8 +18,7 @@ type Marks struct {
 	Epoch int64 // the greatest seen, or greater by one to make the counter jump
 	// Bare is the greatest number that the server issued to this client without prefix and tag.
 	Bare int64
-	// Count is how many ranges the counter had issued by the newest reply, or for an identity the greatest number of forced
-	// seeds that lowered it.
+	// Count is the number of ranges in the newest reply. For an identity it is the greatest number of forced seeds in a reply.
 	Count int64
 	// issued and seconds are the server's tallies with the newest range, the numbers issued to all clients lately and the
 	// length of that period. at is the time of that range, in whole seconds. A program can have many Marks, and with wider
