@@ -36,13 +36,50 @@ type CheckRequest struct {
 // Check returns the error with which the server would refuse the request, as far as stored state and the server show it, and
 // ErrNotDurable if fewer replicas follow than required. It writes nothing, so it may be sent twice.
 func Check(ctx context.Context, client redis.Scripter, r CheckRequest) error {
-	// A replica reports once a second, and its lag is in whole seconds.
-	lag := int64(r.Timeout/time.Second) + 2
-	keys, args := []string{r.Keys.Counter, r.Keys.Server, r.Keys.Other}, []any{r.Limit, bit(r.RequireSeeded), lag}
-	reply, err := decode(checkAsWrite.Run(ctx, client, keys, args...), 1)
-	if err != nil && strings.Contains(err.Error(), "near '#'") { // miniredis, which knows no flags and refuses no write
-		reply, err = decode(check.Run(ctx, client, keys, args...), 1)
+	c := r.call()
+	cmd := checkAsWrite.Run(ctx, client, c.keys, c.args...)
+	if err := cmd.Err(); err != nil && strings.Contains(err.Error(), "near '#'") { // miniredis, which knows no flags and refuses no write
+		cmd = check.Run(ctx, client, c.keys, c.args...)
 	}
+	return r.checked(cmd)
+}
+
+// DescribeAndCheck is Describe, and Check of a counter of that server, in one round trip. The Replicas that the server's Durable
+// requires count too.
+func DescribeAndCheck(ctx context.Context, client redis.Cmdable, key string, r CheckRequest) (Description, error) {
+	var described, checked *redis.Cmd
+	_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		c := r.call()
+		described = describe.EvalSha(ctx, p, []string{key, key, key})
+		checked = checkAsWrite.EvalSha(ctx, p, c.keys, c.args...)
+		return nil
+	})
+	desc, err := description(described)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		desc, err = Describe(ctx, client, key)
+	}
+	if err != nil {
+		return desc, err
+	}
+	r.Replicas = max(r.Replicas, desc.Replicas)
+	if redis.HasErrorPrefix(checked.Err(), "NOSCRIPT") {
+		desc.Refused = Check(ctx, client, r)
+	} else {
+		desc.Refused = r.checked(checked)
+	}
+	return desc, nil
+}
+
+// lag is for how many seconds a replica may be silent. It reports once a second, and its lag is in whole seconds.
+func (r CheckRequest) lag() int64 { return int64(r.Timeout/time.Second) + 2 }
+
+func (r CheckRequest) call() call {
+	return call{[]string{r.Keys.Counter, r.Keys.Server, r.Keys.Other}, []any{r.Limit, bit(r.RequireSeeded), r.lag()}}
+}
+
+// checked returns the outcome of the script.
+func (r CheckRequest) checked(cmd *redis.Cmd) error {
+	reply, err := decode(cmd, 1)
 	if err != nil || r.Replicas == 0 || reply[0] == "" {
 		return err
 	}
@@ -51,7 +88,7 @@ func Check(ctx context.Context, client redis.Scripter, r CheckRequest) error {
 		return err
 	}
 	if following < int64(r.Replicas) {
-		return notDurable(fmt.Sprintf("%d of %d replicas reported within the last %d s", following, r.Replicas, lag), nil)
+		return notDurable(fmt.Sprintf("%d of %d replicas reported within the last %d s", following, r.Replicas, r.lag()), nil)
 	}
 	return nil
 }

@@ -7,8 +7,11 @@ import (
 	"maps"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -145,4 +148,52 @@ func TestWriteRefusedIsTheRefusalOfAnyWrite(t *testing.T) {
 	if WriteRefused(errors.New("OOM")) {
 		t.Error("an error that is no reply: got true, want false")
 	}
+}
+
+// oneTrip counts round trips.
+type oneTrip struct{ n atomic.Int64 }
+
+func (*oneTrip) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *oneTrip) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { h.n.Add(1); return next(ctx, cmd) }
+}
+
+func (h *oneTrip) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { h.n.Add(1); return next(ctx, cmds) }
+}
+
+func TestDescribeAndCheckTakesOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client, trips := redistest.NewClient(t, s), new(oneTrip)
+		client.HSet(t.Context(), keys.Server, "ServerPrefix", "N/", "Durable", "replicas:1")
+		request := CheckRequest{Keys: Keys{Counter: keys.Server, Server: keys.Server, Other: keys.Server}, Limit: math.MaxInt64}
+		both := func() Description {
+			t.Helper()
+			got, err := DescribeAndCheck(t.Context(), client, keys.Server, request)
+			if err != nil || got.Prefix != "N/" || got.Replicas != 1 {
+				t.Errorf("got %+v, %v, want N/, 1", got, err)
+			}
+			return got
+		}
+		both() // and loads the scripts
+		client.AddHook(trips)
+		if got := both(); s.Real() && !errors.Is(got.Refused, ErrNotDurable) {
+			t.Errorf("without the replica that it requires: got %v, want ErrNotDurable", got.Refused)
+		}
+		if n := trips.n.Load(); s.Real() && n != 1 { // miniredis has to be asked again, without the flags
+			t.Errorf("got %d round trips, want 1", n)
+		}
+		client.ScriptFlush(t.Context())
+		both()
+		if !s.Real() {
+			return
+		}
+		client.HDel(t.Context(), keys.Server, "Durable")
+		client.ConfigSet(t.Context(), "min-replicas-to-write", "1")
+		if got, err := DescribeAndCheck(t.Context(), client, keys.Server, request); err != nil || !WriteRefused(got.Refused) {
+			t.Errorf("got %v, %v, want that writes are refused", got.Refused, err)
+		}
+	})
 }

@@ -24,6 +24,8 @@ type Description struct {
 	// jump and the field would be removed. Describe does not remove it.
 	Durable DurableState
 	Settings
+	// Refused is the error with which the server would refuse a request for numbers, of DescribeAndCheck alone.
+	Refused error
 }
 
 // Settings are the settings of a server that are numbers.
@@ -58,7 +60,12 @@ func (s Settings) has(n int64) bool { return n >= s.MinValue && (s.MaxValue == 0
 // Describe reads the values of a server's own key. key is the name of that key. It
 // writes nothing, so it may be sent twice.
 func Describe(ctx context.Context, client redis.Scripter, key string) (Description, error) {
-	reply, err := decode(describe.Run(ctx, client, []string{key, key, key}), 8)
+	return description(describe.Run(ctx, client, []string{key, key, key}))
+}
+
+// description returns the reply of the script.
+func description(cmd *redis.Cmd) (Description, error) {
+	reply, err := decode(cmd, 8)
 	if err != nil {
 		return Description{}, err
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 type Backend interface {
 	Next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error)
 	Identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error)
-	// Describe writes nothing.
+	// Describe writes nothing. Refused of the Description is set by How.Checked alone.
 	Describe(ctx context.Context, key string, how How) (scripts.Description, error)
 	// Check writes nothing, and returns the error of a request for numbers. Confirmed adds what confirmations need.
 	Check(ctx context.Context, request scripts.CheckRequest, how How) error
@@ -30,6 +31,8 @@ type Backend interface {
 type How struct {
 	// Confirmed waits for the confirmations of a write too, which proves that replicas or the disk follow.
 	Confirmed bool
+	// Checked looks whether the server would refuse a write.
+	Checked bool
 	// Once never retries, so that a server that is down costs few connections.
 	Once bool
 }
@@ -121,12 +124,34 @@ func (b redisBackend) Describe(ctx context.Context, key string, how How) (script
 	case how.Once:
 		scripter = b.clients.Once
 	}
-	desc, err := scripts.Describe(ctx, scripter, key)
+	check := scripts.CheckRequest{Keys: scripts.Keys{Counter: key, Server: key, Other: key}}
+	together := how.Checked && scripter == redis.Scripter(b.clients.Client)
+	var desc scripts.Description
+	var err error
+	if together {
+		desc, err = scripts.DescribeAndCheck(ctx, b.clients.Client, key, b.waiting(check, how))
+		desc.Refused = b.explain(desc.Refused)
+	} else {
+		desc, err = scripts.Describe(ctx, scripter, key)
+	}
 	if err == nil {
 		b.required.Store(int64(desc.Replicas))
 	}
-	b.reloadCluster(ctx, err)
+	if err == nil && how.Checked && !together {
+		desc.Refused = b.Check(ctx, check, how)
+	}
+	b.reloadCluster(ctx, cmp.Or(err, desc.Refused))
 	return desc, b.explain(err)
+}
+
+// waiting adds the replicas that are known to be required.
+func (b redisBackend) waiting(request scripts.CheckRequest, how How) scripts.CheckRequest {
+	d := b.durability()
+	request.Timeout = d.Timeout
+	if how.Confirmed || b.required.Load() > 0 {
+		request.Replicas = d.Replicas
+	}
+	return request
 }
 
 func (b redisBackend) Check(ctx context.Context, request scripts.CheckRequest, how How) error {
@@ -134,10 +159,7 @@ func (b redisBackend) Check(ctx context.Context, request scripts.CheckRequest, h
 	if how.Once {
 		scripter = b.clients.Once
 	}
-	if d := b.durability(); how.Confirmed || b.required.Load() > 0 {
-		request.Replicas, request.Timeout = d.Replicas, d.Timeout
-	}
-	err := scripts.Check(ctx, scripter, request)
+	err := scripts.Check(ctx, scripter, b.waiting(request, how))
 	b.reloadCluster(ctx, err)
 	return b.explain(err)
 }

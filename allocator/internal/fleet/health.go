@@ -75,14 +75,14 @@ func (t transition) finish() {
 // provenOver reports whether a description proves that a server is up again. A conflict ends when all servers are compared,
 // a missing confirmation with a confirmed description, the refusal of any write with a check, and another error reply with a
 // served request.
-func provenOver(down error, asked asked) bool {
+func provenOver(down error, how How) bool {
 	switch {
 	case failure.Conflict(down):
 		return false
 	case errors.Is(down, scripts.ErrNotDurable):
-		return asked.confirmed
+		return how.Confirmed
 	case scripts.WriteRefused(down):
-		return asked.checked
+		return how.Checked
 	}
 	return !isReply(down)
 }
@@ -114,47 +114,38 @@ func (s *Server) recordPrefix(sent time.Duration, desc prefix.Server, origin str
 	return from, nil
 }
 
-// asked is what a server is asked beside what it adds to identifiers: whether it confirms writes, and, with a round trip more,
-// whether it would refuse one.
-type asked struct{ confirmed, checked bool }
-
 // describeAll asks servers what they add to identifiers, all at the same time, and records the answers.
-func describeAll(caller context.Context, asked asked, servers ...*Server) {
+func describeAll(caller context.Context, how How, servers ...*Server) {
 	var all sync.WaitGroup
 	for _, s := range servers {
-		all.Go(func() { _ = s.describe(caller, asked) }) // which records its error
+		all.Go(func() { _ = s.describe(caller, how) }) // which records its error
 	}
 	all.Wait()
 }
 
 // describe asks the server what it adds to identifiers and records the answer. What is interrupted by the caller's ctx
 // proves nothing about the server.
-func (s *Server) describe(caller context.Context, asked asked) error {
+func (s *Server) describe(caller context.Context, how How) error {
 	f := s.fleet
 	timeout := f.opts.CheckTimeout
-	if asked.confirmed {
+	if how.Confirmed {
 		timeout = f.opts.AttemptTimeout
 	}
 	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	f.mu.Lock()
-	sent, how := f.Now(), How{Confirmed: asked.confirmed, Once: s.down != nil}
+	sent := f.Now()
+	how.Once = s.down != nil
 	f.mu.Unlock()
-	key := s.Keys.Server()
-	var refused error
-	desc, err := s.Backend.Describe(ctx, key, how)
-	if err == nil && asked.checked {
-		refused = s.Backend.Check(ctx, scripts.CheckRequest{Keys: scripts.Keys{Counter: key, Server: key, Other: key}}, how)
-	}
+	desc, err := s.Backend.Describe(ctx, s.Keys.Server(), how)
 	if caller.Err() == nil {
-		s.recordDescription(sent, desc, err, refused, asked)
+		s.recordDescription(sent, desc, err, how)
 	}
-	return cmp.Or(err, refused)
+	return cmp.Or(err, desc.Refused)
 }
 
-// recordDescription records the answer to a request for a description that was sent at that time. refused is why the server
-// would refuse a write, or nil.
-func (s *Server) recordDescription(sent time.Duration, desc scripts.Description, err, refused error, asked asked) {
+// recordDescription records the answer to a request for a description that was sent at that time.
+func (s *Server) recordDescription(sent time.Duration, desc scripts.Description, err error, how How) {
 	f := s.fleet
 	f.mu.Lock()
 	now := f.Now()
@@ -165,7 +156,7 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 		s.home, s.homeAsOf = desc.Identities, sent
 		s.durable = durableOf(desc.Durable, desc.Replicas)
 	}
-	err = cmp.Or(err, refused)
+	err = cmp.Or(err, desc.Refused)
 	if s.unsent = nil; notSent(err) {
 		s.unsent = err
 	}
@@ -175,7 +166,7 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	switch {
 	case err != nil && !outdated && s.backoff.Wait(now) == 0:
 		changed = s.setDown(now, err)
-	case err == nil && s.down != nil && provenOver(s.down, asked):
+	case err == nil && s.down != nil && provenOver(s.down, how):
 		changed = s.setUp(now, false)
 	}
 	f.mu.Unlock()
@@ -206,7 +197,7 @@ func (s *Server) probe() {
 	if down == nil {
 		return
 	}
-	err := s.describe(f.ctx, asked{confirmed: errors.Is(down, scripts.ErrNotDurable), checked: true})
+	err := s.describe(f.ctx, How{Confirmed: errors.Is(down, scripts.ErrNotDurable), Checked: true})
 	if f.ctx.Err() != nil {
 		return
 	}

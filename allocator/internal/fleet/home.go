@@ -85,7 +85,7 @@ func (f *Fleet) searchHome() *check {
 	c.done = f.goLocked(func() {
 		f.sleep(f.ctx, delay)
 		c.began = f.Now()
-		describeAll(f.ctx, asked{}, f.servers...)
+		describeAll(f.ctx, How{}, f.servers...)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.ctx.Err() == nil {

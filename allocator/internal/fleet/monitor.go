@@ -59,13 +59,13 @@ func (f *Fleet) checkServers(confirmed bool, servers ...*Server) {
 	if len(candidates) > 0 {
 		servers = f.servers
 	}
-	describeAll(f.ctx, asked{confirmed, true}, servers...)
+	describeAll(f.ctx, How{Confirmed: confirmed, Checked: true}, servers...)
 	unverified := slices.Collect(maps.Keys(candidates))
 	f.mu.Lock()
 	again := f.Now()
 	maps.DeleteFunc(candidates, func(_ *Server, of *Issuer) bool { return f.checkConflicts(of) != nil }) // as in verify
 	f.mu.Unlock()
-	describeAll(f.ctx, asked{}, unverified...)
+	describeAll(f.ctx, How{}, unverified...)
 	f.recheckAll(candidates, again)
 }
 

@@ -47,11 +47,11 @@ func (s *Server) verify(ctx context.Context, sent time.Duration, got scripts.Ran
 
 	var again time.Duration
 	if several {
-		describeAll(ctx, asked{}, slices.DeleteFunc(slices.Clone(f.servers), func(other *Server) bool { return other == s })...)
+		describeAll(ctx, How{}, slices.DeleteFunc(slices.Clone(f.servers), func(other *Server) bool { return other == s })...)
 		f.mu.Lock()
 		again, err = f.Now(), f.checkConflicts(from)
 		f.mu.Unlock()
-		describeAll(ctx, asked{}, s)
+		describeAll(ctx, How{}, s)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
