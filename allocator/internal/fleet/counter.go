@@ -11,13 +11,13 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// counter is what this client knows of a counter of a server. All spellings of a name share it.
+// counter is what this client knows of a counter of a server. All spellings of a name share it. A program can have many, and a
+// field more takes 16 bytes of each.
 type counter struct {
-	server *Server
 	// turn is held during a request, because each one sends the floor that the one before it left. It guards token.
 	turn sync.Mutex
-	// token identifies the request in flight, or one whose reply never came. It is "" without either.
-	token string
+	// token identifies the request in flight, or one whose reply never came. It is nil without either.
+	token *string
 	// marks are guarded by Fleet.mu.
 	marks watermark.Marks
 }
@@ -38,17 +38,17 @@ func (r Request) counters() (own, other counterOf) {
 		return counterOf{Identity, name}, counterOf{Range, name}
 	case ServerSide:
 	}
-	return counterOf{kind: ServerSide}, counterOf{kind: -1}
+	return counterOf{kind: ServerSide}, counterOf{ServerSide, "none"}
 }
 
 // counter returns a counter, the same one each time.
 func (s *Server) counter(of counterOf) *counter {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	c, ok := s.counters[of]
+	c, ok := s.counters[of.kind][of.name]
 	if !ok {
-		c = &counter{server: s}
-		s.counters[of] = c
+		c = new(counter)
+		s.counters[of.kind][of.name] = c
 	}
 	return c
 }
@@ -61,7 +61,7 @@ func (s *Server) Marks(k Kind, name string) watermark.Marks {
 func (s *Server) marks(of counterOf) watermark.Marks {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	if c, ok := s.counters[of]; ok {
+	if c, ok := s.counters[of.kind][of.name]; ok {
 		return c.marks
 	}
 	return watermark.Marks{}
@@ -80,31 +80,30 @@ func (s *Server) SetFloor(collection string, floor int64) {
 // confirmed, is sent again, so that no range is lost with a reply. If it asks for another count the script issues another range.
 // A request for values of an identity that is sent again is issued other values in any case.
 func (c *counter) begin(k Kind) {
-	if k != Range || c.token == "" {
-		c.token = rand.Text()
+	if k != Range || c.token == nil {
+		c.token = new(rand.Text())
 	}
 }
 
 // end records whether the reply to a request came, with turn held.
 func (c *counter) end(err error) {
 	if err == nil || scripts.Answered(err) {
-		c.token = ""
+		c.token = nil
 	}
 }
 
 // record records the numbers that were issued, and a jump, and reports whether the counter was made anew. Numbers that were not
 // confirmed count too, unless the server requires confirmations: then no client uses them, and at the next failover they would
 // be false evidence of a loss.
-func (c *counter) record(got scripts.Range, err error) (anew bool) {
-	f := c.server.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (s *Server) record(c *counter, got scripts.Range, err error) (anew bool) {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
 	unused := got.Replicas > 0 && errors.Is(err, scripts.ErrNotDurable)
 	if got.Low > 0 && !unused {
-		anew = c.marks.Record(f.Now(), got)
+		anew = c.marks.Record(s.fleet.Now(), got)
 	}
 	if i := slices.Index(Evidences[:], got.Evidence); i >= 0 {
-		c.server.jumps[i]++
+		s.jumps[i]++
 	}
 	return anew
 }

@@ -128,7 +128,7 @@ type Server struct {
 	refills, identities Latency
 	jumps               [len(Evidences)]int64
 	// counters has those that this client used.
-	counters map[counterOf]*counter
+	counters [ServerSide + 1]map[string]*counter // by kind and folded name
 }
 
 // Issuer is a server with the prefix and tag that it reported. Ranges with the same prefix and tag share one.
@@ -149,7 +149,10 @@ func New(servers []Config, opts Options) *Fleet {
 	for i, c := range servers {
 		s := &Server{
 			Config: c, Index: i, Keys: prefix.NewKeys(c.Namespace),
-			fleet: f, log: opts.Logger, identitySlots: make(chan struct{}, MaxIdentityRequests), counters: make(map[counterOf]*counter),
+			fleet: f, log: opts.Logger, identitySlots: make(chan struct{}, MaxIdentityRequests),
+		}
+		for k := range s.counters {
+			s.counters[k] = make(map[string]*counter)
 		}
 		if s.Name != "" {
 			s.log = opts.Logger.With(zap.String("server", s.Name))

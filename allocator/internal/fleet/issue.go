@@ -76,13 +76,13 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 		return Reply{}, err
 	}
 	c.begin(r.Kind)
-	f, keys, token, sent := s.fleet, s.ScriptKeys(r), c.token, s.fleet.Now()
-	got, err := c.send(ctx, keys, r, other)
-	if c.record(got, err) {
+	f, keys, token, sent := s.fleet, s.ScriptKeys(r), *c.token, s.fleet.Now()
+	got, err := s.send(ctx, c, keys, r, other)
+	if s.record(c, got, err) {
 		s.log.Error("the counter was made anew: the range is discarded, because its numbers may have been issued before", zap.String("key", keys.Counter))
 		if err == nil {
-			got, err = c.send(ctx, keys, r, other)
-			c.record(got, err)
+			got, err = s.send(ctx, c, keys, r, other)
+			s.record(c, got, err)
 		}
 	}
 	c.end(err)
@@ -129,10 +129,10 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 // learnings bounds how often a request is sent again because the server requires more replicas than the one before waited for.
 const learnings = 2
 
-// send sends a request with turn held. other is the counter of the same name and the other kind.
-func (c *counter) send(ctx context.Context, keys scripts.Keys, r Request, other counterOf) (got scripts.Range, err error) {
+// send sends a request for c with its turn held. other is the counter of the same name and the other kind.
+func (s *Server) send(ctx context.Context, c *counter, keys scripts.Keys, r Request, other counterOf) (got scripts.Range, err error) {
 	for range 1 + learnings {
-		got, err = c.sendOnce(ctx, keys, r, other)
+		got, err = s.sendOnce(ctx, c, keys, r, other)
 		_, few := errors.AsType[*scripts.TooFewReplicasError](err)
 		if !few || errors.Is(err, failure.ErrInvalidOptions) {
 			break
@@ -141,8 +141,8 @@ func (c *counter) send(ctx context.Context, keys scripts.Keys, r Request, other 
 	return got, err
 }
 
-func (c *counter) sendOnce(ctx context.Context, keys scripts.Keys, r Request, ofOther counterOf) (scripts.Range, error) {
-	s, f := c.server, c.server.fleet
+func (s *Server) sendOnce(ctx context.Context, c *counter, keys scripts.Keys, r Request, ofOther counterOf) (scripts.Range, error) {
+	f := s.fleet
 	ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout+s.Backend.Extra())
 	defer cancel()
 	f.mu.Lock()
@@ -151,7 +151,7 @@ func (c *counter) sendOnce(ctx context.Context, keys scripts.Keys, r Request, of
 	other := s.marks(ofOther)
 	if r.Kind == Range {
 		return s.Backend.Next(ctx, keys, scripts.NextRequest{
-			Token:         c.token,
+			Token:         *c.token,
 			Name:          r.Name,
 			Capacity:      r.Count,
 			Limit:         r.Limit,
@@ -166,7 +166,7 @@ func (c *counter) sendOnce(ctx context.Context, keys scripts.Keys, r Request, of
 		})
 	}
 	return s.Backend.Identity(ctx, keys, scripts.IdentityRequest{
-		Token:         c.token,
+		Token:         *c.token,
 		Name:          r.Name,
 		Count:         r.Count,
 		Raise:         r.Exact,
