@@ -300,8 +300,8 @@ end
 -- The interval. A counter that is missing or below it stands right below it.
 local stored, limit_name = max, 'the limit'
 if interval then
-  local start, greatest = sum(min_value, '1', -1), max_value
-  if above(start, max) then max = start end
+  local greatest = max_value
+  if above(min_value, max) then max = sum(min_value, '1', -1) end
   if raise_top == '1' then greatest = above(max_value, '1048576') and sum(max_value, '1048576', -1) or '0' end
   if above(limit, greatest) then limit, limit_name = greatest, 'MaxValue of ' .. server_key .. ', less a margin for a gateway,' end
   if limit == max_value then limit_name = 'MaxValue of ' .. server_key end
