@@ -98,7 +98,7 @@ func TestSentinelsThatWantALogin(t *testing.T) {
 					}
 				}
 			})
-			r := clitest.Hilo(t, "list", "--redis", "redis+sentinel://ann:x@"+addr+"/main/0", "--timeout", "2s")
+			r := clitest.Hilo(t, "list", "--redis", "redis+sentinel://ann:x@"+addr+"/main/0", "--timeout", "10s")
 			clitest.MustFail(t, exit.Unavailable, r, "the sentinels reject the login", "sentinel_username=USER&sentinel_password=PASSWORD")
 		})
 	}

@@ -209,7 +209,7 @@ func TestWritesOfTheCommandsFailWhereTheyAreNotConfirmed(t *testing.T) {
 		}
 		replica.Pause()
 		for _, command := range commands {
-			r := clitest.Hilo(t, append(strings.Fields(command), "--timeout", "1s", "--redis", s.URL())...)
+			r := clitest.Hilo(t, append(strings.Fields(command), "--timeout", "4s", "--redis", s.URL())...)
 			clitest.MustFail(t, exit.Failed, r, "written, but not confirmed: 0 of 1 replicas have it", "run the command again, which does no harm")
 		}
 		replica.Resume()

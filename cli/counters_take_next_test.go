@@ -114,7 +114,7 @@ func TestNextWhoseRedisGoesAwayKeepsWhatItPrinted(t *testing.T) {
 				return stdout.Write(p)
 			})
 			err := clitest.Writer(stderr.Write)
-			args := append(strings.Fields(test.command), "--count", "5000", "--timeout", "1s", "--redis", s.URL(), "--output", test.format)
+			args := append(strings.Fields(test.command), "--count", "5000", "--timeout", "4s", "--redis", s.URL(), "--output", test.format)
 			code := clitest.RunTo(t.Context(), &out, &err, args...)
 			if test.format == "json" {
 				clitest.Decode[[]string](t, stdout.String())
