@@ -27,7 +27,7 @@ var losses = []loss{
 	func(t *testing.T, s *redistest.Server) func() { // cut off from all but its replicas
 		t.Helper()
 		client := redistest.NewClient(t, s)
-		if err := client.Do(t.Context(), "CLIENT", "PAUSE", 4000, "ALL").Err(); err != nil { // also for sentinels
+		if err := client.Do(t.Context(), "CLIENT", "PAUSE", 6000, "ALL").Err(); err != nil { // also for sentinels
 			t.Fatal(err)
 		}
 		return func() {

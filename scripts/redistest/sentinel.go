@@ -20,11 +20,12 @@ type Sentinels struct {
 }
 
 // StartSentinels starts n sentinels that monitor a primary, and returns when each has found the others and that many
-// replicas. The primary counts as down if more than half of them do not reach it for 500 ms.
+// replicas. The primary counts as down if more than half of them do not reach it for 1.5 s, which a busy machine does
+// not take for one that is down.
 func StartSentinels(t testing.TB, primary *Server, n, replicas int) *Sentinels {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(primary.HostPort())
-	config := fmt.Sprintf("sentinel monitor %[1]s %s %s %d\nsentinel down-after-milliseconds %[1]s 500\n"+
+	config := fmt.Sprintf("sentinel monitor %[1]s %s %s %d\nsentinel down-after-milliseconds %[1]s 1500\n"+
 		"sentinel failover-timeout %[1]s 3000\n", MasterName, host, port, n/2+1)
 	s := &Sentinels{t: t}
 	for range n {
