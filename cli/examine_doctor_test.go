@@ -297,6 +297,10 @@ func TestDoctorOfAClusterExaminesEachPrimary(t *testing.T) {
 			if got.Faults != 1 {
 				t.Errorf("%+v", got)
 			}
+			const cannot = "a *redis.Client cannot scan a cluster: use a *redis.ClusterClient (redis+cluster://HOST)"
+			owner := c.Nodes[int(c.Slot("{Raven}"))*3/16384].URL()
+			runDoctor(t, exit.Done, "--redis", owner).must(t, "keys", "", finding.Unknown, cannot)
+			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "list", "--redis", owner), cannot)
 		})
 	}
 }

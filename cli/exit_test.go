@@ -228,6 +228,7 @@ func TestRedisThatDoesNotServe(t *testing.T) {
 		{"this user in a script", "ERR ACL failure in script: User ann has no permissions", "denies this user a command (ERR ACL failure"},
 		{"this user in a script of 7.0", "ERR The user executing the script can't run this command or subcommand script: f", "denies this user a command (ERR The user"},
 		{"but another of the cluster does", "MOVED 11720 127.0.0.1:1", "is one node of a cluster, and another has this key (MOVED 11720 127.0.0.1:1); name the cluster, as in --redis redis+cluster://"},
+		{"as a sentinel does", "ERR unknown command 'evalsha', with args beginning with: 'x' 'y' ", "does not serve this (ERR unknown command 'evalsha'); name a server, or sentinels as in --redis redis+sentinel://"},
 		{"for want of memory", "OOM command not allowed when used memory > 'maxmemory'.", "does not serve this (OOM"},
 	}
 	for _, test := range tests {

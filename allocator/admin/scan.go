@@ -112,7 +112,7 @@ func (m *Admin) holder(ctx context.Context) (holder, error) {
 		return clusterHolder(ctx, cluster, m.keys.Server())
 	}
 	if isCluster(ctx, m.client) {
-		return holder{}, fmt.Errorf("%w: the client is a %T and the server is a node of a cluster: a scan needs a *redis.ClusterClient",
+		return holder{}, fmt.Errorf("%w: a %T cannot scan a cluster: use a *redis.ClusterClient (redis+cluster://HOST)",
 			failure.ErrInvalidOptions, m.client)
 	}
 	now, err := readReplication(ctx, m.client)

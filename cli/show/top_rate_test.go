@@ -36,6 +36,21 @@ func ranges(perSecond, size, until float64) func(float64) int64 {
 	}
 }
 
+func TestTheRateOfAllIsUnknownUntilThatOfOneIsKnown(t *testing.T) {
+	t.Parallel()
+	s := newState([]target.Target{{Name: "north"}}, math.MaxInt64)
+	figure := func() string { return (top{}).summarize(s).Rate.Figure }
+	if got := figure(); got != "0/s" {
+		t.Errorf("no counter: got %q, want 0/s", got)
+	}
+	for second, want := range []string{unknown, "32.0/s"} {
+		s.merge(at(float64(second), counterOf("orders", 32*int64(1+second), int64(second), 0)))
+		if got := figure(); got != want {
+			t.Errorf("poll %d: got %q, want %q", second, got, want)
+		}
+	}
+}
+
 func TestMeterIsExactFromTheSecondRangeOn(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

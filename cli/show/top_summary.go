@@ -16,7 +16,7 @@ type summary struct {
 	Servers  figure `json:"servers"`  // servers that are up
 	Headroom figure `json:"headroom"` // the counter that reaches the bound that alarms first
 	Jumps    figure `json:"jumps"`    // counters that jumped since this hilo top began
-	Rate     figure `json:"rate"`     // numbers reserved a second, of all counters
+	Rate     figure `json:"rate"`     // numbers reserved a second, of all counters whose rate is known
 }
 
 // figure is a key figure as text.
@@ -30,7 +30,7 @@ type figure struct {
 func (t top) summarize(s *state) summary {
 	var scarce, jumped *counter
 	var jumps, collections, identities int64
-	rate := 0.0
+	rate, rated := 0.0, false
 	for _, server := range s.servers {
 		for _, c := range server.counters {
 			if !c.matches(t.Filter) {
@@ -41,7 +41,7 @@ func (t top) summarize(s *state) summary {
 			} else {
 				collections++
 			}
-			rate += c.rate
+			rate, rated = rate+c.rate, rated || c.rated
 			if scarce == nil || moreUrgent(c, scarce) {
 				scarce = c
 			}
@@ -57,7 +57,10 @@ func (t top) summarize(s *state) summary {
 		Servers:  s.serversFigure(),
 		Headroom: figure{Figure: unknown, Detail: "no counter grows"},
 		Jumps:    figure{Figure: "none", Detail: "since the first poll"},
-		Rate:     figure{Figure: term.Brief(rate) + "/s", Detail: "reserved, by " + grouped.Plural(collections, "collection") + " and " + grouped.Plural(identities, "identity")},
+		Rate:     figure{Figure: unknown, Detail: "reserved, by " + grouped.Plural(collections, "collection") + " and " + grouped.Plural(identities, "identity")},
+	}
+	if rated || collections+identities == 0 {
+		found.Rate.Figure = term.Brief(rate) + "/s"
 	}
 	if !s.began.IsZero() {
 		found.Jumps.Detail = "since top began, " + s.began.Format(time.TimeOnly)

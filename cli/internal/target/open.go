@@ -72,6 +72,8 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		_, what, _ = strings.Cut(err.Error(), admin.ErrIncomplete.Error()+": ")
 		what, remedy, _ = strings.Cut(what, "; ")
 		return fmt.Sprintf("Redis at %s cannot be scanned for all counters: %s", t.Addr, what), remedy
+	case errors.Is(err, allocator.ErrInvalidOptions):
+		what, remedy = "is one node of a cluster, and its keys cannot be listed", "name the cluster, as in --redis redis+cluster://HOST"
 	case misnamed:
 		what, remedy = fmt.Sprintf("has a certificate for other names (%s)", hostname), "use a name of its certificate in --redis, or add ?server_name=NAME to the URL"
 	case untrusted:
@@ -107,6 +109,9 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		return fmt.Sprintf("there is no Redis %s: one that answers there is not a sentinel", t.Addr), "name sentinels, or the server itself with redis://HOST"
 	case strings.HasSuffix(reply, "cluster support disabled"):
 		what, remedy = "is not part of a cluster", "name it as in --redis redis://HOST"
+	case strings.HasPrefix(reply, "ERR unknown command"): // with all arguments
+		reply, _, _ = strings.Cut(reply, ", with args")
+		what, remedy = "does not serve this ("+reply+")", "name a server, or sentinels as in --redis redis+sentinel://HOST/NAME"
 	default:
 		what, remedy = "does not serve this ("+reply+")", "check the server, or name another with --redis"
 	}
