@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
@@ -24,7 +24,7 @@ var calls = flag.Int("calls", 2000, "how many calls are compared between a serve
 type movedClients struct {
 	t       *testing.T
 	keys    prefix.Keys
-	marks   [2]map[string]*watermark.Marks // of each client, by counter
+	marks   [2]map[string]*fleet.Marks // of each client, by counter
 	history []string
 }
 
@@ -101,7 +101,7 @@ func (f *movedClients) serverSide(of int) call {
 }
 
 // values calls the script identity.
-func (f *movedClients) values(keys scripts.Keys, r scripts.IdentityRequest, marks *watermark.Marks) call {
+func (f *movedClients) values(keys scripts.Keys, r scripts.IdentityRequest, marks *fleet.Marks) call {
 	return func(client *redis.Client) (outcome, func()) {
 		got, err := scripts.Identity(f.t.Context(), client, keys, r)
 		return compared(got, err, false), func() {
@@ -132,12 +132,12 @@ func (f *movedClients) notef(format string, values ...any) {
 
 func limit() int64 { return []int64{math.MaxInt64, math.MaxInt64, 5000}[rand.IntN(3)] }
 
-func (f *movedClients) known(client int, counter string) *watermark.Marks {
+func (f *movedClients) known(client int, counter string) *fleet.Marks {
 	if f.marks[client] == nil {
-		f.marks[client] = make(map[string]*watermark.Marks)
+		f.marks[client] = make(map[string]*fleet.Marks)
 	}
 	if f.marks[client][counter] == nil {
-		f.marks[client][counter] = new(watermark.Marks)
+		f.marks[client][counter] = new(fleet.Marks)
 	}
 	return f.marks[client][counter]
 }

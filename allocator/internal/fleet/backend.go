@@ -103,7 +103,7 @@ func (b redisBackend) learn(ctx context.Context, got scripts.Range, err error) e
 	switch {
 	case err == nil || errors.Is(err, scripts.ErrNotDurable):
 		b.required.Store(int64(got.Replicas))
-		if scripts.Suffices(err, max(b.d.Replicas, got.Replicas)) { // it requires fewer by now
+		if err == nil || scripts.Suffices(err, max(b.d.Replicas, got.Replicas)) { // it requires fewer by now
 			return nil
 		}
 	case refused:

@@ -89,7 +89,7 @@ func (f *Fleet) settingsConflict() error {
 // demoteConflict turns a conflict into an outage of its server once identifiers were issued, with mu held, because that server
 // was emptied or misconfigured, and the others serve. Before that a conflict is in the settings and ends every refill.
 func (f *Fleet) demoteConflict(err error) error {
-	if failure.Conflict(err) && len(f.servers) > 1 && f.served {
+	if len(f.servers) > 1 && f.served && failure.Conflict(err) {
 		return failure.Demote(err)
 	}
 	return err

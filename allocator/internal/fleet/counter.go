@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hilo-id/hilo/allocator/internal/watermark"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
@@ -19,7 +18,7 @@ type counter struct {
 	// token identifies the request in flight, or one whose reply never came. It is nil without either.
 	token *string
 	// marks are guarded by Fleet.mu.
-	marks watermark.Marks
+	marks Marks
 }
 
 // counterOf identifies a counter of a server. name is folded, and "" for ServerSide.
@@ -28,10 +27,9 @@ type counterOf struct {
 	name string
 }
 
-// counters returns the counter of r, and the one of the same name and the other kind. No server-side counter has another.
-func (r Request) counters() (own, other counterOf) {
-	name := prefix.Fold(r.Name)
-	switch r.Kind {
+// counters returns the counter of a kind and a folded name, and the one of the other kind. No server-side counter has another.
+func counters(k Kind, name string) (own, other counterOf) {
+	switch k {
 	case Range:
 		return counterOf{Range, name}, counterOf{Identity, name}
 	case Identity:
@@ -54,17 +52,17 @@ func (s *Server) counter(of counterOf) *counter {
 }
 
 // Marks returns the marks of a counter, which are zero if this client never used it.
-func (s *Server) Marks(k Kind, name string) watermark.Marks {
+func (s *Server) Marks(k Kind, name string) Marks {
 	return s.marks(counterOf{k, prefix.Fold(name)})
 }
 
-func (s *Server) marks(of counterOf) watermark.Marks {
+func (s *Server) marks(of counterOf) Marks {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	if c, ok := s.counters[of.kind][of.name]; ok {
 		return c.marks
 	}
-	return watermark.Marks{}
+	return Marks{}
 }
 
 // SetFloor replaces the floor of a collection's counter when this client returned its newest numbers. No request for the counter

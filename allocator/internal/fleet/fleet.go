@@ -1,6 +1,6 @@
 // Package fleet keeps the servers of an allocator, with their health and back-off, the prefix and tag that each one reports,
 // conflicts between them, and the home of identities. Every reply of a server takes one path, Server.Issue. The package
-// imports prefix, scripts and the packages failure and watermark.
+// imports prefix, scripts and the package failure.
 package fleet
 
 import (

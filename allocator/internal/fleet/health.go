@@ -55,7 +55,7 @@ func (s *Server) setUp(now time.Duration, proven bool) transition {
 
 // finish logs the change, and starts again what failed while the server was down.
 func (t transition) finish() {
-	if t.server == nil {
+	if t.server == nil || t.was == nil && t.now == nil {
 		return
 	}
 	log := t.server.log
@@ -96,14 +96,14 @@ func isReply(err error) bool {
 // recordPrefix stores the prefix that a server reported in a reply to a request that was sent at that time, with mu held.
 // A reply to an older request never replaces a newer one.
 func (s *Server) recordPrefix(sent time.Duration, desc prefix.Server, origin string) (*Issuer, error) {
-	if err := desc.Validate(); err != nil {
-		return nil, fmt.Errorf("%w: key %s: %w", scripts.ErrCorrupt, s.Keys.Server(), err)
-	}
-	s.answered = max(s.fleet.Now(), 1)
 	from := s.current
 	if from == nil || from.Desc != desc {
+		if err := desc.Validate(); err != nil {
+			return nil, fmt.Errorf("%w: key %s: %w", scripts.ErrCorrupt, s.Keys.Server(), err)
+		}
 		from = &Issuer{Server: s, Desc: desc}
 	}
+	s.answered = max(s.fleet.Now(), 1)
 	if sent >= s.currentAsOf {
 		changed := s.current != from
 		s.current, s.origin, s.currentAsOf = from, origin, sent

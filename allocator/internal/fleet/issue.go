@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -68,7 +69,8 @@ func (s *Server) ScriptKeys(r Request) scripts.Keys {
 // which is ErrClosed and no fault of the server. A Reply beside an error has the range that was issued, which has to be
 // discarded.
 func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
-	own, other := r.counters()
+	keys := s.ScriptKeys(r)
+	own, other := counters(r.Kind, prefix.Fold(r.Name))
 	c := s.counter(own)
 	c.turn.Lock()
 	defer c.turn.Unlock()
@@ -76,7 +78,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 		return Reply{}, err
 	}
 	c.begin(r.Kind)
-	f, keys, token, sent := s.fleet, s.ScriptKeys(r), *c.token, s.fleet.Now()
+	f, token, sent := s.fleet, *c.token, s.fleet.Now()
 	got, err := s.send(ctx, c, keys, r, other)
 	if s.record(c, got, err) {
 		s.log.Error("the counter was made anew: the range is discarded, because its numbers may have been issued before", zap.String("key", keys.Counter))
@@ -90,7 +92,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	if got.Evidence != "" {
 		logJump(s.log, keys.Counter, got)
 	}
-	if got.Durable.Removed() {
+	if got.Durable != scripts.DurableNone && got.Durable.Removed() {
 		logRemoval(s.log, keys.Server, got.Durable)
 	}
 	if created(r.Kind, got) {

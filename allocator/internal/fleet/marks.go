@@ -1,6 +1,4 @@
-// Package watermark tracks the high-water marks that a client has seen of the counters of a server. The client sends them
-// with each request, since a counter below a mark has lost writes. The package imports scripts only.
-package watermark
+package fleet
 
 import (
 	"math"
@@ -9,8 +7,8 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// Marks are the high-water marks of one counter at one server. The zero value has seen nothing. Marks are not safe for
-// concurrent use.
+// Marks are the high-water marks that this client has seen of one counter at one server. It sends them with each request, since
+// a counter below a mark has lost writes. The zero value has seen nothing. Marks are not safe for concurrent use.
 type Marks struct {
 	// Floor is the greatest number that the server issued to this client and that the client did not return. For an
 	// identity it counts since the last forced seed below it.
