@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hilo-id/hilo/allocator/admin/info"
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -45,9 +46,9 @@ func (m *Admin) CheckDurable(ctx context.Context) error {
 
 // durability is CheckDurable, and returns the server's replication id and whether its AOF is being rewritten.
 func (m *Admin) durability(ctx context.Context) (origin string, rewriting bool, err error) {
-	node, err := m.holder(ctx)
+	node, err := m.node(ctx)
 	if err == nil {
-		origin, rewriting, err = readDurability(ctx, node.client)
+		origin, rewriting, err = readDurability(ctx, node)
 	}
 	if err != nil && !errors.Is(err, ErrNotDurableServer) && !errors.Is(err, ErrSettingsUnknown) {
 		err = attemptError(ctx, m.keys.Server(), err)
@@ -99,30 +100,34 @@ func readDurability(ctx context.Context, node redis.Cmdable) (origin string, rew
 			wrong = append(wrong, fmt.Sprintf("%s is %s: CONFIG SET %[1]s %[3]s, also in its configuration file", setting.name, value, setting.want))
 		}
 	}
-	info := make(map[string]string) // one section for each call, since two fail before Redis 7.0
-	for _, section := range []string{"replication", "persistence", "cluster"} {
+	seen := make(map[string]map[string]string)                                  // the fields of each section
+	for _, section := range []string{"replication", "persistence", "cluster"} { // one for each call, since two fail before Redis 7.0
 		text, err := node.Info(ctx, section).Result()
 		if answer := redis.Error(nil); errors.As(err, &answer) {
 			if section != "cluster" { // a server without that section is no node of one
 				unseen = append(unseen, "INFO "+section)
 			}
+			continue
 		} else if err != nil {
 			return "", false, err
 		}
-		info[section] = text
+		seen[section] = info.Fields(text)
 	}
-	replicating, persistence := info["replication"], info["persistence"]
-	for _, field := range []struct{ text, name, want, wrong string }{
+	replicating, persistence := seen["replication"], seen["persistence"]
+	for _, field := range []struct {
+		section           map[string]string
+		name, want, wrong string
+	}{
 		{replicating, "role", "master", "it is a replica: name its primary"},
 		{replicating, "connected_slaves", "0", "a replica is connected, and may be promoted without the newest writes: detach it, or do without Durable"},
 		{persistence, "aof_enabled", "1", "its AOF is off: CONFIG SET appendonly yes, also in its configuration file"},
 		{persistence, "aof_last_write_status", "ok", "it could not write its AOF: see to its disk and its log"},
 		{persistence, "aof_last_bgrewrite_status", "ok", "it could not rewrite its AOF: see to its disk and its log"},
 	} {
-		if field.text == "" {
+		if field.section == nil {
 			continue
 		}
-		switch got := infoField(field.text, field.name); got {
+		switch field.section[field.name] {
 		case field.want:
 		case "":
 			unseen = append(unseen, field.name)
@@ -132,11 +137,11 @@ func readDurability(ctx context.Context, node redis.Cmdable) (origin string, rew
 			}
 		}
 	}
-	if infoField(info["cluster"], "cluster_enabled") == "1" {
+	if seen["cluster"]["cluster_enabled"] == "1" {
 		wrong = append(wrong, "it is a node of a cluster, where a slot takes the field to a server that may not keep every write: do without Durable")
 	}
-	origin = infoField(replicating, "master_replid")
-	rewriting = infoField(persistence, "aof_rewrite_in_progress") == "1" || infoField(persistence, "aof_rewrite_scheduled") == "1"
+	origin = replicating["master_replid"]
+	rewriting = persistence["aof_rewrite_in_progress"] == "1" || persistence["aof_rewrite_scheduled"] == "1"
 	switch {
 	case len(wrong) > 0:
 		err = fmt.Errorf("admin: %w: %s", ErrNotDurableServer, strings.Join(wrong, "; "))

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin/info"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 	"github.com/hilo-id/hilo/scripts/redistest"
@@ -105,7 +106,7 @@ func TestDurableIsRefusedIfTheServerContradictsIt(t *testing.T) {
 			refused(m, name+" is "+value+": CONFIG SET "+name+" "+before)
 			client.ConfigSet(t.Context(), name, before)
 			s.Await("to have its AOF", func(ctx context.Context) bool {
-				return infoField(client.Info(ctx, "persistence").Val(), "aof_rewrite_in_progress") == "0"
+				return info.Fields(client.Info(ctx, "persistence").Val())["aof_rewrite_in_progress"] == "0"
 			})
 		}
 		replica := redistest.StartReplica(t, s, durableArgs...)
@@ -269,7 +270,7 @@ func TestDurableWaitsForARewriteOfTheAOF(t *testing.T) {
 		if err := mustNew(t, client, Options{}).WithTimeout(1<<36).SetServerPrefix(t.Context(), always); err != nil {
 			t.Errorf("got %v, want nil after the rewrite", err)
 		}
-		if got := infoField(client.Info(t.Context(), "persistence").Val(), "aof_rewrite_in_progress"); got != "0" {
+		if got := info.Fields(client.Info(t.Context(), "persistence").Val())["aof_rewrite_in_progress"]; got != "0" {
 			t.Errorf("aof_rewrite_in_progress is %s, want 0", got)
 		}
 	})

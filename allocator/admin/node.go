@@ -33,13 +33,17 @@ type replication struct {
 	forbidden bool // the user may not call INFO
 }
 
+// node returns a client of the server that holds the namespace.
+func (m *Admin) node(ctx context.Context) (redis.Cmdable, error) {
+	if cluster, ok := m.client.(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, m.keys.Server())
+	}
+	return m.client, nil
+}
+
 // replication returns the state of the server that holds the namespace.
 func (m *Admin) replication(ctx context.Context) (replication, error) {
-	cluster, ok := m.client.(*redis.ClusterClient)
-	if !ok {
-		return readReplication(ctx, m.client)
-	}
-	node, err := cluster.MasterForKey(ctx, m.keys.Server())
+	node, err := m.node(ctx)
 	if err != nil {
 		return replication{}, err
 	}
@@ -52,8 +56,9 @@ func readReplication(ctx context.Context, node redis.Cmdable) (replication, erro
 		// A server without such a section, as miniredis is, has no replicas.
 		return replication{forbidden: !strings.Contains(err.Error(), "is not supported")}, nil
 	}
-	replicas, _ := strconv.Atoi(infoField(text, "connected_slaves"))
-	return replication{infoField(text, "master_replid"), replicas, infoField(text, "role") == "slave", false}, err
+	fields := info.Fields(text)
+	replicas, _ := strconv.Atoi(fields["connected_slaves"])
+	return replication{fields["master_replid"], replicas, fields["role"] == "slave", false}, err
 }
 
 // isCluster reports whether the server is a node of a cluster. Every user may call HELLO, and a server without it is no such
@@ -77,6 +82,3 @@ func serverMode(reply any) any {
 	}
 	return nil
 }
-
-// infoField returns a field of INFO, or "" if there is none.
-func infoField(text, name string) string { return info.Fields(text)[name] }
