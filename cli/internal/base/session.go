@@ -16,6 +16,7 @@ package base
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -182,5 +183,5 @@ func (r *Reader) Settings() map[string]string {
 	return all
 }
 
-// sharedFlags returns the flags whose environment variables do not include the name of a command.
-func sharedFlags() []cli.Flag { return append(GlobalFlags(), ServerFlags()...) }
+// sharedFlags returns the flags whose environment variables do not include the name of a command. Only their names are used.
+var sharedFlags = sync.OnceValue(func() []cli.Flag { return append(GlobalFlags(), ServerFlags()...) })
