@@ -1,6 +1,8 @@
 package scripts
 
 import (
+	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -68,6 +70,85 @@ func TestNextCallsAsFewCommandsAsPossible(t *testing.T) {
 		for _, calls := range []string{"hmget:calls=2,", "exists:calls=1,", "info:calls=1,", "time:calls=1,"} {
 			if !strings.Contains(said, "cmdstat_"+calls) {
 				t.Errorf("got %s, want %s", said, calls)
+			}
+		}
+	})
+}
+
+func TestNextBeginsAboveAtLeast(t *testing.T) {
+	t.Parallel()
+	const far = 1<<31 - 1
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		for _, test := range []struct {
+			max                string // "" for a missing counter
+			atLeast, limit     int64
+			low, repeatedAfter int64 // low is 0 where it is refused; an AtLeast with which the same token gets another range
+		}{
+			{"", 0, math.MaxInt64, 1, 1},
+			{"", 40, math.MaxInt64, 41, 41},
+			{"", far, math.MaxInt64, far + 1, far + 1},
+			{"", far + 1, math.MaxInt64, 0, 0},
+			{"100", 99, math.MaxInt64, 101, 101},
+			{"5000000000", 1000000000, math.MaxInt64, 5000000001, 5000000001},
+			{"100", 100, math.MaxInt64, 101, 101},
+			{"100", 101, math.MaxInt64, 102, 102},
+			{"100", 100 + far, math.MaxInt64, 101 + far, 101 + far},
+			{"100", 101 + far, math.MaxInt64, 0, 0},
+			{"100", 150, 149, 0, 0},
+			{"100", 149, 150, 150, 0},
+		} {
+			client.Del(t.Context(), keys.Counter)
+			if test.max != "" {
+				set(t, client, "Max", test.max)
+			}
+			before := stored(t, client)
+			r := request("token")
+			r.AtLeast, r.Limit = test.atLeast, test.limit
+			got, err := Next(t.Context(), client, keys, r)
+			if test.low == 0 {
+				if !errors.Is(err, ErrRaise) {
+					t.Errorf("%+v: got %v, want ErrRaise", test, err)
+				}
+				wantSame(t, before, stored(t, client))
+				continue
+			}
+			if err != nil || got.Low != test.low || got.Jump != 0 || got.Evidence != "" {
+				t.Errorf("%+v: got %+v, %v, want a range from %d without a jump", test, got, err, test.low)
+			}
+			if test.repeatedAfter == 0 {
+				continue
+			}
+			wantRange(t, mustNext(t, client, r), got.Low, got.High) // the same request again
+			r.AtLeast = test.repeatedAfter
+			if again := mustNext(t, client, r); again.Low != got.High+1 {
+				t.Errorf("%+v: again with AtLeast %d: got %d, want %d", test, r.AtLeast, again.Low, got.High+1)
+			}
+		}
+	})
+}
+
+func TestNextRepliesSettingsOnlyOfAServerThatHasSome(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		for _, test := range []struct {
+			setting []any
+			want    int
+		}{
+			{nil, 16}, {[]any{"Durable", "replicas:1"}, 19}, {[]any{"MinValue", "7"}, 19}, {[]any{"MaxValue", "7000"}, 19},
+			{[]any{"MinValue", "1", "MaxValue", "9223372036854775807"}, 16},
+		} {
+			client.Del(t.Context(), keys.Counter, keys.Server)
+			if test.setting != nil {
+				client.HSet(t.Context(), keys.Server, test.setting...)
+			}
+			r := request("token")
+			r.Awaited = 1
+			call := r.call(keys)
+			reply, err := next.Run(t.Context(), client, call.keys, call.args...).Slice()
+			if err != nil || len(reply) != test.want {
+				t.Errorf("%v: got %q, %v, want %d items", test.setting, reply, err, test.want)
 			}
 		}
 	})

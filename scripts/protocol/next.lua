@@ -250,7 +250,7 @@ if #ARGV ~= (IDENTITY and 16 or 13) or not (decimal(count) and decimal(limit) an
   return redis.error_reply('HILO_ARGUMENT want ' .. (IDENTITY and 16 or 13) .. ' arguments, a token, a count of 1 or more, and decimals')
 end
 if is_replica then return redis.error_reply(ON_REPLICA) end
-if above(replicas, awaited) then -- before other refusals, so that the client learns it with the first one
+if replicas ~= awaited and above(replicas, awaited) then -- before other refusals, so that the client learns it with the first one
   return redis.error_reply('HILO_REPLICAS ' .. replicas .. ' replicas have to acknowledge a number before it is used, by Durable of key ' ..
     server_key .. '; the request waits for ' .. awaited)
 end
@@ -420,11 +420,13 @@ if evidence ~= '' or IDENTITY and not (alone or bare) then
     if durable == 'always' then durable = 'evidence' end
   end
 end
-if above(at_least, max) and (above(at_least, limit) or #at_least > 9 and above(sum(at_least, max, -1), '2147483647')) then
-  return refusal('RAISE', key, 'stands at ' .. max .. ' and is not raised to ' .. at_least .. ': it must be less than 2^31 above, ' ..
-    'and not above ' .. limit_name .. ' ' .. limit)
+if at_least ~= '0' then
+  if above(at_least, max) and (above(at_least, limit) or #at_least > 9 and above(sum(at_least, max, -1), '2147483647')) then
+    return refusal('RAISE', key, 'stands at ' .. max .. ' and is not raised to ' .. at_least .. ': it must be less than 2^31 above, ' ..
+      'and not above ' .. limit_name .. ' ' .. limit)
+  end
+  if above(at_least, base) then base = at_least end
 end
-if above(at_least, base) then base = at_least end
 
 -- Bring the tallies to this minute of the server's clock. After a clock was set back both are kept, and after it was set
 -- forward the last minute that had any, so that the gap is rather too large.
@@ -492,7 +494,6 @@ elseif not IDENTITY then
 end
 if replication ~= origin and (issue or not IDENTITY) then redis.call('HSET', key, 'Origin', replication) end
 local lately = issued_before == '0' and issued or plus(issued, issued_before)
-local reply = {token, low, high, epoch, prefix, tag, jump, evidence, lately,
-  format('%d', seconds), replication, ranges, written, last, durable, top} -- seconds are far below 2^31
-if interval or replicas ~= '0' then reply[17], reply[18], reply[19] = min_value, max_value, replicas end
-return reply
+if not interval and replicas == '0' then min_value, max_value, replicas = nil, nil, nil end -- which ends the reply
+return {token, low, high, epoch, prefix, tag, jump, evidence, lately,
+  format('%d', seconds), replication, ranges, written, last, durable, top, min_value, max_value, replicas} -- seconds are far below 2^31
