@@ -73,16 +73,29 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
-	now, err := m.ServerPrefix(ctx)
-	if err != nil && (!errors.Is(err, scripts.ErrCorrupt) || now == prefix.Server{}) { // unless it is a hash
+	return m.ChangeServerPrefix(ctx, func(prefix.Server, error) (prefix.Server, error) { return s, nil })
+}
+
+// ChangeServerPrefix is SetServerPrefix of the settings that change makes of the present ones. With stored values that are
+// unusable, corrupt is ErrCorrupt. An error of change is returned, and nothing is written.
+func (m *Admin) ChangeServerPrefix(ctx context.Context, change func(now prefix.Server, corrupt error) (prefix.Server, error)) error {
+	now, corrupt := m.ServerPrefix(ctx)
+	if corrupt != nil && (!errors.Is(corrupt, scripts.ErrCorrupt) || now == prefix.Server{}) { // unless it is a hash
+		return corrupt
+	}
+	s, err := change(now, corrupt)
+	if err != nil {
 		return err
+	}
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("admin: %w", err)
 	}
 	request, err := m.checkChange(ctx, now, s)
 	if err != nil {
 		return err
 	}
 	if !s.IsZero() && !m.filling {
-		if err := m.noteBare(ctx); err != nil {
+		if err := m.noteBare(ctx, now); err != nil {
 			return err
 		}
 	}
@@ -156,28 +169,29 @@ func (m *Admin) ForPrefix(ctx context.Context, s prefix.Server) (*Admin, error) 
 	}
 	other := *m
 	other.filling = !s.IsZero()
-	if other.filling {
-		if err := m.noteBare(ctx); err != nil {
-			return nil, err
-		}
+	if !other.filling {
+		return &other, nil
+	}
+	now, err := m.ServerPrefix(ctx)
+	if err != nil && (!errors.Is(err, scripts.ErrCorrupt) || now == prefix.Server{}) { // unless it is a hash
+		return nil, err
+	}
+	if err := m.noteBare(ctx, now); err != nil {
+		return nil, err
 	}
 	return &other, nil
 }
 
-// noteBare records in every counter the greatest number that it issued without prefix and tag, if the server has neither.
+// noteBare records in every counter the greatest number that it issued without prefix and tag, if the server has neither now.
 // Ranges record that themselves, also those that are issued between this and the change, so a failure in between leaves every
 // bare number recorded. This is for counters of an earlier version, and those that were set by hand.
-func (m *Admin) noteBare(ctx context.Context) error {
+func (m *Admin) noteBare(ctx context.Context, now prefix.Server) error {
 	bare := m.WithFilter("*")
-	now, err := m.ServerPrefix(ctx)
-	if errors.Is(err, scripts.ErrCorrupt) && now != (prefix.Server{}) { // it is a hash
-		if now.Validate() != nil { // nothing is issued while it is so, and what was issued before may be bare
-			now, bare.server = prefix.Server{}, m.server+"?" // a key that does not exist
-		}
-		err = nil
+	if now.Validate() != nil { // nothing is issued while it is so, and what was issued before may be bare
+		now, bare.server = prefix.Server{}, m.server+"?" // a key that does not exist
 	}
-	if err != nil || !now.IsZero() {
-		return err
+	if !now.IsZero() {
+		return nil
 	}
 	var states []State
 	for counter, err := range bare.Counters(ctx) {

@@ -11,6 +11,45 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
+func TestAChangeIsMadeOfThePresentSettings(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := redistest.NewClient(t, s)
+		m := mustNew(t, client, Options{})
+		change := func(to func(now *prefix.Server, corrupt error) error) error {
+			return m.ChangeServerPrefix(t.Context(), func(now prefix.Server, corrupt error) (prefix.Server, error) {
+				err := to(&now, corrupt)
+				return now, err
+			})
+		}
+		want := prefix.Server{NodeTag: "A", MaxValue: 1 << 40}
+		for _, to := range []func(*prefix.Server){
+			func(now *prefix.Server) { now.NodeTag = "A" }, func(now *prefix.Server) { now.MaxValue = 1 << 40 },
+		} {
+			if err := change(func(now *prefix.Server, corrupt error) error { to(now); return corrupt }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused := errors.New("refused")
+		if err := change(func(now *prefix.Server, _ error) error { now.NodeTag = "B"; return refused }); !errors.Is(err, refused) {
+			t.Errorf("got %v, want the error of change", err)
+		}
+		if err := change(func(now *prefix.Server, _ error) error { now.NodeTag = "1"; return nil }); !errors.Is(err, prefix.ErrInvalid) {
+			t.Errorf("got %v, want ErrInvalid", err)
+		}
+		if got, err := m.ServerPrefix(t.Context()); got != want || err != nil {
+			t.Errorf("got %+v and %v, want %+v", got, err, want)
+		}
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NodeTag", "1")
+		if err := change(func(_ *prefix.Server, corrupt error) error { return corrupt }); !errors.Is(err, scripts.ErrCorrupt) {
+			t.Errorf("got %v, want ErrCorrupt", err)
+		}
+		if err := change(func(now *prefix.Server, _ error) error { now.NodeTag = "A"; return nil }); err != nil {
+			t.Errorf("got %v, want the tag corrected", err)
+		}
+	})
+}
+
 func TestAnIntervalBelongsToItsServerForEver(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -3,13 +3,11 @@ package counters
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -227,14 +225,8 @@ func clearCommand(env base.Env) *cli.Command {
 func (s serverPrefix) Run(ctx context.Context) error {
 	var now prefix.Server
 	err := base.Administer(ctx, s.Session, s.target, func(m *admin.Admin) (err error) {
-		now, err = m.ServerPrefix(ctx)
-		if s.all && errors.Is(err, allocator.ErrCorrupt) { // everything but Durable and the interval is replaced
-			err = prefix.Server{MinValue: now.MinValue, MaxValue: now.MaxValue}.Validate()
-			if now.Durable != prefix.DurableAlways && now.Replicas() == 0 {
-				now.Durable = ""
-			}
-		}
-		if err != nil || s.changes == nil {
+		if s.changes == nil {
+			now, err = m.ServerPrefix(ctx)
 			return err
 		}
 		if s.yes {
@@ -248,16 +240,23 @@ func (s serverPrefix) Run(ctx context.Context) error {
 				fmt.Fprintf(s.Stderr, "hilo: %s %s has no room for the gap and stands at %d now: it issues nothing more\n", k, name, limit)
 			})
 		}
-		lone := now.IsZero() && !now.HasInterval() && !now.Identities
-		for _, change := range s.changes {
-			change(&now)
-		}
-		if lone && !s.home && (!now.IsZero() || now.HasInterval()) {
-			if err := s.keepIdentities(ctx, m); err != nil {
-				return err
+		return m.ChangeServerPrefix(ctx, func(read prefix.Server, corrupt error) (prefix.Server, error) {
+			now, err = read, corrupt
+			if s.all && corrupt != nil { // everything but Durable and the interval is replaced
+				err = prefix.Server{MinValue: now.MinValue, MaxValue: now.MaxValue}.Validate()
+				if now.Durable != prefix.DurableAlways && now.Replicas() == 0 {
+					now.Durable = ""
+				}
 			}
-		}
-		return m.SetServerPrefix(ctx, now)
+			lone := now.IsZero() && !now.HasInterval() && !now.Identities
+			for _, change := range s.changes {
+				change(&now)
+			}
+			if err == nil && lone && !s.home && (!now.IsZero() || now.HasInterval()) {
+				err = s.keepIdentities(ctx, m)
+			}
+			return now, err
+		})
 	})
 	if err != nil {
 		return err
