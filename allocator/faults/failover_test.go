@@ -39,8 +39,8 @@ var losses = []loss{
 // many is how many numbers the long form takes.
 const many = 1_000_000
 
-// failOver has primaries lost in each way, once or until the long form has its numbers, and takes ids of a slow counter in
-// between. fail loses the primary and returns when another one serves and the lost one follows it.
+// failOver has primaries lost in each way, once or until the long form has its numbers and its time is over, and takes ids of a
+// slow counter in between. fail loses the primary and returns when another one serves and the lost one follows it.
 func failOver(t *testing.T, losses []loss, open func() redis.UniversalClient, fail func(lose loss)) {
 	t.Helper()
 	operator := open()
@@ -78,8 +78,8 @@ func failOver(t *testing.T, losses []loss, open func() redis.UniversalClient, fa
 		c.start(open(), allocator.Options{MaxCapacity: 32 << (4 * i)}, pause)
 	}
 	c.goOn(some)
-	failovers := 0
-	for failovers < len(losses) || *long > 0 && c.count() < many {
+	failovers, began := 0, time.Now()
+	for failovers < len(losses) || *long > 0 && (c.count() < many || time.Since(began) < *long) {
 		fail(losses[failovers%len(losses)])
 		failovers++
 		c.goOn(some)
