@@ -81,7 +81,7 @@ func (p *probedServer) checkCounting(ctx context.Context, c counter) {
 		p.Add(checkGuard, finding.OK, "scripts may use INFO, so the guard is on")
 	} else {
 		p.Add(checkGuard, finding.Warning, "scripts may not use INFO").
-			Because("The guard is off: after a restart or a failover that lost writes, numbers are issued again to workers that were started since.").
+			Because("The guard is off: after a restart or a failover that lost writes, numbers are issued again to workers that were started since. A counter that a user with INFO has used issues nothing to this one.").
 			Remedy(grantInfo)
 	}
 }
