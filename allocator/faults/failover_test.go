@@ -70,12 +70,9 @@ func failOver(t *testing.T, losses []loss, open func() redis.UniversalClient, fa
 	}
 	defer func() { _ = slow.Close(context.WithoutCancel(t.Context())) }()
 	before := take(32)
-	pause, some := time.Millisecond/2, 1000
-	if *long > 0 {
-		pause, some = 0, 25_000
-	}
+	const some = 1000
 	for i := range 3 {
-		c.start(open(), allocator.Options{MaxCapacity: 32 << (4 * i)}, pause)
+		c.start(open(), allocator.Options{MaxCapacity: 32 << (4 * i)}, time.Millisecond/2)
 	}
 	c.goOn(some)
 	failovers, began := 0, time.Now()
