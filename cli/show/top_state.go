@@ -1,7 +1,6 @@
 package show
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/target"
@@ -153,7 +152,7 @@ func (s *state) compare(c *counter, now polledCounter, low int64) {
 
 func (s *state) eventf(at time.Time, trouble bool, format string, values ...any) {
 	const kept = 100
-	e := event{at: at, trouble: trouble, text: fmt.Sprintf(format, values...)}
+	e := event{at: at, trouble: trouble, text: grouped.Sprintf(format, values...)}
 	s.fresh = append(s.fresh, e)
 	s.events = append(s.events, e)
 	s.events = s.events[max(0, len(s.events)-kept):]
