@@ -33,7 +33,7 @@ func checkText(part, value, reserved string, maxBytes int) error {
 			return fmt.Errorf("%w: %s %s holds white space", ErrInvalid, part, quote(value))
 		case unicode.IsControl(r):
 			return fmt.Errorf("%w: %s %s holds a control character", ErrInvalid, part, quote(value))
-		case r >= utf8.RuneSelf && isUnassigned(r):
+		case isUnassigned(r):
 			return fmt.Errorf("%w: %s %s holds %U, which Unicode %s has not assigned",
 				ErrInvalid, part, quote(value), r, unicode.Version)
 		}
@@ -45,7 +45,7 @@ func checkText(part, value, reserved string, maxBytes int) error {
 // this Go has. A later version of Unicode may make it a letter, white space or
 // the other case of another character. Noncharacters are never assigned.
 func isUnassigned(r rune) bool {
-	return unicode.Is(unicode.Cn, r)
+	return r >= utf8.RuneSelf && unicode.Is(unicode.Cn, r)
 }
 
 // quote quotes a value for an error text. It cuts the value after 64 bytes, so

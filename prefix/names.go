@@ -63,7 +63,7 @@ func ValidateSeparator(separator string) error {
 		return fmt.Errorf("%w: separator %q is white space", ErrInvalid, separator)
 	case unicode.IsControl(r):
 		return fmt.Errorf("%w: separator %q is a control character", ErrInvalid, separator)
-	case r >= utf8.RuneSelf && isUnassigned(r):
+	case isUnassigned(r):
 		return fmt.Errorf("%w: separator %U is not assigned by Unicode %s", ErrInvalid, r, unicode.Version)
 	}
 	return nil

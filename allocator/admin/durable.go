@@ -38,7 +38,7 @@ func (m *Admin) TrustSettings() *Admin {
 // CheckDurable returns nil if the server may state prefix.DurableAlways, as far as it can be checked. The server has to be a
 // primary without replicas that writes an AOF with appendfsync always, also during rewrites, and its last write and rewrite
 // have to have succeeded. That its data is nowhere else, and that it is started from its own newest files only, cannot be
-// checked. A node of a cluster may not. The errors are ErrNotDurableServer, ErrSettingsUnknown, ErrUnavailable and ErrInvalidOptions.
+// checked. A node of a cluster may not. The errors are ErrNotDurableServer, ErrSettingsUnknown and ErrUnavailable.
 func (m *Admin) CheckDurable(ctx context.Context) error {
 	_, _, err := m.durability(ctx)
 	return err

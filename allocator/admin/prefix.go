@@ -80,7 +80,7 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 // unusable, corrupt is ErrCorrupt. An error of change is returned, and nothing is written.
 func (m *Admin) ChangeServerPrefix(ctx context.Context, change func(now prefix.Server, corrupt error) (prefix.Server, error)) error {
 	now, corrupt := m.ServerPrefix(ctx)
-	if corrupt != nil && (!errors.Is(corrupt, scripts.ErrCorrupt) || now == prefix.Server{}) { // unless it is a hash
+	if corrupt != nil && !replaceable(now, corrupt) {
 		return corrupt
 	}
 	s, err := change(now, corrupt)
@@ -119,6 +119,12 @@ func (m *Admin) ChangeServerPrefix(ctx context.Context, change func(now prefix.S
 		return m.stateDurable(ctx, request)
 	}
 	return m.configure(ctx, s.Replicas(), request)
+}
+
+// replaceable reports whether an error of ServerPrefix is about values that new settings replace, and not about a key that is no
+// hash.
+func replaceable(now prefix.Server, err error) bool {
+	return errors.Is(err, scripts.ErrCorrupt) && now != (prefix.Server{})
 }
 
 // checkChange returns the request for a change of the settings, with an Origin if Durable is set, or why it may not be made.
@@ -173,7 +179,7 @@ func (m *Admin) ForPrefix(ctx context.Context, s prefix.Server) (*Admin, error) 
 		return &other, nil
 	}
 	now, err := m.ServerPrefix(ctx)
-	if err != nil && (!errors.Is(err, scripts.ErrCorrupt) || now == prefix.Server{}) { // unless it is a hash
+	if err != nil && !replaceable(now, err) {
 		return nil, err
 	}
 	if err := m.noteBare(ctx, now); err != nil {

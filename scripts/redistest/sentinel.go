@@ -20,8 +20,8 @@ type Sentinels struct {
 }
 
 // StartSentinels starts n sentinels that monitor a primary, and returns when each has found the others and that many
-// replicas. The primary counts as down if more than half of them do not reach it for 1.5 s, which a busy machine does
-// not take for one that is down.
+// replicas. The primary counts as down if more than half of them do not reach it for 1.5 s. A busy machine stands still for
+// less.
 func StartSentinels(t testing.TB, primary *Server, n, replicas int) *Sentinels {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(primary.HostPort())

@@ -92,7 +92,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	if got.Evidence != "" {
 		logJump(s.log, keys.Counter, got)
 	}
-	if got.Durable != scripts.DurableNone && got.Durable.Removed() {
+	if got.Durable.Removed() {
 		logRemoval(s.log, keys.Server, got.Durable)
 	}
 	if created(r.Kind, got) {

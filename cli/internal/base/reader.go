@@ -61,7 +61,7 @@ func (r *Reader) Help() string { return "see " + r.FullName() + " --help" }
 func (r *Reader) Text(flag string) (value, source string) {
 	value, variable := r.FromVariable(flag)
 	if value == "" || r.IsSet(flag) {
-		return r.String(flag), "--" + flag
+		return r.String(flag), Dashed(flag)
 	}
 	if v, ok := r.Generic(flag).(*Value); ok {
 		if err := v.Set(value); err != nil {
@@ -77,7 +77,7 @@ func (r *Reader) Text(flag string) (value, source string) {
 func (r *Reader) FromVariable(flag string) (value, variable string) {
 	variable = r.Variable(flag)
 	value, _ = r.Env.Lookup(variable)
-	if value != "" && hasLogin(value) && !takesURL(flag) && !r.IsSet(flag) {
+	if hasLogin(value) && !takesURL(flag) && !r.IsSet(flag) {
 		r.Failf("%s: a URL with a password is not allowed here; name the server with %s", variable, Variable(FlagRedis))
 		value = ""
 	}
