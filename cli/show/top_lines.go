@@ -76,7 +76,7 @@ func (t top) printText(state *state, now time.Time) error {
 		return err
 	}
 	for _, e := range state.events {
-		_ = t.Printf("%s  %s\n", e.at.Format(time.TimeOnly), term.Printable(e.text)) // the last write reports the error
+		_ = t.Printf("%s  %s\n", e.at.Format(time.TimeOnly), term.Printable(e.text(t.Style(t.Stdout)))) // the last write reports the error
 	}
 	return t.Printf("\n")
 }

@@ -280,7 +280,7 @@ func (s *screen) footer() []string {
 	var lines []string
 	count := min(3, s.height/8, len(s.state.events))
 	for _, event := range s.state.events[len(s.state.events)-count:] {
-		text := event.at.Format(time.TimeOnly) + "  " + term.Printable(event.text)
+		text := event.at.Format(time.TimeOnly) + "  " + term.Printable(event.text(grouped))
 		if event.trouble {
 			text = red.Styled(text)
 		}

@@ -180,7 +180,7 @@ func (c *counter) rates(began time.Time) (rates [][2]float64) {
 func shownEvents(events []event) []shownEvent {
 	shown := make([]shownEvent, len(events))
 	for i, e := range events {
-		shown[i] = shownEvent{e.at.Format(time.RFC3339), e.text, e.trouble}
+		shown[i] = shownEvent{e.at.Format(time.RFC3339), e.text(grouped), e.trouble}
 	}
 	return shown
 }

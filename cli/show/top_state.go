@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
 // state merges the poll results of all servers. It does no I/O and reads no clock.
@@ -30,9 +31,13 @@ type server struct {
 // event is a change of a server or a counter that is worth reporting.
 type event struct {
 	at      time.Time
-	text    string
 	trouble bool
+	format  string
+	values  []any
 }
+
+// text returns the event in words, with thousands separators where the style has them.
+func (e event) text(style term.Style) string { return style.Sprintf(e.format, e.values...) }
 
 // removed identifies a removed counter in JSON. Either Collection or Identity is set.
 type removed struct {
@@ -152,7 +157,7 @@ func (s *state) compare(c *counter, now polledCounter, low int64) {
 
 func (s *state) eventf(at time.Time, trouble bool, format string, values ...any) {
 	const kept = 100
-	e := event{at: at, trouble: trouble, text: grouped.Sprintf(format, values...)}
+	e := event{at, trouble, format, values}
 	s.fresh = append(s.fresh, e)
 	s.events = append(s.events, e)
 	s.events = s.events[max(0, len(s.events)-kept):]

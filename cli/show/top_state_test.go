@@ -10,6 +10,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
 // topClock is the start time of the tests without a server.
@@ -31,9 +32,20 @@ func counterOf(name string, top, ranges, epoch int64) admin.Counter {
 func (s *state) texts() string {
 	var all []string
 	for _, e := range s.events {
-		all = append(all, e.text)
+		all = append(all, e.text(grouped))
 	}
 	return strings.Join(all, "\n")
+}
+
+func TestEventsHaveThousandsSeparatorsWhereTheStyleHas(t *testing.T) {
+	t.Parallel()
+	e := event{format: "Max %d → %d", values: []any{int64(999), int64(4000)}}
+	if got, want := e.text(term.Style{}), "Max 999 → 4000"; got != want {
+		t.Errorf("in a pipe: got %q, want %q", got, want)
+	}
+	if got, want := e.text(grouped), "Max 999 → 4,000"; got != want {
+		t.Errorf("on a terminal: got %q, want %q", got, want)
+	}
 }
 
 func TestTopReportsEvents(t *testing.T) {
