@@ -2,12 +2,14 @@ package examine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
@@ -212,8 +214,11 @@ func (p *probedServer) checkKeys(ctx context.Context) {
 	p.reported.HasIdentities = len(k.identities) > 0
 	if err != nil {
 		_, remedy := p.Diagnose(err, p.Timeout)
-		if target.Forbidden(err) {
+		switch {
+		case target.Forbidden(err):
 			remedy = "let this user do it: ACL SETUSER … +scan +pttl +hmget"
+		case errors.Is(err, allocator.ErrInvalidOptions): // of a scan
+			remedy = "name the cluster, as in --redis redis+cluster://HOST"
 		}
 		p.Add(checkKeys, finding.Unknown, "the keys of the namespace could not be read: %s", target.Cause(err, p.Timeout)).
 			Because("A key that expires, or a value that is no number, would not be seen.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])

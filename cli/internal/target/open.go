@@ -72,8 +72,6 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		_, what, _ = strings.Cut(err.Error(), admin.ErrIncomplete.Error()+": ")
 		what, remedy, _ = strings.Cut(what, "; ")
 		return fmt.Sprintf("Redis at %s cannot be scanned for all counters: %s", t.Addr, what), remedy
-	case errors.Is(err, allocator.ErrInvalidOptions):
-		what, remedy = "is one node of a cluster, and its keys cannot be listed", "name the cluster, as in --redis redis+cluster://HOST"
 	case misnamed:
 		what, remedy = fmt.Sprintf("has a certificate for other names (%s)", hostname), "use a name of its certificate in --redis, or add ?server_name=NAME to the URL"
 	case untrusted:
