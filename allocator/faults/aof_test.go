@@ -16,7 +16,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// damage overwrites the first byte of the first command of an append-only file that begins at an offset or behind it.
+// damage overwrites the first byte of the first command of an append-only file at or after an offset.
 func damage(t *testing.T, file string, offset int64) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -52,7 +52,7 @@ func binaryOf(t *testing.T, s *redistest.Server) redistest.Binary {
 	return all[slices.IndexFunc(all, func(b redistest.Binary) bool { return b.Name == s.Name() })]
 }
 
-// startRefused returns what a server that is down logs when it refuses to load its damaged append-only file.
+// startRefused starts a server that is down, and returns what it logs when it refuses to load its damaged append-only file.
 func startRefused(t *testing.T, s *redistest.Server) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -67,9 +67,10 @@ func startRefused(t *testing.T, s *redistest.Server) string {
 	return string(text)
 }
 
-// A damaged append-only file is cut at the damage. At its end that is a write that was not acknowledged, which Durable permits.
-// Before that it is acknowledged writes, so that Durable is false, and only a client that was issued them can detect it. A server
-// cuts an unfinished write by itself, so where it requires the repair, Durable has to be set again before the first request.
+// A damaged append-only file is cut at the damage. At the end of the file this removes a write that was not acknowledged, which
+// Durable permits. Earlier in the file it removes acknowledged writes, so that Durable is false, and only a client that was
+// issued their numbers can detect it. A server cuts an unfinished write by itself. Where it requires the repair instead, Durable
+// has to be set again before the first request.
 func TestCheckAOFRepeatsNumbersWhereItCutsAcknowledgedWritesUnderDurable(t *testing.T) {
 	t.Parallel()
 	const continues, jumps, repeats = "continue", "jump", "repeat"

@@ -9,10 +9,10 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// The server's clock goes back an hour, or ahead, and some time later the server comes back with older state under another
-// replication id. The tallies by which the gap is computed go by that clock. miniredis is the only server whose clock can
-// be set; the workers' own clocks do not count, hilo measures by the monotonic one.
-func TestTheServersClockIsSetByAnHour(t *testing.T) {
+// The server's clock goes back or ahead by an hour. Some time later older state is restored, under another replication id. The
+// gap is computed from tallies by that clock. Only the clock of miniredis can be set. The clock of the workers has no effect,
+// since hilo measures by the monotonic one.
+func TestServerClockSetByAnHourRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	for name, by := range map[string]time.Duration{"back": -time.Hour, "ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestTheServersClockIsSetByAnHour(t *testing.T) {
 	}
 }
 
-// snapshot is a counter as it stands; calling what it gives brings that back.
+// snapshot copies the state of a counter and returns a function that restores it.
 func snapshot(t *testing.T, client *redis.Client, key string) (rollBack func()) {
 	t.Helper()
 	if key == bareKey {

@@ -7,7 +7,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// ofSix starts a cluster of three primaries with a replica each, and tells which of them have the counters.
+// ofSix starts a cluster of three primaries with a replica each, and returns which of them has the counters.
 func ofSix(t *testing.T, b redistest.Binary) (c *redistest.Cluster, address address, owner int) {
 	t.Helper()
 	c = redistest.StartCluster(t, b, 3, 1)
@@ -16,7 +16,7 @@ func ofSix(t *testing.T, b redistest.Binary) (c *redistest.Cluster, address addr
 }
 
 // The primary that has the counters is killed when its replica has missed the newest writes.
-func TestAPrimaryOfAClusterIsKilled(t *testing.T) {
+func TestKilledPrimaryOfAClusterRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {
@@ -41,8 +41,8 @@ func TestAPrimaryOfAClusterIsKilled(t *testing.T) {
 	})
 }
 
-// The slot of the counters moves from one primary to the next, all around, while ranges are taken.
-func TestASlotMovesWhileRangesAreTaken(t *testing.T) {
+// The slot of the counters moves from one primary to the next, around all three, while ranges are taken.
+func TestSlotMoveUnderLoadRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		holds(t, func(t *testing.T, f *fleet) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// failoverTo sends FAILOVER to a primary, with more arguments than the replica that is to take its place.
+// failoverTo sends FAILOVER to a primary, with the replica that is to replace it and further arguments.
 func failoverTo(t *testing.T, primary, replica *redistest.Server, args ...any) {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(replica.HostPort())
@@ -20,7 +20,7 @@ func failoverTo(t *testing.T, primary, replica *redistest.Server, args ...any) {
 	}
 }
 
-// awaitFailoverState waits for a state of a primary's failover.
+// awaitFailoverState waits until a primary reports a state of its failover.
 func awaitFailoverState(t *testing.T, s *redistest.Server, want string) {
 	t.Helper()
 	client := redistest.NewClient(t, s)
@@ -36,7 +36,7 @@ func awaitChange(t *testing.T, old, primary *redistest.Server) {
 	})
 }
 
-// force has a stopped replica take the place of its primary, so that what was written since is lost.
+// force makes a stopped replica replace its primary, which loses everything that was written since the stop.
 func force(t *testing.T, primary, replica *redistest.Server) {
 	t.Helper()
 	failoverTo(t, primary, replica, "FORCE", "TIMEOUT", 50)
@@ -48,8 +48,8 @@ func force(t *testing.T, primary, replica *redistest.Server) {
 	}
 }
 
-// FAILOVER alone waits for the replica, and gives up at its timeout. With FORCE it goes on without what the replica lacks.
-// Connections to the old primary stay open, and requests that it held back meet a replica.
+// FAILOVER alone waits for the replica, and gives up at its timeout. With FORCE it continues without the writes that the replica
+// lacks. Connections to the old primary stay open, and requests that it held back reach a replica.
 func TestFailoverBackAndForthUnderLoad(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {

@@ -29,10 +29,10 @@ const (
 	slots       = 16 // requests for identities that a process has in flight at most
 )
 
-// A primary's host is cut off without a RST or FIN. Its replica is promoted, and the name of the primary moves there.
-// A program and hilo serve are served again after one attempt. A client whose dialer remembers nothing, but has the other
-// options of Tune, needs one for each connection of its pool.
-func TestOneAttemptIsLostToADeadHost(t *testing.T) {
+// A primary's host is cut off without a RST or FIN. Its replica is promoted, and the name of the primary moves there. A program
+// and hilo serve succeed again after one failed attempt. A client with the options of Tune but without its dialer fails once for
+// each connection of its pool.
+func TestDeadHostFailsOneAttempt(t *testing.T) {
 	t.Parallel()
 	requireNetworks(t)
 	command := os.Getenv(commandEnv)
@@ -49,7 +49,7 @@ func TestOneAttemptIsLostToADeadHost(t *testing.T) {
 		replica.follow(primary)
 		s.current.Store(primary)
 
-		// The control has a short timeout and a small pool, only because it takes long.
+		// The control has a short timeout and a small pool only to save time.
 		control := s.client(func(o *redis.Options) { o.Dialer, o.PoolSize = nil, controlPool })
 		untuned := newIDs(t, control, allocator.Options{RefillTimeout: controlTimeout})
 		client := s.client(func(*redis.Options) {})
@@ -215,8 +215,8 @@ func newIDs(t *testing.T, client *redis.Client, opts allocator.Options) *allocat
 	return ids
 }
 
-// openPoolOf makes hilo serve keep connections to the host, which has so many in all then. As many requests, for these paths
-// in turn, wait at the same time, so that each has a connection of its own.
+// openPoolOf makes hilo serve open connections to the host until the host has all of them in total. It sends as many requests at
+// the same time, for these paths in turn, so that each needs a connection of its own.
 func (h *host) openPoolOf(url string, connections, all int, paths ...string) {
 	h.t.Helper()
 	client := redistest.NewClient(h.t, h.Server)
@@ -234,7 +234,7 @@ func (h *host) openPoolOf(url string, connections, all int, paths ...string) {
 	})
 }
 
-// failuresUntilServed counts the attempts that fail before one is served.
+// failuresUntilServed returns the number of attempts that fail before one succeeds.
 func failuresUntilServed(t *testing.T, ids *allocator.Allocator) (failures int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// drill measures how long the users of a service are without it.
+// drill measures for how long the users of a service cannot use it.
 type drill struct {
 	t       *testing.T
 	running sync.WaitGroup
@@ -58,7 +58,7 @@ func (d *drill) goesOn() bool {
 	}
 }
 
-// repeat starts a user. Its call, the i-th, returns what it took, which nothing else may have.
+// repeat starts a user. The i-th call returns what it took, which no other call may have taken.
 func (d *drill) repeat(name string, call func(ctx context.Context, i int) ([]string, error)) {
 	u := &user{name: name}
 	d.users = append(d.users, u)
@@ -104,7 +104,7 @@ func (d *drill) succeed(u *user, began time.Time, ids []string) {
 	u.longest = max(u.longest, time.Since(began))
 }
 
-// lose notes that the service is lost now.
+// lose records that the service is lost now.
 func (d *drill) lose() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -130,7 +130,7 @@ func (d *drill) await(so func(u *user) bool) {
 	}
 }
 
-// end ends the users.
+// end stops the users and waits for them.
 func (d *drill) end() {
 	close(d.ended)
 	d.running.Wait()

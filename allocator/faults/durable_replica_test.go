@@ -24,7 +24,7 @@ import (
 
 var promotions = flag.Int("promotions", 6, "at how many random moments a replica of a server with Durable is promoted")
 
-// ledger is the numbers that the clients of one server were issued.
+// ledger records the numbers that one server issued to its clients.
 type ledger struct {
 	mu     sync.Mutex // guards issued
 	issued map[int64]bool
@@ -38,7 +38,7 @@ func (l *ledger) add(r scripts.Range) {
 	}
 }
 
-// load takes ranges of a counter, without a pause, until the test ends it by stop, which returns all numbers.
+// load takes ranges of a counter without a pause until stop is called, which returns all numbers that were issued.
 func load(t *testing.T, client *redis.Client, keys scripts.Keys) (taken *atomic.Int64, stop func() map[int64]bool) {
 	t.Helper()
 	l := &ledger{issued: map[int64]bool{}}
@@ -65,7 +65,7 @@ func load(t *testing.T, client *redis.Client, keys scripts.Keys) (taken *atomic.
 	}
 }
 
-// freshRequest is one of a client that has seen nothing.
+// freshRequest returns a request of a client that was issued nothing before.
 func freshRequest() scripts.NextRequest {
 	return scripts.NextRequest{Token: crand.Text(), Name: "orders", Capacity: 1 + rand.Int64N(32), Limit: math.MaxInt64}
 }
@@ -76,8 +76,8 @@ type replay struct {
 	jumped           bool // the primary
 }
 
-// promoteAtRandom attaches a replica to a primary under load, promotes it at a random moment, and takes ranges from it with
-// clients that have seen nothing, while the primary continues. origin is whether the replica may compare Origin.
+// promoteAtRandom attaches a replica to a primary under load and promotes it at a random moment. It then takes ranges from it
+// with clients that were issued nothing before, while the primary continues. origin is whether the replica may compare Origin.
 func promoteAtRandom(t *testing.T, primary, replica *redistest.Server, namespace string, origin bool) (r replay) {
 	t.Helper()
 	names := prefix.NewKeys(namespace)

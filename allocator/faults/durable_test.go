@@ -102,7 +102,7 @@ func operate(t *testing.T, s *redistest.Server) *admin.Admin {
 	return operator
 }
 
-// setDurable has the server state that it keeps every acknowledged write.
+// setDurable makes the server state that it keeps every acknowledged write.
 func setDurable(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	if err := operate(t, s).SetServerPrefix(t.Context(), prefix.Server{Durable: prefix.DurableAlways}); err != nil {
@@ -174,7 +174,7 @@ func TestRestartWithoutDurableJumps(t *testing.T) {
 	})
 }
 
-// Durable on a server that loses writes: its statement is false, and the guard is off.
+// Durable is set on a server that loses writes. Its statement is false, and the guard is off.
 func TestDurableOnAServerThatLosesWritesRepeatsNumbers(t *testing.T) {
 	t.Parallel()
 	for _, durable := range []bool{true, false} {

@@ -9,9 +9,9 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Workers end in every way there is, and others take their place: killed at work, told to end, and killed while they
-// return what is left of their ranges.
-func TestWorkersAreKilledAndToldToEnd(t *testing.T) {
+// Workers end in every possible way and are replaced. They are killed at work, terminated, and killed while they return what is
+// left of their ranges.
+func TestWorkersThatEndRepeatNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// loss is a way in which a primary that states replicas:1 is lost. It returns what ends that.
+// loss disconnects or ends a primary that states replicas:1. It returns what undoes that.
 type loss func(t *testing.T, s *redistest.Server) (back func())
 
 var losses = []loss{
@@ -39,8 +39,8 @@ var losses = []loss{
 // many is how many numbers the long form takes.
 const many = 1_000_000
 
-// failOver has primaries lost in each way, once or until the long form has its numbers and its time is over, and takes ids of a
-// slow counter in between. fail loses the primary and returns when another one serves and the lost one follows it.
+// failOver loses the primary in each way, or until the long form has its numbers and its time is over, and takes ids of a slow
+// counter in between. fail loses the primary and returns when another one serves and the lost one follows it.
 func failOver(t *testing.T, losses []loss, open func() redis.UniversalClient, fail func(lose loss)) {
 	t.Helper()
 	operator := open()
@@ -116,8 +116,8 @@ func TestSentinelsFailOverUnderReplicas(t *testing.T) {
 	})
 }
 
-// The primary of a cluster is lost that has the counters, and its only replica has to confirm a number.
-func TestAClusterFailsOverUnderReplicas(t *testing.T) {
+// A cluster loses the primary that has the counters, whose only replica has to confirm a number.
+func TestClusterFailsOverUnderReplicas(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		cluster, address, owner := ofSix(t, b)

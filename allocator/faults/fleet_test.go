@@ -19,7 +19,7 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// fleet is workers, each a process of its own, and what they did.
+// fleet is a set of workers, each a process of its own, and the record of what they used.
 type fleet struct {
 	t       *testing.T
 	bare    bool
@@ -27,8 +27,8 @@ type fleet struct {
 	workers []*worker // also those that ended
 }
 
-// proves has a fault happen twice, each time on servers of its own: to workers that increment and hope, who have to use
-// numbers twice then, and to hilo's, who must not.
+// proves runs a fault twice, each time on servers of its own. Workers that only increment a counter have to use numbers twice
+// under it, and workers of hilo must not.
 func proves(t *testing.T, fault func(t *testing.T, f *fleet)) {
 	t.Helper()
 	t.Run("increment and hope", func(t *testing.T) {
@@ -46,7 +46,7 @@ func proves(t *testing.T, fault func(t *testing.T, f *fleet)) {
 	})
 }
 
-// holds is the half of proves that is about hilo, for faults that the bare way stands too.
+// holds runs a fault under workers of hilo only, for faults under which the bare way does not repeat numbers either.
 func holds(t *testing.T, fault func(t *testing.T, f *fleet)) {
 	t.Helper()
 	f := newFleet(t, false)
@@ -91,7 +91,7 @@ func (f *fleet) start(n int, j job) []*worker {
 	return f.workers[len(f.workers)-n:]
 }
 
-// running are those that were neither killed nor stopped.
+// running returns the workers that were neither killed nor stopped.
 func (f *fleet) running() []*worker {
 	var all []*worker
 	for _, w := range f.workers {
@@ -102,7 +102,7 @@ func (f *fleet) running() []*worker {
 	return all
 }
 
-// stop has all workers close.
+// stop terminates all workers, each of which closes its allocator, and waits for them.
 func (f *fleet) stop() {
 	f.t.Helper()
 	for _, w := range f.running() {
@@ -119,7 +119,7 @@ func (f *fleet) kill() {
 	}
 }
 
-// ledger enters what all workers used.
+// ledger returns a ledger of what all workers used.
 func (f *fleet) ledger() *proof.Ledger {
 	f.t.Helper()
 	l := new(proof.Ledger)
@@ -132,11 +132,11 @@ func (f *fleet) ledger() *proof.Ledger {
 	return l
 }
 
-// used is how many numbers all workers used so far.
+// used returns how many numbers all workers have used so far.
 func (f *fleet) used() int64 { return f.ledger().IDs }
 
-// goesOn reports whether a fault that can go on for ever is to: until its time is over, and with the bare way until it
-// shows.
+// goesOn reports whether a fault of unlimited length is to continue. It ends when its time is over and, with the bare way, a
+// number was used twice.
 func (f *fleet) goesOn(began time.Time, short time.Duration) bool {
 	f.t.Helper()
 	enough := short
@@ -147,7 +147,8 @@ func (f *fleet) goesOn(began time.Time, short time.Duration) bool {
 	return passed < enough || f.bare && passed < enough+patience && f.ledger().Duplicates == 0
 }
 
-// writesAreLost passes the time in which a replica misses what is written: that is something with the bare way.
+// writesAreLost waits while a replica misses what is written. With the bare way it also waits until more numbers were used than
+// all workers had in hand.
 func (f *fleet) writesAreLost(during time.Duration) {
 	f.t.Helper()
 	pass(during)
@@ -158,14 +159,14 @@ func (f *fleet) writesAreLost(during time.Duration) {
 
 const patience = 2 * time.Minute
 
-// awaitTotal returns when so many numbers more were used by all workers together.
+// awaitTotal waits until all workers together have used n more numbers.
 func (f *fleet) awaitTotal(n int64) {
 	f.t.Helper()
 	n += f.used()
 	f.await(fmt.Sprintf("%d numbers", n), func() bool { return f.used() >= n })
 }
 
-// awaitEach returns when each running worker has used so many numbers more.
+// awaitEach waits until each running worker has used n more numbers.
 func (f *fleet) awaitEach(n int64) {
 	f.t.Helper()
 	for _, w := range f.running() {
@@ -183,7 +184,7 @@ func (w *worker) awaitUse(n int64) {
 	})
 }
 
-// awaitError returns when the worker had an error with that text.
+// awaitError waits until the worker has reported an error that contains text.
 func (w *worker) awaitError(text string) {
 	w.t.Helper()
 	await(w.t, w.name+" to fail with "+text, func() bool {
@@ -260,7 +261,7 @@ func (w *worker) signal(s os.Signal) {
 	}
 }
 
-// wait is for a worker that was told to end.
+// wait waits for a worker that was terminated.
 func (w *worker) wait() {
 	w.t.Helper()
 	w.ended = true
@@ -290,7 +291,7 @@ func (w *worker) lastError() string {
 	return w.errors[len(w.errors)-1].text
 }
 
-// read takes in what the worker has written since.
+// read reads what the worker has written to its journal since the last call.
 func (w *worker) read() {
 	text, _ := io.ReadAll(w.journal) // closed when the worker has ended and all was read
 	lines := strings.SplitAfter(w.rest+string(text), "\n")
@@ -325,7 +326,7 @@ func (w *worker) enter(line string) {
 	}
 }
 
-// add joins a claim to the one before where it continues it.
+// add records a claim. A claim that continues the previous one is merged into it.
 func (w *worker) add(c claim) {
 	if last := len(w.claims) - 1; last >= 0 && w.claims[last].Space == c.Space && w.claims[last].High == c.Low-1 {
 		w.claims[last].High = c.High

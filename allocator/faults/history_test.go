@@ -16,7 +16,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// history is what clients asked of a counter side by side, and when.
+// history records the concurrent operations of clients on one counter, and when each began and ended.
 type history struct {
 	start time.Time
 	mu    sync.Mutex // guards what follows
@@ -37,7 +37,7 @@ type reply struct {
 	ok        bool  // return
 }
 
-// record runs one operation and enters it.
+// record runs one operation and records it.
 func (h *history) record(client int, c call, run func() reply) {
 	began := time.Since(h.start)
 	r := run()
@@ -52,8 +52,8 @@ func (h *history) record(client int, c call, run func() reply) {
 	})
 }
 
-// counterModel is a counter by its promise: a range begins right above all that is given out, a return that is granted
-// takes back the end of what is. With gaps a range only has to be above.
+// counterModel returns the sequential specification of a counter. A range begins directly above everything that was issued, and a
+// return that succeeds lowers that bound. With gaps a range may begin anywhere above it.
 func counterModel(gaps bool) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return int64(0) },
@@ -86,7 +86,7 @@ func (h *history) check(t *testing.T, model porcupine.Model) {
 	}
 }
 
-func TestAHistoryThatIsNotOneOfACounterIsFound(t *testing.T) {
+func TestCounterModelRejectsOtherHistories(t *testing.T) {
 	t.Parallel()
 	op := func(client int, began, ended int64, c call, r reply) porcupine.Operation {
 		return porcupine.Operation{ClientId: client, Input: c, Call: began, Output: r, Return: ended}
@@ -122,17 +122,17 @@ func TestAHistoryThatIsNotOneOfACounterIsFound(t *testing.T) {
 	}
 }
 
-// Clients take ranges and return what they did not use, side by side.
-func TestRangesAndReturnsAreThoseOfOneCounter(t *testing.T) {
+// Clients take ranges and return what they did not use, concurrently.
+func TestRangesAndReturnsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		ofRanges(t, b, func(*redistest.Proxy) {}).check(t, counterModel(false))
 	})
 }
 
-// Replies are lost, and the requests sent again until one comes. A range whose reply was lost is a gap where somebody else
-// came before it was sent again.
-func TestRangesAndReturnsAreThoseOfOneCounterWhenRepliesAreLost(t *testing.T) {
+// Replies are lost, and each request is sent again until a reply arrives. A range whose reply was lost is a gap if the server
+// serves another client before it receives the request again.
+func TestRangesAndReturnsAreLinearizableWhenRepliesAreLost(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		ofRanges(t, b, lossy).check(t, counterModel(true))
@@ -166,7 +166,7 @@ func ofRanges(t *testing.T, b redistest.Binary, tamper func(*redistest.Proxy)) *
 				if n%2 == 0 {
 					continue
 				}
-				// A return that is sent again is refused the second time, whatever became of the first.
+				// A return that is sent again is refused the second time, whatever the outcome of the first.
 				back := scripts.ReturnRequest{
 					Counter: counterKey, Token: request.Token, End: got.High, Last: got.Low, Epoch: got.Epoch, Written: got.Written,
 				}
@@ -182,8 +182,8 @@ func ofRanges(t *testing.T, b redistest.Binary, tamper func(*redistest.Proxy)) *
 	return h
 }
 
-// The values of an identity are in the order of the calls, over all clients, also over a kill of the server.
-func TestIdentitiesAreThoseOfOneCounter(t *testing.T) {
+// The values of an identity are in the order of the calls of all clients, even when the server is killed meanwhile.
+func TestIdentitiesAreLinearizable(t *testing.T) {
 	t.Parallel()
 	const clients, each = 5, 40
 	eachServer(t, func(t *testing.T, b redistest.Binary) {

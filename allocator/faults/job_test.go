@@ -10,40 +10,41 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// jobEnv makes a worker of a test process: its value is the job, as JSON.
+// jobEnv makes a test process a worker. Its value is the job as JSON.
 const jobEnv = "HILO_FAULTS_JOB"
 
-// job is what one worker does until it is told to end, or killed.
+// job describes what one worker does until it is terminated or killed.
 type job struct {
-	Bare    bool // INCRBY and hope instead of hilo; set by the fleet
+	Bare    bool // increment a counter instead of using hilo, set by the fleet
 	Journal string
 
-	Python   bool // by scripts/protocol/hilo.py; not with Bare
+	Python   bool // by scripts/protocol/hilo.py, not with Bare
 	Identity bool // values of the identity companies instead of numbers of orders
 
 	Servers []address
 	Batch   int           // identifiers taken between two entries in the journal
 	Pause   time.Duration // after each batch
-	Session int           // batches after which the worker closes and begins anew; 0: never
+	Session int           // batches after which the worker closes and begins anew. 0 means never
 
-	MinCapacity, MaxCapacity int64         // 0: the default
-	Runway                   time.Duration // 0: the default
+	MinCapacity, MaxCapacity int64         // 0 means the default
+	Runway                   time.Duration // 0 means the default
 	RequireSeeded            bool
 	Replicas                 int
 	DurableTimeout           time.Duration
 }
 
-// steady is a job at a rate that does not grow, in small ranges: so much is lost in a second as was issued in one before.
+// steady returns a job at a constant rate and in small ranges. A loss of one second is then no greater than what was issued in
+// the second before it.
 func steady(servers ...address) job {
 	return job{Servers: servers, Batch: 32, Pause: 4 * time.Millisecond, MinCapacity: 32, MaxCapacity: 32, Runway: 20 * time.Millisecond}
 }
 
-// fullSpeed is a job with all defaults that never pauses, and uses ranges only that so many replicas have.
+// fullSpeed returns a job with default options that never pauses, and that uses only ranges that so many replicas have confirmed.
 func fullSpeed(replicas int, servers ...address) job {
 	return job{Servers: servers, Batch: 1000, Replicas: replicas, DurableTimeout: 200 * time.Millisecond}
 }
 
-// address is how a worker reaches a server.
+// address describes how a worker reaches a server.
 type address struct {
 	Name    string
 	Addrs   []string
@@ -76,13 +77,13 @@ func (j job) options() allocator.Options {
 	}
 }
 
-// claim is numbers that somebody used, Low to High.
+// claim is a run of numbers that a worker used, Low to High.
 type claim struct {
 	Space     string // what makes the numbers identifiers: collection and prefix
 	Low, High int64
 }
 
-// taker takes identifiers, n at a time. With an error it gives those that it took before.
+// taker takes identifiers, n at a time. With an error it returns those that it took before.
 type taker interface {
 	take(ctx context.Context, n int) ([]claim, error)
 	close(ctx context.Context) error
@@ -113,7 +114,7 @@ func (j job) taker(clients []redis.UniversalClient) (taker, error) {
 	return &hilo{Allocator: ids, orders: orders}, err
 }
 
-// hilo takes them one by one, and sometimes all at once.
+// hilo takes identifiers one by one, and every sixteenth time as one batch.
 type hilo struct {
 	*allocator.Allocator
 	orders *allocator.Collection
@@ -162,11 +163,11 @@ func (i identities) take(ctx context.Context, n int) ([]claim, error) {
 	return []claim{{Space: "companies/", Low: got.Low, High: got.High}}, nil
 }
 
-// bareKey is the counter of those who increment and hope. The braces put it where hilo's are.
+// bareKey is the counter of the bare way. The braces put it in the slot of hilo's counters.
 const bareKey = "{Raven}/bare"
 
-// bare increments a counter by a range and hopes: on the first server that answers, and giving back by the same way what
-// is left at the end.
+// bare takes a range by incrementing a counter on the first server that answers, without any protection. Closing it decrements
+// the counter by what is left of the range.
 type bare struct {
 	clients   []redis.UniversalClient
 	capacity  int64

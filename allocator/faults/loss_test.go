@@ -16,7 +16,7 @@ import (
 
 const counterKey = "{Raven}/HiLo/orders"
 
-// lost has the counter vanish under working workers.
+// lost are the ways in which a counter vanishes under active workers.
 var lost = []struct {
 	name string
 	args []string
@@ -38,10 +38,10 @@ var lost = []struct {
 	{name: "eviction", args: []string{"--maxmemory", "8mb", "--maxmemory-policy", "allkeys-lru", "--maxmemory-eviction-tenacity", "100"}, lose: evict},
 }
 
-// evict fills the memory until it is the counter's turn. Redis tells by the second how long a key was not used, and the
-// counter is in use all the time: its turn comes where most keys are of the same second, so a script writes thousands.
-// Before the next command all that is too much goes, at this tenacity; that command takes the rest away, so that the
-// counter is lost once and not twice in a moment, jump and all.
+// evict fills the memory until the server evicts the counter. Redis measures by the second how long a key was not used, and the
+// counter is in use all the time. It is only chosen if most keys were used in the same second, so a script writes thousands of
+// them. With this tenacity all excess keys are evicted before the next command. That command removes the script's keys, so that
+// the counter is not evicted a second time immediately afterwards, together with its jump.
 func evict(t *testing.T, s *redistest.Server, key string) {
 	t.Helper()
 	client := redistest.NewClient(t, s)
@@ -94,7 +94,7 @@ func (f *fleet) counter() string {
 	return counterKey
 }
 
-func TestTheCounterVanishesUnderLivingWorkers(t *testing.T) {
+func TestVanishedCounterUnderActiveWorkersRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	for _, test := range lost {
 		t.Run(test.name, func(t *testing.T) {
@@ -114,8 +114,8 @@ func TestTheCounterVanishesUnderLivingWorkers(t *testing.T) {
 	}
 }
 
-// Workers that are new know nothing of a counter that vanished: RequireSeeded keeps them from starting it again.
-func TestTheCounterVanishesAndWorkersAreNew(t *testing.T) {
+// New workers have no evidence of a counter that vanished. RequireSeeded keeps them from creating it again.
+func TestVanishedCounterUnderNewWorkersRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	for _, test := range lost {
 		t.Run(test.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 		os.Exit(workerMain(text))
 	}
 	flag.Parse()
-	// These tests wait for servers and workers most of the time: more of them can run than there are processors.
+	// These tests mostly wait for servers and workers, so more of them can run than there are processors.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}

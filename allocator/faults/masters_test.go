@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// master starts a server with settings, and with persistence as an operator would have it.
+// master starts a server with settings and saves them, as an operator would.
 func master(t *testing.T, b redistest.Binary, settings prefix.Server, args ...string) *redistest.Server {
 	t.Helper()
 	s := redistest.Start(t, b, args...)
@@ -25,7 +25,7 @@ func master(t *testing.T, b redistest.Binary, settings prefix.Server, args ...st
 	return s
 }
 
-func TestTwoMastersAreKilledInTurnAndSoAreTheirWorkers(t *testing.T) {
+func TestTwoMastersKilledInTurnRepeatNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {
@@ -36,7 +36,7 @@ func TestTwoMastersAreKilledInTurnAndSoAreTheirWorkers(t *testing.T) {
 }
 
 // Two masters issue plain numbers, each from an interval of its own.
-func TestTwoMastersWithIntervalsAreKilledInTurn(t *testing.T) {
+func TestTwoMastersWithIntervalsKilledInTurnRepeatNoNumber(t *testing.T) {
 	t.Parallel()
 	const southFrom = 1_000_000_000_001
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
@@ -47,8 +47,8 @@ func TestTwoMastersWithIntervalsAreKilledInTurn(t *testing.T) {
 	})
 }
 
-// killInTurn kills two masters and starts them again, never both at once, and so the workers. north has an AOF; south loses
-// what it did not save, which is some seconds. While one is up no worker gets an error.
+// killInTurn kills two masters in turn and restarts them, never both at once, and does the same with the workers. north has an
+// AOF. south loses what it did not save, which is some seconds of writes. While one master is up no worker gets an error.
 func killInTurn(t *testing.T, f *fleet, north, south *redistest.Server) {
 	t.Helper()
 	const workers, round = 8, 1200 * time.Millisecond

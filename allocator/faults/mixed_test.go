@@ -33,8 +33,8 @@ func python(t *testing.T) string {
 	return pythonPath()
 }
 
-// mixed returns four jobs: numbers of a collection and values of an identity, each in Go and in Python. An identity is
-// requested more slowly, since less of it is lost without evidence.
+// mixed returns four jobs, for numbers of a collection and for values of an identity, each in Go and in Python. An identity is
+// requested more slowly, since fewer of its values can be lost without evidence.
 func mixed(server address) []job {
 	number := steady(server)
 	number.DurableTimeout = 200 * time.Millisecond // only where the server requires replicas
@@ -45,8 +45,8 @@ func mixed(server address) []job {
 	return jobs
 }
 
-// Go and Python share the counters of a collection and of an identity. First a replica is promoted that was stopped, and two of
-// the workers are new. Then it comes back empty, and all of them have lived through it.
+// Go and Python share the counters of a collection and of an identity. First a stopped replica is promoted, with two new workers.
+// Then it restarts empty, under workers that were all running before.
 func TestMixedFleetRepeatsNoNumberWhenWritesAreLost(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
@@ -69,7 +69,7 @@ func TestMixedFleetRepeatsNoNumberUnderReplicas(t *testing.T) {
 	})
 }
 
-// promoteUnderMixed starts a mixed fleet, and promotes a replica that was stopped. It returns the new primary.
+// promoteUnderMixed starts a mixed fleet and promotes a stopped replica. It returns the new primary.
 func (f *fleet) promoteUnderMixed(b redistest.Binary, replicas bool) (heir *redistest.Server) {
 	f.t.Helper()
 	primary, replica, address := pair(f.t, b)

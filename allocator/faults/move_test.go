@@ -32,8 +32,8 @@ func lastOf(t *testing.T, s *redistest.Server) int64 {
 	return batch.Range().High
 }
 
-// A server loses a range and is left for another one before anyone takes a range from it again. What shows the loss is
-// the Origin of the counter, which an export has to carry.
+// A server loses a range and is replaced by another one before any range is taken from it again. The loss shows in the Origin of
+// the counter, which an export has to carry.
 func TestMoveAfterALossContinuesAboveIt(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -79,9 +79,9 @@ func TestMoveAfterALossContinuesAboveIt(t *testing.T) {
 	}
 }
 
-// A range that was issued after the removal of the prefix is lost at a failover. Where the removal was confirmed, the
-// identity of the name does not repeat the texts of that range. Where it was not, the removal is lost too: the prefix that
-// survives says that no number was issued without one, and the texts are repeated.
+// A range that was issued after the removal of the prefix is lost at a failover. If the removal was confirmed, the identity of
+// the same name does not repeat the texts of that range. If it was not, the removal is lost too. The prefix that survives then
+// means that no number was issued without one, and the texts are repeated.
 func TestSettingsLostAtAFailoverRepeatNoText(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

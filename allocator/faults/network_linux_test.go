@@ -24,7 +24,7 @@ import (
 // isolatedEnv is set in a process that isolated started.
 const isolatedEnv = "HILO_FAULTS_ISOLATED"
 
-// requireNetworks ends a test that needs isolated, where that is not to be had.
+// requireNetworks skips or fails a test that needs isolated where networks cannot be made.
 func requireNetworks(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -35,9 +35,9 @@ func requireNetworks(t *testing.T) {
 	}
 }
 
-// isolated runs the test again, in a process with more variables and with a network and mounts of its own, and reports whether
-// this is that process. The test returns where it is not. Networks and mounts have no names outside of the process, so the kernel removes them with
-// it, however it ends.
+// isolated runs the test again, in a process with additional variables and with a network and mounts of its own, and reports
+// whether this is that process. A test returns where it is not. Networks and mounts have no names outside of the process, so the
+// kernel removes them when it ends, in whatever way.
 func isolated(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv(isolatedEnv) != "" {
@@ -67,11 +67,11 @@ func isolated(t *testing.T, env ...string) bool {
 	return false
 }
 
-// site is hosts on one network, and a name that moves between them. The clients are this process and its children.
+// site is a set of hosts on one network, and a name that moves between them. The clients are this process and its children.
 type site struct {
 	t     *testing.T
 	hosts int
-	// current is the address of every name.
+	// current is the address to which every name resolves.
 	current atomic.Pointer[host]
 }
 
@@ -83,7 +83,7 @@ type host struct {
 	address net.IP
 }
 
-// port is the same for every Redis of a site, because a name moves with an address and no port.
+// port is the same for every Redis of a site, because a name resolves to an address without a port.
 const port = "6379"
 
 // newSite makes a network without hosts. The process is isolated.
@@ -119,7 +119,7 @@ func (s *site) add(b redistest.Binary) *host {
 		s.t.Fatal(err)
 	}
 	h.Server = redistest.Start(s.t, redistest.Binary{Path: script, Name: b.Name}, "--protected-mode", "no")
-	client := redistest.NewClient(s.t, h.Server) // by the server's socket, which is of no network
+	client := redistest.NewClient(s.t, h.Server) // by the socket of the server, which needs no network
 	for setting, value := range map[string]string{"bind": h.address.String(), "port": port} {
 		if err := client.ConfigSet(s.t.Context(), setting, value).Err(); err != nil {
 			s.t.Fatal(err)
@@ -138,7 +138,7 @@ func (h *host) follow(primary *host) {
 	h.Await("to be in sync", func(ctx context.Context) bool { return info(ctx, client, "master_link_status") == "up" })
 }
 
-// die loses all packets from and to the host. None of its connections ends.
+// die drops all packets from and to the host. None of its connections ends.
 func (h *host) die() {
 	h.t.Helper()
 	run(h.t, "ip", "-netns", h.name, "link", "set", "eth0", "down")
@@ -178,7 +178,7 @@ func (s *site) answerNames() {
 	}
 }
 
-// answer returns a reply to a query of DNS: the address, with no time to live, or nothing if it asks for another type.
+// answer returns the reply to a DNS query. It contains the address with a TTL of 0, or nothing if the query is for another type.
 func answer(query []byte, address net.IP) []byte {
 	const header, record = 12, 1
 	end := header

@@ -8,9 +8,9 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// A network that holds replies back, loses them, cuts connections in the middle of one, and takes no new ones for a while.
-// The workers come and go all the time, and return what they did not use.
-func TestANetworkLosesDelaysAndCutsReplies(t *testing.T) {
+// The network delays and loses replies, cuts connections in the middle of a reply, and refuses new ones for a while. The workers
+// start and end all the time, and return what they did not use.
+func TestNetworkThatLosesRepliesRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {

@@ -7,18 +7,18 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// filler is the key that floods the way to a replica. The braces put it on the node of a cluster where hilo's are.
+// filler is the key that floods the link to a replica. The braces put it in the slot of hilo's counters.
 const filler = "{Raven}/filler"
 
-// pair is a primary with a replica, and an address that follows the primary.
+// pair starts a primary and a replica of it, and returns them with a proxy whose address can follow the primary.
 func pair(t *testing.T, b redistest.Binary) (primary, replica *redistest.Server, address *redistest.Proxy) {
 	t.Helper()
 	primary = redistest.Start(t, b)
 	return primary, redistest.StartReplica(t, primary), redistest.NewProxy(t, primary)
 }
 
-// 1,000 ranges a second at most are taken, and a second of them is lost.
-func TestAReplicaIsPromotedThatWasStoppedForASecond(t *testing.T) {
+// At most 1,000 ranges are taken in a second, and the writes of one second are lost.
+func TestPromotionThatLosesASecondRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {
@@ -39,8 +39,8 @@ func TestAReplicaIsPromotedThatWasStoppedForASecond(t *testing.T) {
 	})
 }
 
-// At full speed a second may lose more than any gap covers: a range counts only when the replica has it.
-func TestAReplicaIsPromotedThatWasStoppedWhileWorkersWentAtFullSpeed(t *testing.T) {
+// At full speed the writes of one second may exceed any gap. A range is used only if the replica has it.
+func TestPromotionAtFullSpeedRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {
@@ -61,14 +61,14 @@ func TestAReplicaIsPromotedThatWasStoppedWhileWorkersWentAtFullSpeed(t *testing.
 	})
 }
 
-// The replica that was to confirm ranges stops: those that it did not confirm are never used, not when it wakes either,
-// and not when it is promoted after all.
-func TestTheOnlyReplicaIsStoppedAndWakes(t *testing.T) {
+// The replica that has to confirm ranges stops. Ranges that it did not confirm are never used, neither when it resumes nor when
+// it is promoted later.
+func TestReplicaThatStopsAndResumesRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {
 			primary, replica, address := pair(t, b)
-			// In ranges this small nobody gets far on what is in hand.
+			// Small ranges leave a worker few numbers in hand.
 			j := steady(through(address))
 			j.Replicas, j.DurableTimeout = 1, 50*time.Millisecond
 			f.start(3, j)
@@ -96,9 +96,9 @@ func TestTheOnlyReplicaIsStoppedAndWakes(t *testing.T) {
 	})
 }
 
-// From P to R and back to P, which was never restarted, so that its run_id is the same: each time the newest writes are
-// lost.
-func TestThePrimaryChangesForthAndBack(t *testing.T) {
+// The primary changes from P to R and back to P, which was never restarted and keeps its run_id. Each change loses the newest
+// writes.
+func TestPromotionBackAndForthRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {

@@ -15,7 +15,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// client is an allocator of one server or of two masters, and the number of connections that it opens to each.
+// client is an allocator on one server or on two masters, and the number of connections that it has opened to each.
 type client struct {
 	name    string
 	ids     *allocator.Allocator
@@ -72,7 +72,7 @@ func (c *client) useUp(t *testing.T) {
 	t.Fatal("got 100,000 identifiers, want an error")
 }
 
-// An outage that outlasts the numbers in hand ends without a call: a probe finds the server up and starts the refill that the
+// An outage that outlasts the numbers in hand ends without a call. A probe finds the server up and starts the refill that the
 // last call requested. All servers are down together, so that the test takes as long as one of them.
 func TestReadyRecoversAfterAnOutage(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,8 @@ import (
 
 var failovers = flag.Int("failovers", 4, "how often one node of three with replicas:1 is lost at a random moment, on each server")
 
-// crew is clients of a server that states replicas:1, none of which asks for anything itself, and what they used.
+// crew is a set of clients of a server that states replicas:1, and a record of what they used. None of the clients requires
+// replicas by its own options.
 type crew struct {
 	t        *testing.T
 	stops    []context.CancelFunc
@@ -53,7 +54,7 @@ func (c *crew) end() {
 	c.working.Wait()
 }
 
-// open returns an allocator whose jumps are added up.
+// open returns an allocator whose jumps the crew records.
 func (c *crew) open(client redis.UniversalClient, o allocator.Options) *allocator.Allocator {
 	c.t.Helper()
 	o.Durability.Timeout, o.Logger = 200*time.Millisecond, zap.New(c.core)
@@ -65,7 +66,7 @@ func (c *crew) open(client redis.UniversalClient, o allocator.Options) *allocato
 	return ids
 }
 
-// start has a client take numbers of orders until the end.
+// start takes numbers of orders by an allocator on client until the crew ends.
 func (c *crew) start(client redis.UniversalClient, o allocator.Options, pause time.Duration) {
 	c.t.Helper()
 	ids := c.open(client, o)
@@ -106,14 +107,14 @@ func (c *crew) count() int {
 	return len(c.used)
 }
 
-// goOn waits until n numbers more were used, so that everybody has found the new primary.
+// goOn waits until n more numbers were used, by when the clients have found the new primary.
 func (c *crew) goOn(n int) {
 	c.t.Helper()
 	n += c.count()
 	await(c.t, fmt.Sprintf("%d numbers", n), func() bool { return c.count() >= n })
 }
 
-// report ends the crew, and demands that no number was used twice.
+// report ends the crew, logs what was used, and fails the test if a number was used twice.
 func (c *crew) report(what string) {
 	c.t.Helper()
 	c.end()
@@ -154,7 +155,7 @@ func info(ctx context.Context, client *redis.Client, name string) string {
 	return value
 }
 
-// node is a server, the way on which its replicas reach it, and a client of it.
+// node is a server, the proxy through which its replicas reach it, and a client of it.
 type node struct {
 	*redistest.Server
 
@@ -170,7 +171,7 @@ func (n *node) follow(primary *node) {
 	})
 }
 
-// awaitSync waits until a node has everything of another.
+// awaitSync waits until a node is in sync with another.
 func (n *node) awaitSync(primary *node) {
 	_, port, _ := net.SplitHostPort(primary.link.Addr())
 	n.Await("to be in sync", func(ctx context.Context) bool {
@@ -178,9 +179,9 @@ func (n *node) awaitSync(primary *node) {
 	})
 }
 
-// Three nodes, one of which is lost at a time: killed, stopped and woken, or cut off while clients still reach it. Of the other
-// two the one with more writes is promoted, which is what makes replicas:1 of two replicas sound.
-func TestOneNodeOfThreeIsLostAtRandomMoments(t *testing.T) {
+// One of three nodes is lost at a time. It is killed, stopped and resumed, or cut off while clients still reach it. Of the other
+// two the one with more writes is promoted, without which replicas:1 of two replicas would not be sound.
+func TestOneNodeOfThreeLostAtRandomMomentsRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		var nodes [3]*node
@@ -207,7 +208,7 @@ func TestOneNodeOfThreeIsLostAtRandomMoments(t *testing.T) {
 		lost, began := 0, time.Now()
 		for ; lost < *failovers || *long > 0 && time.Since(began) < *long; lost++ {
 			pass(rand.N(50 * time.Millisecond))
-			victim := rand.IntN(12) // seldom one that is killed, since one that was started a moment ago jumps far
+			victim := rand.IntN(12) // seldom a kill, since a server that was started a moment ago jumps far
 			old := primary
 			switch victim {
 			case 0:
@@ -235,7 +236,7 @@ func TestOneNodeOfThreeIsLostAtRandomMoments(t *testing.T) {
 				heir, other = other, heir
 			}
 			heir.Promote()
-			address.Move(heir.Server) // who is connected to the old one stays for a while
+			address.Move(heir.Server) // connections to the old one stay for a while
 			other.follow(heir)
 			other.awaitSync(heir)
 			switch victim {

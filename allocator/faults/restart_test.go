@@ -8,9 +8,9 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// A server that comes back without its newest writes, or with none at all. Workers that live through it have a floor;
-// those that are new go by the replication id, where there is a counter to carry one.
-func TestARedisIsKilledAndStartedAgain(t *testing.T) {
+// A server restarts without its newest writes, or with none at all. Workers that were running detect the loss by their floor. New
+// workers detect it by the replication id, if a counter is left that records one.
+func TestRestartThatLosesWritesRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -60,8 +60,8 @@ func TestARedisIsKilledAndStartedAgain(t *testing.T) {
 	}
 }
 
-// A process that is killed loses nothing that its AOF was told of: the bare way stands that too.
-func TestARedisWithAnAOFIsKilledAndStartedAgain(t *testing.T) {
+// A server that is killed loses nothing that it has written to its AOF, so the bare way repeats no numbers either.
+func TestRestartWithAnAOFRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		holds(t, func(t *testing.T, f *fleet) {
@@ -86,7 +86,7 @@ func save(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// rewrite has the append-only file begin anew, so that what comes after is what it lost.
+// rewrite starts a rewrite of the append-only file. The newest file then has only later writes, for halve or damage to remove.
 func rewrite(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	if err := redistest.NewClient(t, s).BgRewriteAOF(t.Context()).Err(); err != nil {
@@ -94,7 +94,7 @@ func rewrite(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// halve takes the second half of what was appended away, as a machine that loses power may.
+// halve removes the second half of what was appended, as a power loss may.
 func halve(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.Dir(), "appendonlydir", "*.incr.aof"))

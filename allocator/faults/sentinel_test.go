@@ -8,9 +8,9 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// The primary stops, three sentinels agree on another one, and then it wakes up and takes writes of those who know no
-// better, until the sentinels find it. Ranges count that both replicas have.
-func TestSentinelsFailOverAndTheOldPrimaryWakes(t *testing.T) {
+// The primary stops, and three sentinels agree on another one. The old one then resumes and accepts writes of clients that are
+// still connected to it, until the sentinels reconfigure it. Only ranges that both replicas have are used.
+func TestSentinelFailoverWithAResumedPrimaryRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {

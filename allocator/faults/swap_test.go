@@ -27,7 +27,7 @@ func copyCounter(t *testing.T, s *redistest.Server, key string) {
 	}
 }
 
-func TestSwapDBWithAnOlderCopyUnderLivingWorkers(t *testing.T) {
+func TestSwapDBWithAnOlderCopyUnderActiveWorkersRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		proves(t, func(t *testing.T, f *fleet) {

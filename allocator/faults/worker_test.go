@@ -12,10 +12,12 @@ import (
 	"time"
 )
 
-// workerMain is a worker process. It writes what it uses to its journal at once, without a buffer, so that nothing that
-// counts is lost with it; SIGTERM has it close, and the end of its standard input, which is that of the test, ends it too.
+// workerMain runs a worker process and returns its exit code. It writes what it uses to its journal at once, without a buffer, so
+// that no record is lost with the process. It closes its allocator on SIGTERM, and exits when its standard input ends, which
+// happens when the test process does.
 //
-// Lines of the journal: "u SPACE LOW HIGH" used, "e UNIXNANO TEXT" an error, "c TEXT" an error of Close.
+// Lines of the journal are "u SPACE LOW HIGH" for used numbers, "e UNIXNANO TEXT" for an error, and "c TEXT" for an error of
+// Close.
 func workerMain(text string) int {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -43,7 +45,7 @@ func workerMain(text string) int {
 	return 0
 }
 
-// session is the life of one allocator.
+// session opens an allocator, takes batches from it until ctx ends or the session has its number of batches, and closes it.
 func (j job) session(ctx context.Context, journal io.Writer, open func() (taker, error)) error {
 	ids, err := open()
 	if err != nil {
@@ -52,7 +54,7 @@ func (j job) session(ctx context.Context, journal io.Writer, open func() (taker,
 	for batches := 0; ctx.Err() == nil && (j.Session == 0 || batches < j.Session); batches++ {
 		claims, err := ids.take(ctx, j.Batch)
 		if ctx.Err() != nil {
-			err = nil // told to end
+			err = nil // terminated
 		}
 		if _, err := io.WriteString(journal, entry(claims, err)); err != nil {
 			return err
