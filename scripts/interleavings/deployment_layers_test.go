@@ -8,7 +8,7 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// Each protection taken out, and a case that shows what it is for.
+// Each protection is removed in turn, under a case that shows what it is for.
 var deploymentWithout = []struct {
 	layer  string
 	layers layers
@@ -16,74 +16,75 @@ var deploymentWithout = []struct {
 }{
 	{
 		"Bare", running("local bare_to = bare and high or", "local bare_to ="),
-		extent{events: []event{askRange, askIdentity, prefixSetByHand}, depth: 4},
+		extent{events: []event{requestRange, requestIdentity, prefixSetByHand}, depth: 4},
 	},
 	{
 		"the settling of the counters", allLayers,
-		extent{hasty: true, events: []event{askRange, durableSet}, depth: 3, begin: []transition{
-			{event: askRange}, {event: keep}, {event: askRange, client: 1}, {event: restartOld},
+		extent{hasty: true, events: []event{requestRange, durableSet}, depth: 3, begin: []transition{
+			{event: requestRange}, {event: keep}, {event: requestRange, client: 1}, {event: restartOld},
 		}},
 	},
 	{
 		"the guard of the other kind", running("if lost or above(other_floor, other_bare) then", "if above(other_floor, other_bare) then"),
-		extent{events: []event{askRange, askIdentity, prefixSetByHand, keep, restartOld}, depth: 6, begin: []transition{{event: askRange}}},
+		extent{events: []event{requestRange, requestIdentity, prefixSetByHand, keep, restartOld}, depth: 6, begin: []transition{{event: requestRange}}},
 	},
 	{
 		"the floor of the other kind", sending(func(r *scripts.NextRequest) { r.IdentityFloor = 0 }),
-		extent{events: []event{askRange, askIdentity, keyLost, prefixSetByHand}, depth: 4},
+		extent{events: []event{requestRange, requestIdentity, keyLost, prefixSetByHand}, depth: 4},
 	},
 	{
 		"the Bare that a jump leaves", running("evidence ~= '' and far or '0'", "'0'"),
 		extent{
-			events: []event{askRange, askIdentity, newClient, keep, restartOld}, depth: 5,
-			begin: []transition{{event: askRange}, {event: keep}, {event: askRange, client: 1}, {event: restartOld}, {event: prefixSetByHand}},
+			events: []event{requestRange, requestIdentity, newClient, keep, restartOld}, depth: 5,
+			begin: []transition{{event: requestRange}, {event: keep}, {event: requestRange, client: 1}, {event: restartOld}, {event: prefixSetByHand}},
 		},
 	},
 	{
 		"what an emptied master refuses", running("if bare and not interval and require_prefix == '1' then", "if false then"),
-		extent{events: []event{askRange, newClient, emptied}, depth: 4, interval: true},
+		extent{events: []event{requestRange, newClient, emptied}, depth: 4, interval: true},
 	},
 	{
 		"the gap of an import", running("if lost == '1' then", "if false then"),
 		extent{
-			events: []event{askRange, keep, restartOld, moved}, depth: 5,
-			begin: []transition{{event: prefixSet}, {event: askRange}},
+			events: []event{requestRange, keep, restartOld, moved}, depth: 5,
+			begin: []transition{{event: prefixSet}, {event: requestRange}},
 		},
 	},
 	{
 		"the history of a promoted replica", running("not find(info, 'master_replid2:0000000000000000000000000000000000000000\\r', 1, true)", "false"),
-		extent{within: true, events: []event{askRange, attach, detach, promote}, depth: 5, begin: []transition{{event: durableSet}, {event: askRange}}},
+		extent{within: true, events: []event{requestRange, attach, detach, promote}, depth: 5, begin: []transition{{event: durableSet}, {event: requestRange}}},
 	},
 	{
 		"the removal of Durable", running("redis.call('HDEL', server_key, 'Durable')", ""),
 		extent{
-			within: true, events: []event{askRange, attach, detach, replicaRestarted}, depth: 6,
-			begin: []transition{{event: durableSet}, {event: askRange}},
+			within: true, events: []event{requestRange, attach, detach, replicaRestarted}, depth: 6,
+			begin: []transition{{event: durableSet}, {event: requestRange}},
 		},
 	},
 	{
 		"the look for replicas", running("if durable == 'always' and find(info, 'connected_slaves:', 1, true) and", "if false and"),
 		extent{
-			within: true, events: []event{askRange, attach, detach, replicaRestarted}, depth: 6,
-			begin: []transition{{event: attach}, {event: detach}, {event: durableSet}, {event: askRange}},
+			within: true, events: []event{requestRange, attach, detach, replicaRestarted}, depth: 6,
+			begin: []transition{{event: attach}, {event: detach}, {event: durableSet}, {event: requestRange}},
 		},
 	},
 	{
 		"the look at the AOF", running("or not find(persistence, 'aof_enabled:1\\r', 1, true)", ""),
 		extent{
-			events: []event{askRange, aofOff, restartRDB}, depth: 4,
-			begin: []transition{{event: durableSet}, {event: askRange}, {event: keep}},
+			events: []event{requestRange, aofOff, restartRDB}, depth: 4,
+			begin: []transition{{event: durableSet}, {event: requestRange}, {event: keep}},
 		},
 	},
 }
 
-// Without the offset of a jump, which hides collisions.
+// Jumps have no offset here, since an offset hides collisions.
 const (
 	offset   = "place(redis.sha1hex(token .. replication), places)"
 	noOffset = "'0'"
 )
 
-// Each condition of the small gap of replicas:N taken out, and a case that shows what it is for. Jumps have no offset here.
+// Each condition of the small gap of replicas:N is removed in turn, under a case that shows what it is for. Jumps have no offset
+// here.
 var replicasWithout = []struct {
 	layer         string
 	part, instead string
@@ -91,21 +92,21 @@ var replicasWithout = []struct {
 }{
 	{
 		"the evidence is the replication id alone", "if evidence == 'origin' and replicas ~= '0'", "if replicas ~= '0'",
-		extent{events: []event{askRange, turnedBack}, depth: 3, begin: slices.Concat(confirmed, []transition{
-			{event: detach}, {event: thirdAttached}, {event: askRange}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: askRange, client: 1},
-			{event: askRange, client: 1}, {event: promote},
+		extent{events: []event{requestRange, turnedBack}, depth: 3, begin: slices.Concat(confirmed, []transition{
+			{event: detach}, {event: thirdAttached}, {event: requestRange}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: requestRange, client: 1},
+			{event: requestRange, client: 1}, {event: promote},
 		})},
 	},
 	{
 		"master_replid2 is the Origin", "find(info, 'master_replid2:' .. origin .. '\\r', 1, true)", "true",
-		extent{events: []event{askRange, attach, promote, turnedBack}, depth: 4, begin: slices.Concat(confirmed, []transition{
-			{event: keep}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: detach}, {event: restartOld},
+		extent{events: []event{requestRange, attach, promote, turnedBack}, depth: 4, begin: slices.Concat(confirmed, []transition{
+			{event: keep}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: detach}, {event: restartOld},
 		})},
 	},
 	{
 		"the server has run since before the write", "few = age >= 0 and uptime > age + 1", "few = true",
-		extent{events: []event{askRange, restartRDB, attach}, depth: 3, begin: slices.Concat(confirmed, []transition{
-			{event: keep}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: askRange, client: 1}, {event: detach},
+		extent{events: []event{requestRange, restartRDB, attach}, depth: 3, begin: slices.Concat(confirmed, []transition{
+			{event: keep}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: detach},
 		})},
 	},
 }
@@ -129,18 +130,18 @@ func TestEachConditionOfTheSmallGapIsNeeded(t *testing.T) {
 	}
 }
 
-// What replicas:N states, the scripts cannot see. The shortest sequences that issue a text twice where it is false; jumps have
-// no offset here either.
-func TestNothingProtectsWhereReplicasIsFalse(t *testing.T) {
+// The scripts cannot verify what replicas:N states. These are the shortest sequences that issue a text twice where it is false.
+// Jumps have no offset here either.
+func TestFalseReplicasIssuesATextTwice(t *testing.T) {
 	t.Parallel()
 	for _, e := range []extent{
 		{
 			name: "a replica was away when the word was taken back, and is promoted", depth: 6,
-			events: []event{askRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: replicasRemovedAlone}}),
+			events: []event{requestRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: replicasRemovedAlone}}),
 		},
 		{
 			name: "another replica acknowledges than the one that is promoted", depth: 6,
-			events: []event{askRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: thirdAttached}}),
+			events: []event{requestRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: thirdAttached}}),
 		},
 	} {
 		t.Run(e.name, func(t *testing.T) {
@@ -172,21 +173,21 @@ func TestEachProtectionOfADeploymentIsNeeded(t *testing.T) {
 	}
 }
 
-// What an operator states, the scripts cannot see in all ways. Each of these is outside of the statement, and this is the
-// shortest sequence that issues a text twice by it.
-func TestNothingProtectsWhereAStatementIsFalse(t *testing.T) {
+// The scripts cannot verify everything that an operator states. Each of these cases violates a statement, and has the shortest
+// sequence that issues a text twice because of it.
+func TestFalseStatementIssuesATextTwice(t *testing.T) {
 	t.Parallel()
-	begin := []transition{{event: durableSet}, {event: askRange}}
+	begin := []transition{{event: durableSet}, {event: requestRange}}
 	for _, e := range []extent{
-		{name: "a replica is restarted alone, from its own AOF", events: []event{askRange, attach, detach, replicaRestarted}, depth: 6, begin: begin},
-		{name: "a promoted replica forgets its history before it issues anything", events: []event{askRange, attach, detach, promote, historyForgotten}, depth: 6, begin: begin},
-		{name: "the server is started from an older copy", events: []event{askRange, keep, restartOld}, depth: 5, begin: begin},
-		{name: "the AOF is off for a while", events: []event{askRange, aofOff, aofOn}, depth: 5, begin: begin},
+		{name: "a replica is restarted alone, from its own AOF", events: []event{requestRange, attach, detach, replicaRestarted}, depth: 6, begin: begin},
+		{name: "a promoted replica forgets its history before it issues anything", events: []event{requestRange, attach, detach, promote, historyForgotten}, depth: 6, begin: begin},
+		{name: "the server is started from an older copy", events: []event{requestRange, keep, restartOld}, depth: 5, begin: begin},
+		{name: "the AOF is off for a while", events: []event{requestRange, aofOff, aofOn}, depth: 5, begin: begin},
 		{
-			name: "the removal of a prefix is lost", beyond: true, events: []event{askRange, askIdentity, prefixCleared, restartOld}, depth: 6,
-			begin: []transition{{event: prefixSet}, {event: askRange}, {event: keep}},
+			name: "the removal of a prefix is lost", beyond: true, events: []event{requestRange, requestIdentity, prefixCleared, restartOld}, depth: 6,
+			begin: []transition{{event: prefixSet}, {event: requestRange}, {event: keep}},
 		},
-		{name: "Durable is set by hand after a loss", events: []event{askRange, keep, restartOld, durableSetByHand}, depth: 5, begin: begin[1:]},
+		{name: "Durable is set by hand after a loss", events: []event{requestRange, keep, restartOld, durableSetByHand}, depth: 5, begin: begin[1:]},
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()

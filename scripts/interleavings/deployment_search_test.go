@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// extent is one small case of a deployment: what happened before, and what may happen.
+// extent is one small case of a deployment, with the events that happened before and those that may happen.
 type extent struct {
 	name   string
 	events []event
@@ -18,17 +18,17 @@ type extent struct {
 	within bool
 	beyond bool
 	calm   bool // no counter may jump while Durable is set
-	// interval reports that the server has an interval, and neither prefix nor tag, as one of several masters. A number
-	// outside of it counts as issued twice, since another master may issue it.
+	// interval is whether the server has an interval, and neither prefix nor tag, as one of several masters. A number outside of it
+	// counts as issued twice, since another master may issue it.
 	interval bool
 }
 
-// transitions are all that may happen next, whether or not it can.
+// transitions returns all transitions that may be next, including those that will turn out to be impossible.
 func transitions(e extent) (all []transition) {
 	for _, ev := range e.events {
 		for n := range int8(2) {
 			switch ev {
-			case askRange, askLost, askAgain, askIdentity:
+			case requestRange, requestLost, requestAgain, requestIdentity:
 				all = append(all, transition{ev, n, 0}, transition{ev, n, 1})
 			case newClient:
 				if n == 0 {
@@ -42,8 +42,8 @@ func transitions(e extent) (all []transition) {
 	return all
 }
 
-// explore walks all interleavings of an extent, breadth first, and returns the shortest that issues a text twice, or
-// jumps where none may.
+// explore walks all interleavings of an extent, breadth first. It returns the shortest that issues a text twice, or that jumps
+// where none may.
 func explore(m *deploymentModel, e extent) (found []string, worlds int) {
 	type spot struct {
 		world deployment
@@ -94,80 +94,80 @@ func explore(m *deploymentModel, e extent) (found []string, worlds int) {
 	return nil, len(tree)
 }
 
-// What the promise covers.
+// These are the cases that the promise covers.
 var covered = []extent{
 	{
 		name: "both kinds of a name, a prefix that comes and goes, a loss", depth: 5,
-		events: []event{askRange, askIdentity, newClient, prefixSet, prefixCleared, prefixSetByHand, prefixClearedByHand, keep, restartOld, keyLost},
-		begin:  []transition{{event: askRange}},
+		events: []event{requestRange, requestIdentity, newClient, prefixSet, prefixCleared, prefixSetByHand, prefixClearedByHand, keep, restartOld, keyLost},
+		begin:  []transition{{event: requestRange}},
 	},
 	{
 		name: "a name of both kinds beside a prefix", depth: 5,
-		events: []event{askRange, askIdentity, prefixCleared, prefixClearedByHand, prefixSetByHand, keep, restartOld, seededLow, moved},
-		begin:  []transition{{event: prefixSet}, {event: askRange}, {event: keep}},
+		events: []event{requestRange, requestIdentity, prefixCleared, prefixClearedByHand, prefixSetByHand, keep, restartOld, seededLow, moved},
+		begin:  []transition{{event: prefixSet}, {event: requestRange}, {event: keep}},
 	},
 	{
 		name: "Durable as it is stated", depth: 5, calm: true,
-		events: []event{askRange, askLost, askAgain, askIdentity, prefixSet, prefixCleared, restartAOF, durableRemoved},
-		begin:  []transition{{event: durableSet}, {event: askRange}},
+		events: []event{requestRange, requestLost, requestAgain, requestIdentity, prefixSet, prefixCleared, restartAOF, durableRemoved},
+		begin:  []transition{{event: durableSet}, {event: requestRange}},
 	},
 	{
 		name: "Durable set after a loss", depth: 5,
-		events: []event{askRange, askIdentity, restartAOF, durableSet, durableRemoved, prefixSetByHand},
-		begin:  []transition{{event: askRange}, {event: keep}, {event: askRange, client: 1}, {event: restartOld}},
+		events: []event{requestRange, requestIdentity, restartAOF, durableSet, durableRemoved, prefixSetByHand},
+		begin:  []transition{{event: requestRange}, {event: keep}, {event: requestRange, client: 1}, {event: restartOld}},
 	},
 	{
 		name: "Durable beside replicas", depth: 6, within: true,
-		events: []event{askRange, askAgain, askLost, restartAOF, attach, detach, promote, replicaRestarted, turnedBack},
-		begin:  []transition{{event: durableSet}, {event: askRange}},
+		events: []event{requestRange, requestAgain, requestLost, restartAOF, attach, detach, promote, replicaRestarted, turnedBack},
+		begin:  []transition{{event: durableSet}, {event: requestRange}},
 	},
 	{
 		name: "Durable, and the AOF switched off", depth: 6,
-		events: []event{askRange, askIdentity, keep, aofOff, restartRDB, durableSet, durableRemoved},
-		begin:  []transition{{event: durableSet}, {event: askRange}},
+		events: []event{requestRange, requestIdentity, keep, aofOff, restartRDB, durableSet, durableRemoved},
+		begin:  []transition{{event: durableSet}, {event: requestRange}},
 	},
 	{
 		name: "a master with an interval", depth: 5, interval: true,
-		events: []event{askRange, askLost, askAgain, newClient, keep, restartOld, seededLow, emptied, moved, attach, promote},
-		begin:  []transition{{event: askRange}},
+		events: []event{requestRange, requestLost, requestAgain, newClient, keep, restartOld, seededLow, emptied, moved, attach, promote},
+		begin:  []transition{{event: requestRange}},
 	},
 	{
 		name: "identities of a master with an interval", depth: 5, interval: true,
-		events: []event{askIdentity, newClient, keep, restartOld, restartAOF, emptied, moved},
-		begin:  []transition{{event: askIdentity}},
+		events: []event{requestIdentity, newClient, keep, restartOld, restartAOF, emptied, moved},
+		begin:  []transition{{event: requestIdentity}},
 	},
 }
 
-// What replicas:N covers: a failover of a primary to a replica that confirmed what was used, restarts from a disk, and the
-// word set and taken back.
+// These are the cases that replicas:N covers. A primary fails over to a replica that confirmed what was used, servers restart
+// from a disk, and the statement is set and removed.
 var coveredByReplicas = []extent{
 	{
 		name: "failovers", depth: 6,
-		events: []event{askRange, askLost, askAgain, attach, detach, promote, turnedBack}, begin: confirmed,
+		events: []event{requestRange, requestLost, requestAgain, attach, detach, promote, turnedBack}, begin: confirmed,
 	},
 	{
 		name: "restarts from a disk", depth: 6,
-		events: []event{askRange, keep, attach, detach, promote, restartRDB, restartOld}, begin: confirmed,
+		events: []event{requestRange, keep, attach, detach, promote, restartRDB, restartOld}, begin: confirmed,
 	},
 	{
 		name: "the word set and taken back", depth: 6,
-		events: []event{askRange, attach, detach, promote, turnedBack, replicasSet, replicasRemoved}, begin: confirmed,
+		events: []event{requestRange, attach, detach, promote, turnedBack, replicasSet, replicasRemoved}, begin: confirmed,
 	},
 	{
 		name: "both kinds of a name", depth: 5,
-		events: []event{askRange, askIdentity, prefixCleared, attach, detach, promote, turnedBack}, begin: slices.Concat([]transition{{event: prefixSet}}, confirmed),
+		events: []event{requestRange, requestIdentity, prefixCleared, attach, detach, promote, turnedBack}, begin: slices.Concat([]transition{{event: prefixSet}}, confirmed),
 	},
 }
 
-// confirmed is a primary with a replica and replicas:1, and a range in use.
-var confirmed = []transition{{event: attach}, {event: replicasSet}, {event: askRange}}
+// confirmed begins with a primary, a replica and replicas:1, and a range in use.
+var confirmed = []transition{{event: attach}, {event: replicasSet}, {event: requestRange}}
 
 func TestNoInterleavingUnderReplicasIssuesATextTwice(t *testing.T) {
 	t.Parallel()
 	walkExtents(t, coveredByReplicas)
 }
 
-// The interval of a master, which begins above what a jump of another one reaches here.
+// The interval of a master begins above what a jump of another one reaches here.
 const (
 	intervalLow  = 1_000_000_001
 	intervalHigh = 2_000_000_000

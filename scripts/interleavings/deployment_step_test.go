@@ -13,10 +13,10 @@ import (
 type event int8
 
 const (
-	askRange event = iota + 1 // a client takes a range of two
-	askLost                   // and the reply is lost
-	askAgain                  // it is sent again
-	askIdentity
+	requestRange event = iota + 1 // a client takes a range of two
+	requestLost                   // and the reply is lost
+	requestAgain                  // it is sent again
+	requestIdentity
 	newClient
 	prefixSet // by admin, which makes the server the home of identities
 	prefixCleared
@@ -47,7 +47,7 @@ const (
 	emptied          // all keys are lost, those of the settings too
 )
 
-// transition is an event, to one host and one client.
+// transition is an event, with the host and the client that it affects.
 type transition struct {
 	event  event
 	host   int8
@@ -56,14 +56,14 @@ type transition struct {
 
 const lifetimes = 7
 
-// result is what a transition came to.
+// result is the outcome of a transition.
 type result struct {
 	possible bool
 	words    string
 	twice    string
 }
 
-// apply applies h to d.
+// apply applies a transition to d.
 func (m *deploymentModel) apply(d *deployment, h transition) (r result) {
 	n, p := h.host, &d.clients[h.client]
 	nd := &d.hosts[n]
@@ -72,8 +72,8 @@ func (m *deploymentModel) apply(d *deployment, h transition) (r result) {
 		return result{}
 	}
 	switch h.event {
-	case askRange, askLost, askAgain, askIdentity:
-		return m.ask(d, h)
+	case requestRange, requestLost, requestAgain, requestIdentity:
+		return m.request(d, h)
 	case newClient:
 		r = result{possible: *p != clientState{sent: p.sent}, words: fmt.Sprintf("%c ends, and another one comes", name)}
 		*p = clientState{sent: p.sent}
@@ -111,32 +111,32 @@ func (m *deploymentModel) apply(d *deployment, h transition) (r result) {
 	case moved:
 		return m.move(d, n)
 	default:
-		return m.befallHost(d, h)
+		return m.applyHostEvent(d, h)
 	}
 	return r
 }
 
-// ask has a client send a request to a host.
-func (m *deploymentModel) ask(d *deployment, h transition) result {
+// request sends a request of a client to a host.
+func (m *deploymentModel) request(d *deployment, h transition) result {
 	n, p, name := h.host, &d.clients[h.client], 'A'+rune(h.client)
 	nd := &d.hosts[n]
-	if !nd.up || h.event == askAgain && !p.pending || !m.covered(d, n, p, h.event == askIdentity) {
+	if !nd.up || h.event == requestAgain && !p.pending || !m.covered(d, n, p, h.event == requestIdentity) {
 		return result{}
 	}
-	word := m.field(d, n, hilo.keys.Server, "Durable") != ""
+	stated := m.field(d, n, hilo.keys.Server, "Durable") != ""
 	awaited := 0
 	if m.field(d, n, hilo.keys.Server, "Durable") == "replicas:1" {
 		awaited = 1
 	}
-	discarded := awaited > 0 && !nd.replicas && !nd.third // nobody confirms it
+	discarded := awaited > 0 && !nd.replicas && !nd.third // no replica confirms it
 	d.beside, nd.heir = d.beside || nd.replicas, false
 	prefix := m.field(d, n, hilo.keys.Server, "ServerPrefix")
-	if h.event == askRange || h.event == askLost || h.event == askIdentity {
+	if h.event == requestRange || h.event == requestLost || h.event == requestIdentity {
 		p.sent++
-		p.pending = p.pending && h.event == askIdentity
+		p.pending = p.pending && h.event == requestIdentity
 	}
 	token := fmt.Sprintf("request %d of %c", p.sent, name)
-	if h.event == askIdentity {
+	if h.event == requestIdentity {
 		r := scripts.IdentityRequest{
 			Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64,
 			Floor: int64(p.identityFloor), Epoch: int64(p.identityEpoch), BareFloor: int64(p.bare), Awaited: awaited, RequirePrefix: m.interval,
@@ -154,7 +154,7 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 		}
 		d.kinds |= issuedIdentities
 		p.identityFloor, p.identityEpoch = int32(got.High), max(p.identityEpoch, int32(got.Epoch))
-		d.jumped = d.jumped || word && got.Evidence != ""
+		d.jumped = d.jumped || stated && got.Evidence != ""
 		return result{true, fmt.Sprintf("%c asks host %d for an identity: %d %s", name, n+1, got.Low, got.Evidence), m.hold(d, true, "", got)}
 	}
 	r := scripts.NextRequest{
@@ -175,9 +175,9 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 	if prefix == "" {
 		d.kinds |= issuedBare
 	}
-	d.jumped = d.jumped || word && got.Evidence != ""
+	d.jumped = d.jumped || stated && got.Evidence != ""
 	words := fmt.Sprintf("%c asks host %d for a range: %s%d..%d %s", name, n+1, prefix, got.Low, got.High, got.Evidence)
-	if h.event == askLost {
+	if h.event == requestLost {
 		p.pending = true
 		return result{possible: true, words: words + ", and the reply is lost"}
 	}
@@ -189,7 +189,7 @@ func (m *deploymentModel) ask(d *deployment, h transition) result {
 	return result{true, words, m.hold(d, false, prefix, got)}
 }
 
-// refused panics unless err is one of the script's answers; a refusal changes nothing, so it is no step.
+// refused panics unless err is an error reply of the script. It returns false, since a refusal changes nothing and is no step.
 func refused(err error) bool {
 	if !scripts.Answered(err) {
 		panic("bug: " + err.Error())
@@ -197,11 +197,11 @@ func refused(err error) bool {
 	return false
 }
 
-// administer does what package admin does.
+// administer changes the settings of a host as package admin does.
 func (m *deploymentModel) administer(d *deployment, h transition) result {
 	n := h.host
 	nd := &d.hosts[n]
-	prefix, word := m.field(d, n, hilo.keys.Server, "ServerPrefix"), m.field(d, n, hilo.keys.Server, "Durable")
+	prefix, stated := m.field(d, n, hilo.keys.Server, "ServerPrefix"), m.field(d, n, hilo.keys.Server, "Durable")
 	home := m.field(d, n, hilo.keys.Server, "Identities") != ""
 	r := scripts.ConfigureRequest{Prefix: prefix, Identities: home, Durable: scripts.DurableKeep, Origin: fmt.Sprintf("%040x", nd.life+1)}
 	r.MinValue, r.MaxValue = intervalOf(m.state(d, n)[hilo.keys.Server])
@@ -215,16 +215,16 @@ func (m *deploymentModel) administer(d *deployment, h transition) result {
 		possible, words = possible && prefix != "", "the prefix is cleared"
 		r.Prefix = ""
 	case durableSet:
-		possible, words = possible && word == "" && nd.aof && !nd.replicas, "the counters are settled, and Durable is set"
+		possible, words = possible && stated == "" && nd.aof && !nd.replicas, "the counters are settled, and Durable is set"
 		r.Durable = scripts.DurableSet
 	case replicasSet:
-		possible, words = possible && word == "" && nd.replicas, "the counters are settled, and replicas:1 is set"
+		possible, words = possible && stated == "" && nd.replicas, "the counters are settled, and replicas:1 is set"
 		r.Durable = "replicas:1"
 	case replicasRemoved, replicasRemovedAlone:
-		possible, words = possible && word != "" && nd.replicas == (h.event == replicasRemoved), "replicas:1 is taken back"
+		possible, words = possible && stated != "" && nd.replicas == (h.event == replicasRemoved), "replicas:1 is taken back"
 		r.Durable = scripts.DurableRemove
 	default:
-		possible, words = possible && word != "", "Durable is removed"
+		possible, words = possible && stated != "", "Durable is removed"
 		r.Durable = scripts.DurableRemove
 	}
 	if !possible {
@@ -252,7 +252,7 @@ func intervalOf(settings map[string]string) (low, high int64) {
 	return int64(decimalOf(settings["MinValue"])), int64(decimalOf(settings["MaxValue"]))
 }
 
-// settle takes a number of each counter that another life of the server wrote.
+// settle takes a number of each counter that was last written under another replication id.
 func (m *deploymentModel) settle(ctx context.Context, h *host) error {
 	for i, k := range []kind{hilo, identities} {
 		origin := m.server.state[k.keys.Counter]["Origin"]
@@ -274,8 +274,8 @@ func (m *deploymentModel) settle(ctx context.Context, h *host) error {
 	return nil
 }
 
-// befallHost has something happen to a host.
-func (m *deploymentModel) befallHost(d *deployment, h transition) (r result) {
+// applyHostEvent applies a restart, a failover or another event of a host.
+func (m *deploymentModel) applyHostEvent(d *deployment, h transition) (r result) {
 	n := h.host
 	nd, other := &d.hosts[n], &d.hosts[1-n]
 	alone := nd.up && !nd.replicas
@@ -341,13 +341,13 @@ func (m *deploymentModel) befallHost(d *deployment, h transition) (r result) {
 	return r
 }
 
-// statedOf reports whether a host may be restarted by itself: Durable states that there is no other copy, and the scripts
-// can remove it from one only by a request.
+// statedOf reports whether a host may be restarted alone. Durable states that there is no other copy, and the scripts can remove
+// it from a copy only when a request arrives.
 func (m *deploymentModel) statedOf(d *deployment, h *host) bool {
 	return !m.within || !h.heir || d.beside
 }
 
-// move exports a host and imports it into a new server, the other host, which takes its place.
+// move exports a host and imports the export into the other host, a new server that replaces it.
 func (m *deploymentModel) move(d *deployment, n int8) result {
 	nd, other := &d.hosts[n], &d.hosts[1-n]
 	if !nd.up || other.up || nd.replicas {
@@ -385,7 +385,7 @@ func (m *deploymentModel) move(d *deployment, n int8) result {
 	if err != nil {
 		return result{possible: refused(err)}
 	}
-	for i := range d.clients { // of another server they know nothing
+	for i := range d.clients { // they have no state of another server
 		d.clients[i] = clientState{sent: d.clients[i].sent}
 	}
 	return result{possible: true, words: fmt.Sprintf("host %d is exported, and imported by host %d", n+1, 2-n)}

@@ -13,9 +13,9 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// A deployment is a name that is both a collection and an identity, on a server whose prefix is set and cleared, that is
-// restarted, gets a replica, states that it is durable, and is exported. It is a second model beside that of one counter,
-// because here whole servers change, and there requests and returns are late.
+// A deployment is a name that is both a collection and an identity, on a server whose prefix is set and cleared, and that is
+// restarted, replicated, stated to be durable, and exported. This model is separate from the one of a counter because here whole
+// servers change, while there requests and returns are late.
 
 // host is one process of a server.
 type host struct {
@@ -33,7 +33,7 @@ type host struct {
 	disk     int32 // in the AOF since it was switched off
 }
 
-// clientState is one client and what it has seen.
+// clientState is the state of one client.
 type clientState struct {
 	sent                         int8
 	pending                      bool  // the newest request for a range has no reply
@@ -41,7 +41,7 @@ type clientState struct {
 	identityFloor, identityEpoch int32
 }
 
-// deployment is all there is between two steps.
+// deployment is the complete state between two steps.
 type deployment struct {
 	hosts    [2]host
 	clients  [2]clientState
@@ -57,13 +57,13 @@ type deployment struct {
 	jumped   bool  // a counter jumped while Durable was set
 }
 
-// deploymentModel is what the worlds of one search share.
+// deploymentModel is the state that the deployments of one search share.
 type deploymentModel struct {
 	layers   layers
 	server   *inProcess
 	hasty    bool // Durable is set without settling the counters
 	interval bool // the server has one, and clients are of several masters
-	beyond   bool // what the promise does not cover is walked too
+	beyond   bool // also walks what the promise does not cover
 	within   bool // a replica is restarted alone only where its primary or itself served a request since it attached
 	data     interned[string]
 	texts    interned[string]
@@ -71,7 +71,7 @@ type deploymentModel struct {
 	served   map[serving]answer
 }
 
-// hashes are what a server holds, by key and field.
+// hashes are the data of a server, by key and field.
 type hashes = map[string]map[string]string
 
 // serving is one run of scripts.
@@ -90,7 +90,7 @@ const (
 	issuedBare
 )
 
-// answer is what a request came to.
+// answer is the outcome of a request.
 type answer struct {
 	data int32
 	got  scripts.Range
@@ -110,10 +110,10 @@ func newDeployment() deployment {
 	return d
 }
 
-// bookkeeping are fields that decide nothing, since so few numbers are issued here that the least gap is the greatest.
+// bookkeeping are fields that affect nothing here, since so few numbers are issued that the minimum gap is always used.
 var bookkeeping = []string{"Minute", "Issued", "IssuedBefore", "Name"}
 
-// packed and unpacked turn a server's hashes into a text and back.
+// packed converts the hashes of a server to a text. unpacked is its inverse.
 func packed(state hashes) string {
 	var lines []string
 	for key, hash := range state {
@@ -139,7 +139,7 @@ func unpacked(text string) hashes {
 	return state
 }
 
-// state returns what a host holds, which is never modified.
+// state returns the data of a host. It is never modified.
 func (m *deploymentModel) state(d *deployment, n int8) hashes {
 	data := d.hosts[n].data
 	state, ok := m.states[data]
@@ -150,12 +150,12 @@ func (m *deploymentModel) state(d *deployment, n int8) hashes {
 	return state
 }
 
-// field returns a field of what a host holds.
+// field returns a field of the data of a host.
 func (m *deploymentModel) field(d *deployment, n int8, key, name string) string {
 	return m.state(d, n)[key][name]
 }
 
-// run has a host run scripts. The request identifies them and their arguments.
+// run runs scripts on a host. request identifies the scripts and their arguments.
 func (m *deploymentModel) run(d *deployment, n int8, request any, scripts func(ctx context.Context) (scripts.Range, error)) (scripts.Range, error) {
 	h := &d.hosts[n]
 	key := serving{request, h.data, h.life, d.clock, h.history, d.clock - h.since, h.replicas || h.third, h.aof}
@@ -175,7 +175,7 @@ func (m *deploymentModel) run(d *deployment, n int8, request any, scripts func(c
 	return a.got, a.err
 }
 
-// write has a host, and the other one if it is its replica, hold data.
+// write replaces the data of a host, and of the other one if that is its replica.
 func (*deploymentModel) write(d *deployment, n int8, data int32) {
 	d.hosts[n].data = data
 	if d.hosts[n].aof {
@@ -186,7 +186,7 @@ func (*deploymentModel) write(d *deployment, n int8, data int32) {
 	}
 }
 
-// byHand changes a field of a host's own key, as redis-cli does.
+// byHand changes a field of the settings of a host, as redis-cli does.
 func (m *deploymentModel) byHand(d *deployment, n int8, field, value string) bool {
 	state := unpacked(m.data.values[d.hosts[n].data])
 	key := hilo.keys.Server
@@ -206,7 +206,7 @@ func (m *deploymentModel) byHand(d *deployment, n int8, field, value string) boo
 	return true
 }
 
-// hold gives a client texts, and returns the first that some client holds already.
+// hold records that a client was issued texts. It returns the last of them that is invalid or was already issued.
 func (m *deploymentModel) hold(d *deployment, identity bool, prefix string, got scripts.Range) (twice string) {
 	held := strings.Fields(m.texts.values[d.issued])
 	own, other := "collection:", "identity:"
@@ -231,9 +231,9 @@ func (m *deploymentModel) hold(d *deployment, identity bool, prefix string, got 
 	return twice
 }
 
-// covered is the rule of what the promise covers of a request: a key that is gone, though numbers of it were issued,
-// shows only to a client that was issued some. The removal of a prefix is confirmed by every replica, and its loss shows only to
-// a client that was issued bare numbers since.
+// covered reports whether the promise covers a request. If a key is missing although numbers of it were issued, only a client
+// that was issued some of them can detect that. The removal of a prefix is confirmed by every replica, and only a client that was
+// issued bare numbers since can detect that it was lost.
 func (m *deploymentModel) covered(d *deployment, n int8, p *clientState, identity bool) bool {
 	state := m.state(d, n)
 	bare := state[hilo.keys.Server]["ServerPrefix"] == ""
@@ -250,7 +250,7 @@ func (m *deploymentModel) covered(d *deployment, n int8, p *clientState, identit
 	return (ranges || d.kinds&issuedRanges == 0 || p.floor > 0) && (values || !bare || d.kinds&issuedIdentities == 0 || p.identityFloor > 0)
 }
 
-// single is a client for one request at a time.
+// single sends one request at a time to a server in this process.
 type single struct {
 	redis.Cmdable
 
@@ -265,13 +265,14 @@ func (s single) Eval(ctx context.Context, source string, keys []string, args ...
 	return s.server.Eval(ctx, source, keys, args...)
 }
 
-// epochStart and clockStep are the clock of a deployment in seconds: a step takes longer than what the scripts call a moment.
+// epochStart and clockStep define the clock of a deployment, in seconds. A step takes longer than what the scripts regard as a
+// moment.
 const (
 	epochStart = 1893456030
 	clockStep  = 10
 )
 
-// live gives a host another replication id, after that of the life past, or of none.
+// live sets another replication id of a host. It follows that of the life past, or none.
 func (d *deployment) live(n int8, past int8) {
 	h := &d.hosts[n]
 	h.up, h.life, h.history = true, d.lives, past
@@ -279,13 +280,13 @@ func (d *deployment) live(n int8, past int8) {
 	d.clock++
 }
 
-// started is live for a process that is started.
+// started sets the state of a host whose process was started, with another replication id as live does.
 func (d *deployment) started(n int8, past int8) {
 	d.live(n, past)
 	d.hosts[n].since, d.hosts[n].third = d.clock, false
 }
 
-// named is how master_replid2 names a life.
+// named returns the value of history for a life, or 0 if so is false.
 func named(life int8, so bool) int8 {
 	if !so {
 		return 0

@@ -12,7 +12,7 @@ import (
 
 var deeper = flag.Int("deeper", 0, "how many steps farther than by default the interleavings are walked")
 
-func TestNoInterleavingGivesANumberTwice(t *testing.T) {
+func TestNoInterleavingIssuesANumberTwice(t *testing.T) {
 	t.Parallel()
 	for _, s := range []scope{
 		{name: "two clients, all that may happen", clients: 2, depth: 5},
@@ -31,15 +31,15 @@ func TestNoInterleavingGivesANumberTwice(t *testing.T) {
 			seen := search(m, s)
 			t.Logf("to a depth of %d: %v, %d runs of the scripts", s.depth, seen, len(m.served))
 			if seen.found != nil {
-				words, _ := told(m, seen.found)
+				words, _ := describe(m, seen.found)
 				t.Errorf("a number is given twice:%s", words)
 			}
 		})
 	}
 }
 
-// layers is what protects, or what is left of it: what a client sends of a request,
-// and the script as it is run.
+// layers is the protection, or what is left of it. It consists of what a client sends of a request, and of the scripts as they
+// run.
 type layers struct {
 	sent func(r scripts.NextRequest) scripts.NextRequest
 	lua  func(source string) string
@@ -50,12 +50,12 @@ var allLayers = layers{
 	lua:  func(source string) string { return source },
 }
 
-// sending is all layers but what change takes out of a request.
+// sending returns all layers except what change removes from a request.
 func sending(change func(r *scripts.NextRequest)) layers {
 	return layers{func(r scripts.NextRequest) scripts.NextRequest { change(&r); return r }, allLayers.lua}
 }
 
-// running is all layers but a part of the Lua, which has to be there.
+// running returns all layers with a part of the Lua replaced. It panics if no script has that part.
 func running(part, instead string) layers {
 	found := false
 	for _, verb := range []string{"next", "identity", "return", "seed", "import", "configure"} {
@@ -68,8 +68,8 @@ func running(part, instead string) layers {
 	return layers{allLayers.sent, func(source string) string { return strings.ReplaceAll(source, part, instead) }}
 }
 
-// without is each layer taken out, and a case that shows what it is for. An identity needs the epoch for nothing here: of
-// its values none is returned, so that the floor shows whatever the epoch does.
+// without removes each layer in turn, under a case that shows what it is for. The epoch is not needed for an identity here. None
+// of its values is returned, so the floor detects every loss.
 var without = []struct {
 	layer  string
 	layers layers
@@ -130,10 +130,9 @@ var without = []struct {
 	},
 }
 
-// Each layer is needed: without it there is a sequence that gives a number twice,
-// of which this is the shortest. With all layers the same steps do not, on real
-// servers as in the model. Where only the spread leads apart, as between two servers
-// that go on from one state, the words show where to.
+// Without a layer there is a sequence that issues a number twice, of which this is the shortest. With all layers the same steps
+// do not, neither on real servers nor in the model. In some cases only the offset of a jump prevents it, as between two servers
+// that continue from one state. The log then shows where each jump led.
 func TestEachLayerIsNeeded(t *testing.T) {
 	t.Parallel()
 	for _, test := range without {
@@ -145,8 +144,8 @@ func TestEachLayerIsNeeded(t *testing.T) {
 			if seen.found == nil {
 				t.Fatalf("without it no number is given twice: %v", seen)
 			}
-			fault, _ := told(m, seen.found)
-			apart, twice := told(newModel(k, allLayers), seen.found)
+			fault, _ := describe(m, seen.found)
+			apart, twice := describe(newModel(k, allLayers), seen.found)
 			if twice != 0 {
 				t.Errorf("with all layers %d is given twice:%s", twice, apart)
 			}

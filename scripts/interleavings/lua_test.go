@@ -15,14 +15,12 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// inProcess is a server that runs the scripts as they are, in the interpreter that
-// miniredis uses too, over a map, and knows only the commands that they call. It is
-// a thousand times as fast as a server, and no server: that it does as they do is
-// held by replaying what was found on them.
+// inProcess runs the scripts as they are over a map, in the interpreter that miniredis uses too, with only the commands that the
+// scripts call. It is a thousand times as fast as a server. Replaying its sequences on servers checks that it behaves as they do.
 //
 // mutate changes the source of a script before it is run.
 type inProcess struct {
-	redis.Scripter // for what nobody calls here
+	redis.Scripter // for methods that are not called here
 
 	mutate        func(source string) string
 	replicationID string
@@ -61,15 +59,15 @@ func newInProcess(mutate func(source string) string) *inProcess {
 	return p
 }
 
-// seconds is what the clock says, beside microseconds that tell one time from another.
+// seconds is the constant part of the clock. Microseconds distinguish one time from another.
 const seconds = "1893456030"
 
-// replied is an error of a server.
+// replied is the text of an error reply.
 type replied string
 
 func (r replied) Error() string { return string(r) }
 
-// RedisError makes it one that go-redis knows.
+// RedisError marks it as an error that go-redis recognises.
 func (replied) RedisError() {}
 
 // EvalSha runs a script that was run before.
@@ -90,7 +88,7 @@ func (p *inProcess) Eval(ctx context.Context, source string, keys []string, args
 	return p.run(redis.NewCmd(ctx), proto, keys, args)
 }
 
-// compiled are the scripts by their source: there are many models, and few of them.
+// compiled caches the scripts by their source, since many models run the same few scripts.
 var compiled sync.Map
 
 func compile(source string) *lua.FunctionProto {
@@ -137,7 +135,7 @@ func (p *inProcess) run(cmd *redis.Cmd, proto *lua.FunctionProto, keys []string,
 	return cmd
 }
 
-// texts is what go-redis sends of arguments.
+// texts returns arguments as go-redis sends them.
 func texts(args []any) []string {
 	out := make([]string, len(args))
 	for i, arg := range args {
@@ -146,7 +144,7 @@ func texts(args []any) []string {
 	return out
 }
 
-// call is redis.call.
+// call implements redis.call.
 func (p *inProcess) call(l *lua.LState) int {
 	args := make([]string, l.GetTop())
 	for i := range args {

@@ -12,16 +12,14 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// Ranges of one or two numbers show everything; the gap is one that no few of them
-// fill.
+// Ranges of one or two numbers are enough to show everything. A few of them never fill the gap.
 const (
 	modelSeed   = 9 // what a seed raises to
 	modelForced = 5 // what a seed by force sets
 	modelLives  = 5
 )
 
-// capacities that the clients ask for. They differ, so that a counter can come back
-// to the very number it stood at.
+// capacities are what the clients request. They differ, so that a counter can return to the very number that it had before.
 var capacities = [3]int64{2, 1, 2}
 
 type verb int8
@@ -53,7 +51,7 @@ const (
 
 var fates = [...]string{"", ", and the reply is lost", ", which is late", ", the reply is lost, and a copy is late"}
 
-// step is one thing that happens, to one client or node.
+// step is one event of a client or a node.
 type step struct {
 	verb   verb
 	client int8
@@ -62,21 +60,21 @@ type step struct {
 	which  int8 // how many numbers were used of what is returned; which message arrives
 }
 
-// asked is a request for a range, or for values of an identity.
-type asked struct {
+// rangeRequest is a request for a range, or for values of an identity.
+type rangeRequest struct {
 	scripts.NextRequest
 
-	lowered int32 // of an identity: how often it had been lowered by force when the floor was given
+	lowered int32 // for an identity, how often it had been lowered by force when the floor was issued
 }
 
-// model is what the worlds of one search share.
+// model is the state that the worlds of one search share.
 type model struct {
 	kind    kind
 	layers  layers
 	server  *inProcess
 	ids     [modelLives]string // replication ids
 	states  interned[counter]
-	nexts   interned[asked]
+	nexts   interned[rangeRequest]
 	returns interned[scripts.ReturnRequest]
 	seeds   interned[scripts.SeedRequest]
 	spans   interned[span]
@@ -85,18 +83,18 @@ type model struct {
 	served  map[service]served
 	clock   int8 // of the world that is served
 
-	tell    func(format string, args ...any) // what happens, or nil
+	log     func(format string, args ...any) // logs what happens, or nil
 	players players                          // real servers that have to agree, or nil
 }
 
-// players do what the model does, and check that it comes to the same.
+// players repeat what the model does, and check that the outcome is the same.
 type players interface {
 	rise(n int8, c counter) (replicationID string) // another life of a node, with a state
 	put(n int8, c counter)                         // a state, in the same life
 	serve(n int8, request any, s served, c counter)
 }
 
-// microseconds is what the clock says beside its seconds, which are always the same.
+// microseconds returns the part of the clock that changes. The seconds are constant.
 func microseconds(clock int8) string { return strconv.Itoa(int(clock) * 1000) }
 
 // service is one run of a script.
@@ -107,7 +105,7 @@ type service struct {
 	request     int32
 }
 
-// served is what it came to.
+// served is the outcome of a service.
 type served struct {
 	state int32
 	got   scripts.Range // of next
@@ -125,13 +123,13 @@ func newModel(k kind, l layers) *model {
 	return m
 }
 
-func (m *model) sayf(format string, args ...any) {
-	if m.tell != nil {
-		m.tell(format, args...)
+func (m *model) logf(format string, args ...any) {
+	if m.log != nil {
+		m.log(format, args...)
 	}
 }
 
-// serve has a node run a script.
+// serve runs a script on a node.
 func (m *model) serve(w *world, n int8, verb verb, request int32) served {
 	nd := &w.nodes[n]
 	m.clock = w.clock
@@ -164,7 +162,7 @@ func (m *model) run(key service) (s served) {
 	var err error
 	switch key.verb {
 	case doNext:
-		s.got, err = m.ask(ctx, m.server, m.nexts.values[key.request])
+		s.got, err = m.request(ctx, m.server, m.nexts.values[key.request])
 	case doReturn:
 		s.ok, err = scripts.Return(ctx, m.server, m.returns.values[key.request])
 	default:
@@ -181,8 +179,8 @@ func (m *model) run(key service) (s served) {
 	return s
 }
 
-// ask has a server serve a request.
-func (m *model) ask(ctx context.Context, server redis.Scripter, a asked) (scripts.Range, error) {
+// request sends a request to a server.
+func (m *model) request(ctx context.Context, server redis.Scripter, a rangeRequest) (scripts.Range, error) {
 	r := m.layers.sent(a.NextRequest)
 	if m.kind == hilo {
 		return scripts.Next(ctx, server, m.kind.keys, r)
@@ -193,25 +191,21 @@ func (m *model) ask(ctx context.Context, server redis.Scripter, a asked) (script
 	})
 }
 
-// greatest is the greatest number that anybody has.
+// greatest returns the greatest number that any client has.
 func (m *model) greatest(w *world) int32 { return m.sets.values[w.taken].greatest() }
 
-// covered is the rule of what the promise covers; whatever else happens, no number
-// is given twice. It is asked before a step is taken.
+// covered reports, before a step is taken, whether the promise covers it. If it does, no number may be issued twice. The promise
+// does not cover
 //
-// Not covered is:
+//   - a counter that goes back behind numbers that were issued, without another replication id or without an Origin to compare
+//     with (a key removed, a state restored by hand, a server that restarts empty), if the next request has no floor and no
+//     epoch that shows it. A client that has the collection in hand sends them, and RequireSeeded covers a missing counter;
+//   - a counter that is lost in this way again before a request that jumped is sent again. In the same life of the server its
+//     token leads to the same offset;
+//   - a seed by force below what a client has, the first time it takes effect.
 //
-//   - a counter that goes back to before what was given, without another replication id
-//     or without an Origin to compare it with (a key removed, a state put back by
-//     hand, a server that comes back empty), where who asks first knows no number
-//     and no epoch that shows it. A client that has the collection in hand does,
-//     and RequireSeeded where the counter is missing;
-//   - a counter that is lost so again before a request that jumped is sent again:
-//     in the same life of the server its token leads to the same place;
-//   - a seed by force below what somebody has, the first time it acts.
-//
-// What is beyond one gap is covered by the spread alone, which is likely and no
-// proof; the few places that these searches jump to do not meet.
+// Beyond one gap only the random offset protects, which makes a collision unlikely and not impossible. The few offsets in these
+// searches do not collide.
 func (m *model) covered(w *world, n int8, verb verb, request int32) bool {
 	nd := &w.nodes[n]
 	state := m.states.values[nd.state]
@@ -219,7 +213,7 @@ func (m *model) covered(w *world, n int8, verb verb, request int32) bool {
 	case doNext:
 		r := m.nexts.values[request]
 		floor := r.Floor
-		if m.kind == identities && decimalOf(state.lowered) > r.lowered { // it was lowered since, which is meant
+		if m.kind == identities && decimalOf(state.lowered) > r.lowered { // it was lowered since, on purpose
 			floor = 0
 		}
 		knows := floor > int64(decimalOf(state.max)) || r.Epoch > int64(decimalOf(state.epoch)) || state.origin != "" && state.origin != m.ids[nd.life]
@@ -234,23 +228,23 @@ func (m *model) covered(w *world, n int8, verb verb, request int32) bool {
 	}
 }
 
-// untold reports whether a node that got another state, maybe with another life,
-// went back to before something was given, and no replication id tells.
-func (m *model) untold(w *world, n int8, anotherLife bool) bool {
+// undetected reports whether a node whose state was replaced, possibly with another life, went back behind a number that was
+// issued without a replication id that shows it.
+func (m *model) undetected(w *world, n int8, anotherLife bool) bool {
 	state := m.states.values[w.nodes[n].state]
-	back := decimalOf(state.max) < w.given || state.lease != "" // whose range others may have been given since
+	back := decimalOf(state.max) < w.given || state.lease != "" // a range of it may have been issued to others since
 	if state.origin == "" {
 		return back || anotherLife || w.nodes[1-n].up
 	}
 	return back && !anotherLife
 }
 
-// leap is a request that jumps in a life of a server, as it is written in a world.
+// leap returns the key of a jump in a world. It names the request and the life of the server.
 func (m *model) leap(w *world, n int8, request int32) string {
 	return fmt.Sprintf("%s in life %d;", m.nexts.values[request].Token, w.nodes[n].life)
 }
 
-// next has a node serve a request for a range.
+// next serves a request for a range on a node.
 func (m *model) next(w *world, n int8, request int32) (got scripts.Range, covered bool) {
 	if !m.covered(w, n, doNext, request) {
 		return got, false
@@ -266,7 +260,7 @@ func (m *model) next(w *world, n int8, request int32) (got scripts.Range, covere
 	return got, true
 }
 
-// deliver gives a client its range; it tells which number was somebody's already.
+// deliver records that a client received a range. It returns the first of its numbers that a client already had, or 0.
 func (m *model) deliver(w *world, c *peer, token string, got scripts.Range) (twice int32) {
 	low, high := int32(got.Low), int32(got.High)
 	if m.kind == hilo { // of which ranges are returned
@@ -282,9 +276,8 @@ func (m *model) deliver(w *world, c *peer, token string, got scripts.Range) (twi
 	return twice
 }
 
-// back is what a client returns that used some numbers of its newest range, and its
-// floor when they are taken back. Without any it returns of the range before too,
-// where nobody came in between, all but one.
+// back returns the return of a client that used some numbers of its newest range, and the floor of that client if it succeeds. If
+// it used none, it also returns all but one of the numbers of the range before, where no other range was issued between the two.
 func (m *model) back(c *peer, used int8) (r scripts.ReturnRequest, floor int32) {
 	newest := m.spans.values[c.held[0]]
 	last, floor := newest.low-1+int32(used), newest.low-1+int32(used)
@@ -303,15 +296,15 @@ func (m *model) back(c *peer, used int8) (r scripts.ReturnRequest, floor int32) 
 	}, floor
 }
 
-func request(c *peer, client int8) asked {
+func request(c *peer, client int8) rangeRequest {
 	c.sent++
-	return asked{scripts.NextRequest{
+	return rangeRequest{scripts.NextRequest{
 		Token: fmt.Sprintf("request %d of client %d", c.sent, client), Name: "orders", Capacity: capacities[client], Limit: math.MaxInt64,
 		Floor: int64(c.floor), Epoch: int64(c.epoch),
 	}, c.lowered}
 }
 
-// rise gives a node another life.
+// rise starts a node with another replication id.
 func (m *model) rise(w *world, n int8, state int32) bool {
 	if int(w.lives) == len(m.ids) {
 		return false
@@ -323,6 +316,6 @@ func (m *model) rise(w *world, n int8, state int32) bool {
 	if m.players != nil {
 		m.ids[w.nodes[n].life] = m.players.rise(n, c)
 	}
-	w.nodes[n].lost = m.untold(w, n, true)
+	w.nodes[n].lost = m.undetected(w, n, true)
 	return true
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// replay takes the steps of a sequence on servers, two of each kind, and in the
-// model with their replication ids, and demands the same of both at each step.
+// replay takes the steps of a sequence on two servers of each kind, and in the model with their replication ids, and checks that
+// both agree at each step.
 func replay(t *testing.T, k kind, sequence []step, l layers, twice bool) {
 	t.Helper()
 	onPairs(t, map[bool]string{true: "fault on ", false: "mended on "}[twice], func(t *testing.T, servers [2]*redistest.Server) {
 		t.Helper()
 		m := newModel(k, l)
 		m.players = newCast(t, m, servers)
-		if words, number := told(m, sequence); twice != (number != 0) {
+		if words, number := describe(m, sequence); twice != (number != 0) {
 			t.Errorf("a number is given twice: %v:%s", number != 0, words)
 		}
 	})
 }
 
-// onPairs has check look at two servers of each kind.
+// onPairs runs check on two servers of each kind.
 func onPairs(t *testing.T, what string, check func(t *testing.T, servers [2]*redistest.Server)) {
 	t.Helper()
 	t.Run(what+"miniredis", func(t *testing.T) {
@@ -43,8 +43,8 @@ func onPairs(t *testing.T, what string, check func(t *testing.T, servers [2]*red
 	}
 }
 
-// Whatever happens, the model and the servers come to the same.
-func TestTheModelDoesAsServersDo(t *testing.T) {
+// The outcome of random sequences is the same in the model and on servers.
+func TestModelBehavesAsServersDo(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2)) // the same sequences each time
 	type played struct {
@@ -71,14 +71,14 @@ func TestTheModelDoesAsServersDo(t *testing.T) {
 		for _, p := range all {
 			m := newModel(p.kind, allLayers)
 			m.players = newCast(t, m, servers)
-			if words, number := told(m, p.sequence); number != 0 || t.Failed() {
+			if words, number := describe(m, p.sequence); number != 0 || t.Failed() {
 				t.Fatalf("%d is given twice, or not the same:%s", number, words)
 			}
 		}
 	})
 }
 
-// cast is servers that play the nodes of a model.
+// cast is a pair of servers that represent the nodes of a model.
 type cast struct {
 	t       *testing.T
 	model   *model
@@ -126,8 +126,8 @@ func (c *cast) serve(n int8, request any, want served, state counter) {
 	var got served
 	var err error
 	switch r := request.(type) {
-	case asked:
-		got.got, err = c.model.ask(ctx, client, r)
+	case rangeRequest:
+		got.got, err = c.model.request(ctx, client, r)
 	case scripts.ReturnRequest:
 		got.ok, err = scripts.Return(ctx, client, r)
 	case scripts.SeedRequest:
@@ -152,14 +152,14 @@ func (c *cast) serve(n int8, request any, want served, state counter) {
 	}
 }
 
-// changed is a client that runs each script as change makes it.
+// changed is a client that runs each script with the changes that change makes.
 type changed struct {
 	redistest.Client
 
 	change func(source string) string
 }
 
-// EvalSha knows no script, as change may make another of it each time.
+// EvalSha finds no script, since change may return another one each time.
 func (changed) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
 	cmd := redis.NewCmd(ctx)
 	cmd.SetErr(replied("NOSCRIPT No matching script"))

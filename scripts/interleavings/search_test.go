@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// scope is one small case: who is there and what may happen.
+// scope is one small case, with its clients and what may happen.
 type scope struct {
 	name    string
-	kind    kind // of counter; the zero value: hilo
+	kind    kind // of counter, hilo by default
 	clients int8
-	verbs   int // bits, 0: all
+	verbs   int // bits, 0 means all
 	depth   int
 	begin   []step // taken before
 }
 
-// only is the bits of some verbs.
+// only returns the bits of some verbs.
 func only(verbs ...verb) (bits int) {
 	for _, v := range verbs {
 		bits |= 1 << v
@@ -25,21 +25,21 @@ func only(verbs ...verb) (bits int) {
 	return bits
 }
 
-// walk is what a search saw.
+// walk is the result of a search.
 type walk struct {
 	states, steps int
 	interleavings float64 // sequences of steps, each up to the first that ends in a world that was walked before
-	found         []step  // the shortest that gives a number twice
+	found         []step  // the shortest that issues a number twice
 }
 
 func (w walk) String() string {
 	return fmt.Sprintf("%d states, %d steps, %.3g interleavings", w.states, w.steps, w.interleavings)
 }
 
-// search walks all interleavings of a scope, breadth first, and ends at the first
-// number that is given twice. A world that was seen is not walked again.
+// search walks all interleavings of a scope, breadth first, and ends at the first number that is issued twice. It does not walk a
+// world again.
 func search(m *model, s scope) (seen walk) {
-	type place struct { // in the tree of how each world was come to
+	type place struct { // in the tree of how each world was reached
 		from int32
 		step step
 	}
@@ -100,14 +100,13 @@ func search(m *model, s scope) (seen walk) {
 	return seen
 }
 
-// told takes the steps of a sequence, and gives it in words and the number that it
-// gives twice, 0 for none.
-func told(m *model, sequence []step) (words string, twice int32) {
+// describe takes the steps of a sequence. It returns their description and the number that was issued twice, or 0.
+func describe(m *model, sequence []step) (words string, twice int32) {
 	var lines []string
-	m.tell = func(format string, args ...any) {
+	m.log = func(format string, args ...any) {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf(format, args...)))
 	}
-	defer func() { m.tell = nil }()
+	defer func() { m.log = nil }()
 	w := newWorld()
 	for _, s := range sequence {
 		o := m.take(&w, s)

@@ -2,7 +2,7 @@ package interleavings
 
 import "github.com/hilo-id/hilo/scripts"
 
-// steps are all that may happen next, whether or not it can.
+// steps returns all steps that may be next, including those that will turn out to be impossible.
 func steps(s scope, w *world) []step {
 	var all []step
 	add := func(verb verb, of step) {
@@ -15,7 +15,7 @@ func steps(s scope, w *world) []step {
 			continue
 		}
 		for c := range s.clients {
-			if c == 2 && w.clients[0].sent == 0 { // its like comes first
+			if c == 2 && w.clients[0].sent == 0 { // the first client, which is its equal, comes first
 				continue
 			}
 			for _, fate := range []fate{answered, lost, late} {
@@ -47,10 +47,10 @@ func steps(s scope, w *world) []step {
 	return all
 }
 
-// outcome is what a step came to.
+// outcome is the outcome of a step.
 type outcome struct {
-	possible bool  // and the promise covers it
-	twice    int32 // a number that somebody has already, or 0
+	possible bool  // and covered by the promise
+	twice    int32 // a number that a client already has, or 0
 }
 
 // take takes a step.
@@ -58,7 +58,7 @@ func (m *model) take(w *world, s step) outcome {
 	n, c, name := s.node, &w.clients[s.client], 'A'+rune(s.client)
 	switch s.verb {
 	case doNext, doAgain:
-		var r asked
+		var r rangeRequest
 		switch {
 		case s.verb == doNext:
 			r = request(c, s.client)
@@ -66,14 +66,14 @@ func (m *model) take(w *world, s step) outcome {
 			return outcome{}
 		default:
 			r = m.nexts.values[c.pending]
-			if m.kind == hilo { // of an identity it is the client library that sends the very same again
+			if m.kind == hilo { // requests of an identity are resent unchanged by the client library
 				r.Floor, r.Epoch = int64(c.floor), int64(c.epoch)
 			}
 		}
 		id := m.nexts.id(r)
 		c.pending = id
 		if s.fate == late {
-			m.sayf("%c asks%s", name, fates[s.fate])
+			m.logf("%c asks%s", name, fates[s.fate])
 			return outcome{possible: w.sends(message{doNext, id})}
 		}
 		got, covered := m.next(w, n, id)
@@ -81,7 +81,7 @@ func (m *model) take(w *world, s step) outcome {
 			return outcome{}
 		}
 		again := map[verb]string{doAgain: " again"}[s.verb]
-		m.sayf("%c asks node %d%s%s: %d..%d %s", name, n+1, again, fates[s.fate], got.Low, got.High, got.Evidence)
+		m.logf("%c asks node %d%s%s: %d..%d %s", name, n+1, again, fates[s.fate], got.Low, got.High, got.Evidence)
 		if s.fate == lost {
 			return outcome{possible: true}
 		}
@@ -91,14 +91,14 @@ func (m *model) take(w *world, s step) outcome {
 	case doArrive:
 		return outcome{possible: w.flight[s.which] != message{} && m.arrive(w, s)}
 	case doEnd:
-		m.sayf("%c ends, and another one comes", name)
+		m.logf("%c ends, and another one comes", name)
 		possible := *c != newPeer(c.sent)
 		*c = newPeer(c.sent)
 		return outcome{possible: possible}
 	case doSeed, doForced:
 		return outcome{possible: m.seed(w, s)}
 	default:
-		return outcome{possible: m.befall(w, s)}
+		return outcome{possible: m.applyFault(w, s)}
 	}
 }
 
@@ -111,7 +111,7 @@ func (m *model) giveBack(w *world, s step) bool {
 	id := m.returns.id(r)
 	w.taken = m.sets.id(m.sets.values[w.taken].without(int32(r.Last)+1, int32(r.End)))
 	c.held, c.pending, c.below = [2]int32{none, none}, none, c.floor
-	m.sayf("%c returns %d..%d to node %d%s", 'A'+rune(s.client), r.Last+1, r.End, s.node+1, fates[s.fate])
+	m.logf("%c returns %d..%d to node %d%s", 'A'+rune(s.client), r.Last+1, r.End, s.node+1, fates[s.fate])
 	if s.fate != late && m.serve(w, s.node, doReturn, id).ok && s.fate == answered {
 		c.floor, c.below = floor, floor
 	}
@@ -123,14 +123,14 @@ func (m *model) arrive(w *world, s step) bool {
 	switch msg.verb {
 	case doNext:
 		got, covered := m.next(w, s.node, msg.id)
-		m.sayf("node %d sees %q late: %d..%d for nobody %s", s.node+1, m.nexts.values[msg.id].Token, got.Low, got.High, got.Evidence)
+		m.logf("node %d sees %q late: %d..%d for nobody %s", s.node+1, m.nexts.values[msg.id].Token, got.Low, got.High, got.Evidence)
 		return covered
 	case doReturn:
 		ok := m.serve(w, s.node, doReturn, msg.id).ok
-		m.sayf("node %d sees the return of %d..%d late: %v", s.node+1, m.returns.values[msg.id].Last+1, m.returns.values[msg.id].End, ok)
+		m.logf("node %d sees the return of %d..%d late: %v", s.node+1, m.returns.values[msg.id].Last+1, m.returns.values[msg.id].End, ok)
 	default:
 		ok := m.serve(w, s.node, doForced, msg.id).ok
-		m.sayf("node %d sees the forced seed of %d late: %v", s.node+1, modelForced, ok)
+		m.logf("node %d sees the forced seed of %d late: %v", s.node+1, modelForced, ok)
 	}
 	return true
 }
@@ -150,39 +150,39 @@ func (m *model) seed(w *world, s step) bool {
 	if decimalOf(m.states.values[nd.state].max) >= w.given && !w.nodes[1-s.node].up {
 		nd.lost = false
 	}
-	m.sayf("node %d is seeded with %d%s", s.node+1, r.Value, map[bool]string{true: " by force"}[r.Force]+fates[s.fate])
+	m.logf("node %d is seeded with %d%s", s.node+1, r.Value, map[bool]string{true: " by force"}[r.Force]+fates[s.fate])
 	return s.fate == answered || w.sends(message{doForced, id})
 }
 
-// befall has something happen to a node.
-func (m *model) befall(w *world, s step) bool {
+// applyFault applies a restart, a loss or another event of a node.
+func (m *model) applyFault(w *world, s step) bool {
 	n, nd := s.node, &w.nodes[s.node]
 	state := m.states.values[nd.state]
 	switch s.verb {
 	case doSnapshot:
-		m.sayf("the state of node %d is kept: %s", n+1, state.max)
+		m.logf("the state of node %d is kept: %s", n+1, state.max)
 		changed := w.snapshot != nd.state
 		w.snapshot = nd.state
 		return changed
 	case doRestart:
-		m.sayf("node %d restarts", n+1)
+		m.logf("node %d restarts", n+1)
 		return state.origin == m.ids[nd.life] && m.rise(w, n, nd.state)
 	case doBack:
-		m.sayf("node %d restarts with the state that was kept", n+1)
+		m.logf("node %d restarts with the state that was kept", n+1)
 		return w.snapshot != none && w.snapshot != nd.state && m.rise(w, n, w.snapshot)
 	case doPromote:
-		m.sayf("node 2 is promoted, with the state that was kept")
+		m.logf("node 2 is promoted, with the state that was kept")
 		return w.snapshot != none && !nd.up && m.rise(w, n, w.snapshot)
 	case doQuietBack:
-		m.sayf("on node %d the state that was kept is put back", n+1)
+		m.logf("on node %d the state that was kept is put back", n+1)
 		return w.snapshot != none && m.put(w, n, w.snapshot)
 	default:
-		m.sayf("node %d loses the key", n+1)
+		m.logf("node %d loses the key", n+1)
 		return m.put(w, n, 0)
 	}
 }
 
-// put changes the state of a node under its feet.
+// put replaces the state of a running node.
 func (m *model) put(w *world, n int8, state int32) bool {
 	nd := &w.nodes[n]
 	if nd.state == state {
@@ -190,7 +190,7 @@ func (m *model) put(w *world, n int8, state int32) bool {
 	}
 	nd.state = state
 	w.clock++
-	nd.lost = m.untold(w, n, false)
+	nd.lost = m.undetected(w, n, false)
 	if m.players != nil {
 		m.players.put(n, m.states.values[state])
 	}

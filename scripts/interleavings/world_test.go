@@ -10,35 +10,35 @@ import (
 
 const none = -1
 
-// world is all there is between two steps, small and comparable. What it names by a
-// number is interned in a model.
+// world is the complete state between two steps, small and comparable. Its numbers of states, ranges and sets are those that the
+// model interned.
 type world struct {
 	nodes    [2]node
 	snapshot int32 // state, or none before the first one
 	lives    int8  // of servers so far
-	clock    int8  // goes on when a node gets another state; between that each write has a later time by itself
+	clock    int8  // advances when a node gets another state, since between that each write has a later time by itself
 	clients  [3]peer
-	flight   [2]message // that no server saw yet, in order, the rest empty
-	taken    int32      // the numbers that somebody has and did not give up
+	flight   [2]message // the messages that no server received yet, in order, the rest empty
+	taken    int32      // the numbers that clients have and did not return
 	jumps    int32      // the requests that jumped, each with the life of the server
-	given    int32      // the greatest number that a server ever gave, also if the reply was lost
+	given    int32      // the greatest number that a server issued, even if the reply was lost
 }
 
 // node is one server of a deployment.
 type node struct {
 	up    bool
 	life  int8 // which replication id it has
-	lost  bool // the counter went back to before what was given, and no replication id tells
+	lost  bool // the counter went back behind what was issued, and no replication id shows it
 	state int32
 }
 
-// peer is one client, with what allocator remembers of a counter.
+// peer is one client, with what an allocator records of a counter.
 type peer struct {
 	sent    int8  // requests so far, which name their tokens
 	pending int32 // the request whose reply did not come, or none
 	epoch   int32
 	floor   int32
-	lowered int32    // how often the identity had been lowered by force when floor was given
+	lowered int32    // how often the identity had been lowered by force when floor was issued
 	below   int32    // floor under the ranges held
 	held    [2]int32 // ranges, the newest first, or none
 }
@@ -56,13 +56,13 @@ func newPeer(sent int8) peer {
 	return peer{sent: sent, pending: none, held: [2]int32{none, none}}
 }
 
-// message is a request that a server sees later than its client waits.
+// message is a request that reaches a server after its client gave up.
 type message struct {
 	verb verb
 	id   int32
 }
 
-// sends puts a message on its way and tells whether there was room.
+// sends adds a message to those in flight and reports whether there was room.
 func (w *world) sends(m message) bool {
 	for i := range w.flight {
 		if w.flight[i] == (message{}) {
@@ -74,7 +74,7 @@ func (w *world) sends(m message) bool {
 	return false
 }
 
-// arrives takes a message off its way.
+// arrives removes a message from those in flight and returns it.
 func (w *world) arrives(i int8) message {
 	m := w.flight[i]
 	copy(w.flight[i:], w.flight[i+1:])
@@ -82,8 +82,8 @@ func (w *world) arrives(i int8) message {
 	return m
 }
 
-// counter is the part of a stored counter that decides. The tallies do not where
-// the gap is given, nor does the name.
+// counter is the part of a stored counter that affects its behaviour. The tallies do not, since the gap is fixed, and neither
+// does the name.
 type counter struct{ max, low, lease, ranges, epoch, origin, bare, lowered, written string }
 
 func (c counter) fields(k kind) map[string]string {
@@ -114,14 +114,14 @@ func decimalOf(text string) int32 {
 	return int32(n)
 }
 
-// span is a range as its holder knows it.
+// span is a range as the client that holds it records it.
 type span struct {
 	token            string
 	low, high, epoch int32
 	before, written  int64
 }
 
-// numbers is a set of numbers, written down in order.
+// numbers is a set of numbers, written in order.
 type numbers string
 
 func (n numbers) list() []int32 {
@@ -136,7 +136,7 @@ func (n numbers) greatest() int32 {
 	return decimalOf(string(n[strings.LastIndexByte(string(n), ' ')+1:]))
 }
 
-// with adds low..high and gives the first that was there already, or 0.
+// with adds low..high and returns the first number that was already in the set, or 0.
 func (n numbers) with(low, high int32) (after numbers, twice int32) {
 	list := n.list()
 	for number := low; number <= high; number++ {
@@ -157,7 +157,7 @@ func written(list []int32) numbers {
 	return numbers(strings.Trim(fmt.Sprint(list), "[]"))
 }
 
-// interned gives equal values the same small number.
+// interned maps equal values to the same small number.
 type interned[T comparable] struct {
 	ids    map[T]int32
 	values []T
