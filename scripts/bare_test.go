@@ -18,8 +18,8 @@ func say(t *testing.T, client redistest.Client, pairs ...any) {
 	}
 }
 
-// A number that a collection issued without prefix and tag has the text of an identity. If a prefix is set later, the identity
-// of that name continues above it.
+// A number that a collection issued without prefix and tag has the text of an identity. If a prefix is set later, the identity of
+// that name continues above it.
 func TestIdentityContinuesAboveBareNumbersOfItsCollection(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -75,7 +75,7 @@ func TestIdentityContinuesAboveBareNumbersOfItsCollection(t *testing.T) {
 				test.prepare(t, client)
 				say(t, client, "ServerPrefix", "NorthServer/", "Identities", "here")
 				r := identityRequest(0)
-				if test.first > 1 { // what is bare is not to be had by its value either
+				if test.first > 1 { // bare numbers cannot be requested by value either
 					r.Raise = test.first - 1
 					if got := mustIdentity(t, client, r); got.Low != 0 {
 						t.Errorf("got %+v, want no value, because %d was issued bare", got, r.Raise)

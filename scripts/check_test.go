@@ -182,7 +182,7 @@ func TestDescribeAndCheckTakesOneRoundTrip(t *testing.T) {
 		if got := both(); s.Real() && !errors.Is(got.Refused, ErrNotDurable) {
 			t.Errorf("without the replica that it requires: got %v, want ErrNotDurable", got.Refused)
 		}
-		if n := trips.n.Load(); s.Real() && n != 1 { // miniredis has to be asked again, without the flags
+		if n := trips.n.Load(); s.Real() && n != 1 { // miniredis needs a second request, without the flags
 			t.Errorf("got %d round trips, want 1", n)
 		}
 		client.ScriptFlush(t.Context())

@@ -71,7 +71,7 @@ func TestDecimalAcceptsCanonicalTextsOnly(t *testing.T) {
 	})
 }
 
-// On a 32-bit server '%d' formats a C long of 32 bits: Redis 7.0.15 for i386 formats 5000000000 as -2147483648. Such servers are
+// On a 32-bit server '%d' formats a C long of 32 bits. Redis 7.0.15 for i386 formats 5000000000 as -2147483648. Such servers are
 // rarely tested, so the test reads the source. A line that uses '%d' must explain why its number is below 2^31.
 func TestScriptsFormatNoNumberAsACLong(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func TestDurableFollowsASlotThatMoves(t *testing.T) {
 				t.Errorf("got %v after %d steps, want <nil> after %d", err, step, len(steps))
 			}
 
-			// What confirms is a replica of the new owner, and of no other node.
+			// Only a replica of the new owner confirms.
 			replica := cluster.Nodes[2]
 			if to == cluster.Nodes[1] {
 				replica = cluster.Nodes[3]
@@ -71,7 +71,7 @@ func TestDurableFollowsASlotThatMoves(t *testing.T) {
 			if err := next(); !errors.Is(err, ErrNotDurable) {
 				t.Errorf("with its replica stopped: got %v, want ErrNotDurable", err)
 			}
-			// Behind another client WAIT goes to any node, and the other primary answers for its own replica.
+			// Through a client of another type WAIT goes to any node, and the other primary counts its own replica.
 			wrapped := struct{ redistest.Client }{client}
 			durable = Durable(wrapped, Durability{Replicas: 1, Timeout: 50 * time.Millisecond})
 			confirmed := false
@@ -86,7 +86,7 @@ func TestDurableFollowsASlotThatMoves(t *testing.T) {
 	}
 }
 
-// A slot takes the statement to a primary for which it was not made. There each counter has another origin.
+// A slot moves the statement to a primary for which it was not made. There each counter has another origin.
 func TestDurableIsRemovedOnANodeOfACluster(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {

@@ -12,8 +12,7 @@ import (
 
 const noHistory = "0000000000000000000000000000000000000000"
 
-// eachDurable runs a test on servers that keep every acknowledged write and say so. restart ends a server as kill -9
-// does and starts it again.
+// eachDurable runs a test on servers that keep every acknowledged write and state so. restart kills a server and starts it again.
 func eachDurable(t *testing.T, test func(t *testing.T, s *redistest.Server, client redistest.Client, restart func())) {
 	t.Helper()
 	run := func(name string, start func(t *testing.T) (*redistest.Server, func())) {
@@ -40,7 +39,7 @@ func eachDurable(t *testing.T, test func(t *testing.T, s *redistest.Server, clie
 	}
 }
 
-// mustConfigure sets what the server's key holds, under the replication id of now.
+// mustConfigure sets the settings of a server under its current replication id.
 func mustConfigure(t *testing.T, client redistest.Client, r ConfigureRequest) {
 	t.Helper()
 	r.Origin = mustDescribe(t, client).Origin
@@ -181,7 +180,7 @@ func TestDurableIsRemovedByContradictingEvidence(t *testing.T) {
 				test.vary(&r)
 			}
 
-			// An error leaves everything as it is.
+			// An error changes nothing.
 			before := stored(t, client)
 			refused := r
 			refused.Limit = 32
@@ -257,7 +256,7 @@ func TestDurableIsRemovedByTheFirstRequestBesideAReplica(t *testing.T) {
 			}); !errors.Is(err, ErrChanged) {
 				t.Errorf("set beside a replica: got %v, want ErrChanged", err)
 			}
-			// A replica that is promoted before the primary issues anything has the word, and a history.
+			// A replica that is promoted before the primary issues anything has the statement, and a history.
 			replica.Promote()
 			got := mustNext(t, replica.Client(t), request("two"))
 			if got.Durable != DurableHistory || got.Evidence != EvidenceOrigin {

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// pair is a primary with one replica that is in sync.
+// pair starts a primary and one replica, and waits until they are in sync.
 func pair(t *testing.T, b redistest.Binary) (primary, replica *redistest.Server) {
 	t.Helper()
 	primary = redistest.Start(t, b)
@@ -49,8 +49,8 @@ func TestDurableWaitsForTheReplicas(t *testing.T) {
 			if !errors.Is(err, ErrNotDurable) || got.Low != 161 {
 				t.Errorf("with the replica stopped: got %+v, %v, want 161 and ErrNotDurable", got, err)
 			}
-			// The same request again finds its range, and must still not pass for confirmed: a
-			// WAIT on a connection that wrote nothing is answered at once.
+			// The same request finds its range again and must still not count as confirmed. A WAIT on a connection that wrote nothing
+			// returns at once.
 			other := redis.NewClient(redistest.Options(primary))
 			t.Cleanup(func() { _ = other.Close() })
 			durable = Durable(other, Durability{Replicas: 1, Timeout: 50 * time.Millisecond})

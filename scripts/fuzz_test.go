@@ -12,8 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// arena is what the scripts are fuzzed on: miniredis and, where there is one, a
-// real server, which have to agree.
+// arena is the set of servers on which the scripts are fuzzed, miniredis and a real server if there is one. They have to agree.
 type arena []redistest.Client
 
 func newArena(f *testing.F) arena {
@@ -26,22 +25,21 @@ func newArena(f *testing.F) arena {
 		if err != nil {
 			f.Fatal(err)
 		}
-		mini.SetReplicationID(server.Origin) // it has a say in where a jump lands
+		mini.SetReplicationID(server.Origin) // it affects the offset of a jump
 		a = append(a, client)
 	}
 	return a
 }
 
-// outcome is what a script left and said, but for what two servers cannot agree
-// on: the time, and the replication ids that a state was made with.
+// outcome is what a script wrote and replied, without the values in which two servers always differ. These are the time and the
+// replication ids under which a state was written.
 type outcome struct {
 	reply []any
 	err   string
 	state map[string]string
 }
 
-// callOn runs a verb on one server that is in a given state, and checks what holds
-// whatever the state and the arguments are.
+// callOn runs a verb on one server that is in a given state, and checks what holds for any state and arguments.
 func callOn(t *testing.T, client redistest.Client, v Verb, key string, args []string, state map[string]string) outcome {
 	t.Helper()
 	ctx := t.Context()
@@ -87,12 +85,12 @@ func callOn(t *testing.T, client redistest.Client, v Verb, key string, args []st
 		}
 	}
 	if v.Name == "next" || v.Name == "identity" {
-		o.checkGiven(t, v, args, before)
+		o.checkIssued(t, v, args, before)
 	}
 	return o
 }
 
-// blank makes of any white space a blank, as miniredis does in errors, which it writes as UTF-8 only.
+// blank replaces white space by a blank, as miniredis does in errors. It writes them in UTF-8 only.
 func blank(r rune) rune {
 	if unicode.IsSpace(r) {
 		return ' '
@@ -100,9 +98,9 @@ func blank(r rune) rune {
 	return r
 }
 
-// checkGiven holds of numbers that were given: they are those asked for, above
-// all that was, and the counter stands at the last.
-func (o *outcome) checkGiven(t *testing.T, v Verb, args []string, before map[string]string) {
+// checkIssued checks issued numbers. They are the requested ones, above everything issued before, and the counter has the value
+// of the last.
+func (o *outcome) checkIssued(t *testing.T, v Verb, args []string, before map[string]string) {
 	t.Helper()
 	field, wanted, limit, floor := FieldMax, args[1], args[2], args[3]
 	lowered, raise := false, false
@@ -136,7 +134,7 @@ func (o *outcome) checkGiven(t *testing.T, v Verb, args []string, before map[str
 	}
 }
 
-// big10 is a decimal, 0 for none.
+// big10 parses a decimal. It returns 0 for any other text.
 func big10(text any) *big.Int {
 	n, ok := new(big.Int).SetString(fmt.Sprint(text), 10)
 	if !ok {
@@ -145,7 +143,7 @@ func big10(text any) *big.Int {
 	return n
 }
 
-// agree demands that all servers came to the same.
+// agree fails the test unless the outcome is the same on all servers.
 func (a arena) agree(t *testing.T, v Verb, key string, args []string, state map[string]string) {
 	t.Helper()
 	var first outcome
@@ -200,7 +198,7 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// Whatever a counter holds, no script misreads it, and none repairs it.
+// Whatever a counter contains, no script misreads it, and none repairs it.
 func FuzzStateWrittenByHand(f *testing.F) {
 	a := newArena(f)
 	const origin = "0123456789012345678901234567890123456789"

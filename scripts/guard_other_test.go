@@ -68,8 +68,8 @@ func TestIdentityContinuesAboveTheGapOfACollectionThatMayHaveLostWrites(t *testi
 	}
 }
 
-// Where a collection has no Bare, it issued no bare numbers: replication and the AOF keep the order of writes, so a prefix that
-// survived says that the numbers before it did. One restart would otherwise cost each identity a jump.
+// A collection without Bare issued no bare numbers. Replication and the AOF keep the order of writes, so a surviving prefix shows
+// that the writes before it survived too. Otherwise one restart would make every identity jump.
 func TestIdentityBesideACollectionWithoutBareDoesNotJump(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -145,7 +145,7 @@ func TestIdentityContinuesAboveBothGaps(t *testing.T) {
 	})
 }
 
-// A Bare above the gap is continued above, with an offset: a jump there may be lost like any other.
+// If Bare is above the gap, the identity continues above Bare with an offset, since a jump there may be lost like any other.
 func TestIdentityJumpsApartAboveABare(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -187,7 +187,7 @@ func TestNextOnEvidenceRaisesBareToTheEndOfTheGap(t *testing.T) {
 	})
 }
 
-// A range has the prefix, so that what the identity of its name issued is of no concern.
+// A range has the prefix, so the numbers that the identity of its name issued do not matter.
 func TestNextAfterALossDoesNotReadTheIdentityOfItsName(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -83,7 +83,7 @@ func TestIdentityRaisesToUnissuedValuesOnly(t *testing.T) {
 		}
 		r := identityRequest(0)
 		r.Raise, r.Limit = 4, 5
-		if got := mustIdentity(t, client, r); got.Low != 0 { // above the limit too it was given, and nothing is exhausted
+		if got := mustIdentity(t, client, r); got.Low != 0 { // above the limit too it was issued before, and nothing is exhausted
 			t.Errorf("got %+v, want no value", got)
 		}
 	})
@@ -144,7 +144,7 @@ func TestIdentityDistinguishesAForcedSeedFromALoss(t *testing.T) {
 		if got := mustIdentity(t, client, r); got.Low != jumped(t, client, 1991, identityGap, "token")+1 || got.Evidence != EvidenceFloor {
 			t.Errorf("a floor since then: got %+v, want a jump on evidence floor", got)
 		}
-		// Somebody else's jump is no forced seed: the floor holds.
+		// A jump for another client is no forced seed, so the floor still applies.
 		set := client.HSet(t.Context(), identityKeys.Counter, "Value", 5, "Epoch", 9)
 		if r.Floor = 5000; set.Err() != nil || mustIdentity(t, client, r).Low <= 5000 {
 			t.Errorf("after another epoch: got a value up to 5000, %v, want one above it", set.Err())

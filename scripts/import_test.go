@@ -103,7 +103,7 @@ func TestImportRaisesBareByTheGapAfterALoss(t *testing.T) {
 	}
 }
 
-// An identity has no Bare, and what a server is filled with before it gets a prefix was issued with that prefix.
+// An identity has no Bare, and numbers that a server imports before it gets a prefix were issued with that prefix.
 func TestImportRecordsNothingAsBareForAnIdentityOrAServerThatIsFilled(t *testing.T) {
 	t.Parallel()
 	filled := keys
@@ -262,8 +262,9 @@ func TestImportOfACounterThatMayHaveLostWritesRaisesItByTheGap(t *testing.T) {
 	}
 }
 
-// A server may have been tried out before it is moved to. Its own forced seeds, which the source's clients did not see, are no
-// reason to ignore their floors, and a forced seed that is sent again was sent first to the server that had the newer one.
+// A server may have been tried out before a namespace is moved to it. Its own forced seeds, which the clients of the source did
+// not see, are no reason to ignore their floors. A forced seed that is sent again was sent first to the server that had the newer
+// one.
 func TestImportReplacesWhatEarlierForcedSeedsLeft(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -10,16 +10,15 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// The least gaps that the scripts compute by themselves.
+// These are the minimum gaps that the scripts compute.
 const (
 	rangeGap    = 65536
 	identityGap = 1024
 )
 
-// jumped is the number that a jump of a counter without a limit leads to: past base
-// by the gap, and from there to the place that the token picks, with the server's
-// replication id, of 64 gaps, or of a thousandth of what is left. It is worked out
-// here anew, from what the contract says.
+// jumped returns the number to which a counter without a limit jumps, which is base plus the gap plus an offset. The offset is
+// derived from the token and the server's replication id, within 64 gaps or a thousandth of the remaining numbers. It is computed
+// independently of the scripts, from the protocol.
 func jumped(t *testing.T, client redistest.Client, base, gap int64, token string) int64 {
 	t.Helper()
 	const limit = math.MaxInt64
@@ -38,7 +37,7 @@ func jumped(t *testing.T, client redistest.Client, base, gap int64, token string
 	return far + place(t, token+server.Origin, places)
 }
 
-// place is one of the numbers from 0 to places-1, as a text picks it.
+// place returns a number from 0 to places-1 that is derived from a text.
 func place(t *testing.T, text string, places int64) int64 {
 	t.Helper()
 	sum := sha1.Sum([]byte(text))

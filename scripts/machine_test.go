@@ -11,9 +11,9 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// A state machine performs everything that can happen to a counter, in any order: lost, repeated and late requests and returns,
-// workers that end, seeds, edits by hand, restarts with older state, and the loss of the counter. As long as no more is lost
-// than the gap, no number is issued to two workers.
+// A state machine performs everything that can happen to a counter, in any order. Requests and returns are lost, repeated and
+// late, workers end, and the counter is seeded, edited by hand, rolled back and lost. As long as no more than the gap is lost, no
+// number is issued to two workers.
 func TestScriptsNeverIssueANumberTwice(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -50,7 +50,7 @@ func runMachine(t *testing.T, rt *rapid.T, s *redistest.Server, client redistest
 	})
 }
 
-// worker is a client and what it holds.
+// worker is a client and the ranges that it holds.
 type worker struct {
 	held    []*holding   // the oldest first
 	pending *NextRequest // its reply was lost
@@ -59,17 +59,17 @@ type worker struct {
 type holding struct {
 	Range
 	token string
-	used  int64 // the last number used, Low-1: none
+	used  int64 // the last number used, or Low-1
 }
 
-// machine is the model of one counter and of all who hold numbers of it.
+// machine is the model of one counter and of all workers that hold numbers of it.
 type machine struct {
 	t         *testing.T
 	server    *redistest.Server
 	client    redistest.Client
 	count     int // makes tokens and replication ids unique
 	fleet     []*worker
-	owner     map[int64]*worker // of every number that was given and not returned
+	owner     map[int64]*worker // by number that was issued and not returned
 	nexts     []NextRequest
 	returns   []ReturnRequest
 	snapshots []map[string]string
@@ -82,7 +82,7 @@ func (m *machine) unique(what string) string {
 	return fmt.Sprintf("%s %d", what, m.count)
 }
 
-// greatest is the greatest number that anybody has, or that w has.
+// greatest returns the greatest number that any worker holds, or that w holds if it is not nil.
 func (m *machine) greatest(w *worker) int64 {
 	var greatest int64
 	for n, owner := range m.owner {
@@ -101,7 +101,7 @@ func (m *machine) stands() int64 {
 	return number(m.t, state["Max"])
 }
 
-// pick skips the action where there is nothing to pick from.
+// pick draws an element, and skips the action if there is none.
 func pick[T any](rt *rapid.T, what string, from []T) T {
 	if len(from) == 0 {
 		rt.Skip()
@@ -126,10 +126,10 @@ func (m *machine) sendAgain(rt *rapid.T) {
 	m.send(rt, w, *w.pending)
 }
 
-// send sends a request of w, whose reply may be lost, and gives w what came.
+// send sends a request of w, whose reply may be lost. Numbers that arrive belong to w.
 func (m *machine) send(rt *rapid.T, w *worker, r NextRequest) {
 	r.Floor = m.greatest(w)
-	// Where nothing tells how far the counter had come, only those who know may ask, and teach it.
+	// If nothing on the server shows how far the counter had come, only a worker whose floor shows it may request numbers.
 	if greatest := m.greatest(nil); m.gone && greatest > 0 && (r.Floor <= m.stands() || r.Floor+rangeGap < greatest) {
 		rt.Skip()
 	}
@@ -153,7 +153,7 @@ func (m *machine) send(rt *rapid.T, w *worker, r NextRequest) {
 	}
 }
 
-// run has the script serve a request.
+// run runs the script for a request.
 func (m *machine) run(rt *rapid.T, r NextRequest) (Range, error) {
 	got, err := Next(m.t.Context(), m.client, keys, r)
 	if err != nil && !errors.Is(err, ErrExhausted) {
@@ -163,8 +163,7 @@ func (m *machine) run(rt *rapid.T, r NextRequest) (Range, error) {
 	return got, err
 }
 
-// lateNext is a copy of a request that the server sees only now. Nobody waits
-// for its reply.
+// lateNext sends a copy of an earlier request, whose client has given up waiting for the reply.
 func (m *machine) lateNext(rt *rapid.T) {
 	_, _ = m.run(rt, pick(rt, "request", m.nexts))
 }
@@ -174,9 +173,8 @@ func (m *machine) use(rt *rapid.T) {
 	h.used = rapid.Int64Range(h.used, h.High).Draw(rt, "used")
 }
 
-// returnUnused returns what is unused at the end of the newest range and, where
-// that is all of it, of the ranges that it followed. Numbers that do not come
-// back are never used either.
+// returnUnused returns what is unused at the end of the newest range. If nothing of it was used, it also returns what is unused
+// of the ranges directly before. Numbers whose return fails are never used either.
 func (m *machine) returnUnused(rt *rapid.T) {
 	w := pick(rt, "worker", m.fleet)
 	if len(w.held) == 0 || m.gone {
@@ -197,8 +195,7 @@ func (m *machine) returnUnused(rt *rapid.T) {
 	m.takeBack(rt, r, w)
 }
 
-// lateReturn is a copy of a return that the server sees only now. It takes back
-// at most what a late request took for nobody.
+// lateReturn sends a copy of an earlier return. It may take back at most numbers that a late request took and no worker holds.
 func (m *machine) lateReturn(rt *rapid.T) {
 	if m.gone {
 		rt.Skip()
@@ -206,7 +203,7 @@ func (m *machine) lateReturn(rt *rapid.T) {
 	m.takeBack(rt, pick(rt, "return", m.returns), nil)
 }
 
-// takeBack has the script serve a return of numbers that owner has.
+// takeBack runs the script for a return of numbers that owner holds.
 func (m *machine) takeBack(rt *rapid.T, r ReturnRequest, owner *worker) {
 	ok, err := Return(m.t.Context(), m.client, r)
 	if err != nil {
@@ -220,7 +217,7 @@ func (m *machine) takeBack(rt *rapid.T, r ReturnRequest, owner *worker) {
 	}
 }
 
-// end has a worker be killed and another one started in its place.
+// end kills a worker and starts another one in its place.
 func (m *machine) end(rt *rapid.T) {
 	m.fleet[rapid.IntRange(0, len(m.fleet)-1).Draw(rt, "worker")] = new(worker)
 }
@@ -238,8 +235,8 @@ func (m *machine) seed(rt *rapid.T) {
 	m.gone = false
 }
 
-// edit raises Max by hand, of a counter that was lost to all that was given; now and then to where a range ended that
-// was returned.
+// edit raises Max by hand, at least to the greatest number that was issued, and sometimes to the end of a range that was
+// returned.
 func (m *machine) edit(rt *rapid.T) {
 	least := max(m.stands()+1, m.greatest(nil))
 	all := []int64{least + rapid.Int64Range(0, 20).Draw(rt, "more")}
@@ -257,8 +254,7 @@ func (m *machine) snapshot(*rapid.T) {
 	m.snapshots = append(m.snapshots, stored(m.t, m.client))
 }
 
-// rollBack brings back older state, and mostly another replication id. Without
-// that or without Origin only a floor tells.
+// rollBack restores older state, mostly with another replication id. Without that or without Origin only a floor shows the loss.
 func (m *machine) rollBack(rt *rapid.T) {
 	state := pick(rt, "snapshot", m.snapshots)
 	m.client.Del(m.t.Context(), keys.Counter)
@@ -273,7 +269,7 @@ func (m *machine) rollBack(rt *rapid.T) {
 	m.seeded = min(m.seeded, m.stands())
 }
 
-// promote changes the replication id, alone where nothing was lost.
+// promote changes the replication id. Alone it loses nothing.
 func (m *machine) promote(*rapid.T) { m.server.ChangeReplicationID() }
 
 func (m *machine) delete(*rapid.T) {
@@ -281,7 +277,7 @@ func (m *machine) delete(*rapid.T) {
 	m.gone, m.seeded = true, 0
 }
 
-// check holds between any two steps.
+// check checks what holds between any two steps.
 func (m *machine) check(rt *rapid.T) {
 	if stands := m.stands(); stands < m.seeded {
 		rt.Fatalf("got %d, want at least the seed of %d", stands, m.seeded)

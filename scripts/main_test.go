@@ -19,7 +19,7 @@ var keys = Keys{
 	Other:   "{Raven}/Identities/orders",
 }
 
-// request is a valid one to vary.
+// request returns a valid request for tests to vary.
 func request(token string) NextRequest {
 	return NextRequest{Token: token, Name: "orders", Capacity: 32, Limit: 1<<63 - 1}
 }
@@ -47,7 +47,7 @@ func set(t *testing.T, client redistest.Client, pairs ...any) {
 	}
 }
 
-// stored is the counter as redis-cli shows it.
+// stored returns the fields of the counter.
 func stored(t *testing.T, client redistest.Client) map[string]string {
 	t.Helper()
 	state, err := client.HGetAll(context.WithoutCancel(t.Context()), keys.Counter).Result()
@@ -87,10 +87,10 @@ func vectors[T any](t *testing.T, file string) []T {
 	return rows
 }
 
-// number10 is the decimal of a number.
+// number10 formats a number as a decimal.
 func number10(n int64) string { return strconv.FormatInt(n, 10) }
 
-// number reads a decimal of a vector file.
+// number parses a decimal of a vector file.
 func number(t *testing.T, text string) int64 {
 	t.Helper()
 	var n int64

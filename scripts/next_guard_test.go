@@ -33,7 +33,7 @@ func TestNextJumpsOnEvidenceOfLostWrites(t *testing.T) {
 		least    int64
 		capacity int64
 		base     int64 // that the jump starts at
-		gap      int64 // and how far it goes at least, 0: no jump
+		gap      int64 // and its minimum, 0 without a jump
 		evidence Evidence
 	}{
 		{"a counter by hand is none", []any{"Max", "4000"}, 0, 0, 32, 4000, 0, ""},

@@ -14,9 +14,9 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// lives has one counter begin again from the same state under n replication ids,
-// as an old primary and its successor do, and gives the first range of each life.
-func lives(t *testing.T, s *redistest.Server, n int, r NextRequest) []Range {
+// successors resets one counter to the same state under n replication ids, like those of an old primary and its successors. It
+// returns the first range under each, in order.
+func successors(t *testing.T, s *redistest.Server, n int, r NextRequest) []Range {
 	t.Helper()
 	client := s.Client(t)
 	mustNext(t, client, request("before"))
@@ -33,8 +33,8 @@ func lives(t *testing.T, s *redistest.Server, n int, r NextRequest) []Range {
 	return given
 }
 
-// wantApart demands of ranges in order that they do not meet. The replication ids
-// are random, so that of those in a small room a few may.
+// wantApart checks that sorted ranges do not overlap. The replication ids are random, so a few of many ranges within a small gap
+// may.
 func wantApart(t *testing.T, given []Range) {
 	t.Helper()
 	meet := 0
@@ -52,7 +52,7 @@ func wantApart(t *testing.T, given []Range) {
 func TestNextJumpsApartFromTheSameState(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		given := lives(t, s, 64, request(""))
+		given := successors(t, s, 64, request(""))
 		wantApart(t, given)
 		places := map[int64]bool{}
 		for _, got := range given {
@@ -61,7 +61,7 @@ func TestNextJumpsApartFromTheSameState(t *testing.T) {
 			}
 			places[(got.Low-1-32)/rangeGap] = true
 		}
-		// 64 throws at 64 gaps reach about 41 of them, from one end to the other.
+		// 64 random offsets within 64 gaps reach about 41 of them, from one end to the other.
 		if len(places) < 25 || given[0].Low > 32+24*rangeGap || given[63].High < 32+40*rangeGap {
 			t.Errorf("got %d of 64 gaps, from %d to %d, want at least 25, all over them", len(places), given[0].Low, given[63].High)
 		}
@@ -71,7 +71,7 @@ func TestNextJumpsApartFromTheSameState(t *testing.T) {
 	})
 }
 
-// The gaps lie on both sides of 2^53, where doubles end.
+// The gaps are on both sides of 2^53, above which doubles lose precision.
 func TestNextJumpsApartWithAnyGap(t *testing.T) {
 	t.Parallel()
 	for _, gap := range []int64{1 << 17, 1 << 31, 1 << 53, 1 << 56} {
@@ -81,7 +81,7 @@ func TestNextJumpsApartWithAnyGap(t *testing.T) {
 				r := request("")
 				r.LeastGap = gap
 				widest := int64(0)
-				given := lives(t, s, 16, r)
+				given := successors(t, s, 16, r)
 				wantApart(t, given)
 				for _, got := range given {
 					if got.Jump < gap {
@@ -102,7 +102,7 @@ func TestNextSpreadsJumpsOverAThousandthOfTheRest(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		r := request("")
 		r.Limit = 10_000_000
-		given := lives(t, s, 64, r)
+		given := successors(t, s, 64, r)
 		room := (r.Limit - 32 - rangeGap) / 1000
 		first, last := given[0].Jump-rangeGap, given[63].Jump-rangeGap
 		if first < 0 || first > room/2 || last >= room || last < room/2 {
@@ -151,7 +151,7 @@ func TestNextExplainsWhyNoJumpFits(t *testing.T) {
 				}
 				wantSame(t, before, stored(t, client))
 
-				// The way out that the text names. A counter below an epoch, or with another Origin, has to be made anew.
+				// This is the remedy that the error names. A counter below an epoch, or with another Origin, has to be recreated.
 				client.Del(t.Context(), keys.Counter)
 				if _, err := Seed(t.Context(), client, keys, SeedRequest{Field: FieldMax, Name: "orders", Value: 1100}); err != nil {
 					t.Fatal(err)
@@ -207,7 +207,7 @@ func TestNextJumpsBelowAnEpochThatTheClientSaw(t *testing.T) {
 			r.Token, r.Floor, r.Epoch = "two", got.High, got.Epoch
 			wantRange(t, mustNext(t, client, r), got.High+1, got.High+32) // once
 			r.Token, r.Floor, r.Epoch = "three", 0, 2
-			wantRange(t, mustNext(t, client, r), got.High+33, got.High+64) // one that it is past is none
+			wantRange(t, mustNext(t, client, r), got.High+33, got.High+64) // an epoch that the counter is past has no effect
 		}
 	})
 }

@@ -68,7 +68,7 @@ func TestNextResentToARestartedServerReturnsAnotherRange(t *testing.T) {
 		client := s.Client(t)
 		mustNext(t, client, request("token"))
 		state := stored(t, client)
-		s.Restart() // others may have been given the range meanwhile, by a server that is gone again
+		s.Restart() // another server may have issued the range to others meanwhile
 		set(t, client, state)
 		base := jumped(t, client, 32, rangeGap, "token")
 		wantRange(t, mustNext(t, client, request("token")), base+1, base+32)

@@ -8,7 +8,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// promoted makes the server one that was promoted from the history of its present replication id, and has run for some time.
+// promoted makes the server appear as one that was promoted from the history of its current replication id, with that uptime.
 func promoted(t *testing.T, s *redistest.Server, uptime string) {
 	t.Helper()
 	s.SetInfo("master_replid2", replicationOf(t, s))
@@ -25,15 +25,15 @@ func replicationOf(t *testing.T, s *redistest.Server) string {
 	return described.Origin
 }
 
-// awaiting is a request of a client that waits for one replica.
+// awaiting returns a request of a client that waits for one replica.
 func awaiting(token string) NextRequest {
 	r := request(token)
 	r.Awaited = 1
 	return r
 }
 
-// A small gap is sound only after a promotion, of a server that has run since before the last write. Each case takes one of
-// these away.
+// A small gap is sound only after a promotion, on a server that has been running since before the last write. Each case violates
+// one of these conditions.
 func TestNextJumpsByASmallGapOnlyAfterAPromotionUnderReplicas(t *testing.T) {
 	t.Parallel()
 	const gap, places = 64, 64 // twice the range of 32 that was issued, and the offset below one gap
@@ -109,7 +109,7 @@ func TestNextJumpsByASmallGapOnlyAfterAPromotionUnderReplicas(t *testing.T) {
 
 var began = time.Date(2030, 1, 1, 12, 0, 30, 0, time.UTC)
 
-// The gap of an identity shrinks as well, but not that to a collection of its name that may have lost bare numbers.
+// The gap of an identity shrinks too, but not the one above a collection of its name that may have lost bare numbers.
 func TestIdentityJumpsByASmallGapAfterAPromotion(t *testing.T) {
 	t.Parallel()
 	for bare, want := range map[int64][2]int64{0: {7, 7 + 2*7 + 2*7}, 5: {5 + rangeGap, 5 + 65*rangeGap}} {

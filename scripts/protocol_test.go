@@ -12,8 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// protocolFile documents the scripts for clients in other languages; protocolDir
-// holds them as they are sent.
+// protocolFile documents the scripts for clients in other languages. protocolDir contains them as they are sent.
 const (
 	protocolFile = "PROTOCOL.md"
 	protocolDir  = "protocol"
@@ -63,7 +62,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// sentAs is the text of a script as a server gets it.
+// sentAs returns the text of a script as a server receives it.
 func sentAs(t *testing.T, script *redis.Script) string {
 	t.Helper()
 	var into sent
@@ -74,7 +73,7 @@ func sentAs(t *testing.T, script *redis.Script) string {
 	return into.text
 }
 
-// sent keeps the script that it is asked to run.
+// sent records the script that it would run.
 type sent struct {
 	redis.Scripter
 	text string
@@ -85,7 +84,7 @@ func (s *sent) Eval(ctx context.Context, script string, _ []string, _ ...any) *r
 	return redis.NewCmd(ctx)
 }
 
-// section puts text between the comments that mark a generated part of a document.
+// section replaces the text between the comments that mark a generated part of a document.
 func section(t *testing.T, document, name, text string) string {
 	t.Helper()
 	begin, end := fmt.Sprintf("<!-- %s: made by go generate ./scripts -->\n", name), fmt.Sprintf("<!-- end of %s -->\n", name)
@@ -105,8 +104,8 @@ var (
 	columns   = regexp.MustCompile(`  +`) // between the key and what it is
 )
 
-// reference is the header of a verb's file as Markdown: what it does, KEYS and
-// ARGV, and then the reply, the errors, and what happens when it is sent twice.
+// reference returns the header of a verb's file as Markdown. It describes the verb, KEYS and ARGV, the reply, the errors, and the
+// effect of sending it twice.
 func reference(t *testing.T, verb Verb) string {
 	t.Helper()
 	about, rest, ok := strings.Cut(read(t, verb.File+".lua"), "\n")
@@ -138,7 +137,7 @@ func reference(t *testing.T, verb Verb) string {
 	return r.String()
 }
 
-// rendering is paragraphs and rows of tables, in order.
+// rendering is a list of paragraphs and rows of tables.
 type rendering struct {
 	kinds, texts []string // kind "" is a paragraph, "|" a row
 }
@@ -147,7 +146,7 @@ func (r *rendering) begin(kind, text string) {
 	r.kinds, r.texts = append(r.kinds, kind), append(r.texts, text)
 }
 
-// take adds a line of prose: to what came before, or as a paragraph of its own.
+// take adds a line of prose to the previous text, or as a paragraph of its own.
 func (r *rendering) take(line string) {
 	text, last := strings.TrimSpace(line), len(r.texts)-1
 	switch starts := regexp.MustCompile(`^ (Output|Errors|Sent twice):`).MatchString(line); {

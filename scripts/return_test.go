@@ -43,7 +43,7 @@ func TestReturnMatchesTheVectors(t *testing.T) {
 	})
 }
 
-// back returns what is left of a range after last.
+// back returns a request that returns what is left of a range after last.
 func back(got Range, token string, last int64) ReturnRequest {
 	return ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch, Written: got.Written}
 }
@@ -99,8 +99,7 @@ func TestReturnChecksMoreThanMax(t *testing.T) {
 		return 1`)
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		// A takes 1..32 and returns 6..32; B takes 6..32 and holds it. A's
-		// return arrives again.
+		// A takes 1..32 and returns 6..32. B takes 6..32 and holds it. A's return arrives again.
 		first := mustNext(t, client, request("a"))
 		wantReturned(t, client, back(first, "a", 5), true)
 		r := request("b")

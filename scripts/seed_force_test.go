@@ -206,8 +206,8 @@ func TestSeedKeepsAnExistingOrigin(t *testing.T) {
 	})
 }
 
-// Lowered counts the forced seeds of one server. Another one in its place that had more of them, and was seeded in place of an
-// import, is believed too, so its Value has to be above all that was issued.
+// Lowered counts the forced seeds of one server. A replacement server that was seeded instead of receiving an import may have had
+// more of them. Clients then ignore their floors, so its Value has to be above everything that was issued.
 func TestIdentityIgnoresTheFloorWhereItWasLoweredMore(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -20,7 +20,7 @@ func mustSeed(t *testing.T, client redistest.Client, r SeedRequest) int64 {
 	return stands
 }
 
-// mustStand reads what a forced seed is to expect.
+// mustStand returns the state that a forced seed has to expect.
 func mustStand(t *testing.T, client redistest.Client, counter, field string) Standing {
 	t.Helper()
 	expected, err := Stands(t.Context(), client, counter, field)

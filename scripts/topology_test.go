@@ -9,7 +9,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// The failovers of package redistest are tested here, beside other tests that wait as long: go test runs few packages at once.
+// The failovers of package redistest are tested here, beside other slow tests, since go test runs few packages at once.
 
 func TestSentinelsNameAnotherPrimaryWhenTheirsIsGone(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,7 @@ func TestAClusterMovesASlotAndReplacesAPrimary(t *testing.T) {
 			}
 			cluster.Nodes[(owner+1)%3].Kill()
 			cluster.Nodes[0].Await("to serve again", func(ctx context.Context) bool {
-				client.ReloadState(ctx) // go-redis asks the dead one for a minute otherwise
+				client.ReloadState(ctx) // go-redis would use the dead one for a minute otherwise
 				return client.Incr(ctx, "n").Err() == nil
 			})
 		})

@@ -10,10 +10,10 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// withoutInfo is a client whose user may not ask INFO, beside others who may.
+// withoutInfo returns a client whose user is not permitted to call INFO. Other clients are.
 func withoutInfo(t *testing.T, s *redistest.Server) redistest.Client {
 	t.Helper()
-	if !s.Real() { // the one whose reply is asked for next is told apart by nothing, so all are
+	if !s.Real() { // miniredis has no users, so all clients are refused
 		s.Hook(func(cmd string, _ []string) string {
 			if cmd == "INFO" {
 				return "NOPERM this user has no permissions to run the 'info' command"
@@ -62,7 +62,7 @@ func TestScriptsWithoutInfoRefuseAGuardedCounter(t *testing.T) {
 			}
 		}
 
-		// The way out where the server permits INFO to nobody.
+		// This is the remedy where the server permits INFO to no client.
 		client.HDel(t.Context(), keys.Counter, "Origin")
 		wantRange(t, mustNext(t, client, request("two")), 33, 64)
 		wantStored(t, client, "Origin", "")

@@ -2,7 +2,7 @@ package scripts
 
 import "github.com/redis/go-redis/v9"
 
-// Verb is a script for tests that call it with any arguments. File is the one that its header is in, without .lua.
+// Verb is a script for tests that call it with any arguments. File is the file of its header, without .lua.
 type Verb struct {
 	Name   string
 	File   string
@@ -11,7 +11,7 @@ type Verb struct {
 	Args   int
 }
 
-// Verbs holds all scripts.
+// Verbs lists all scripts.
 var Verbs = []Verb{
 	{"next", "take", next, 3, 13},
 	{"return", "return", returning, 1, 5},

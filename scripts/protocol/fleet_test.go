@@ -21,7 +21,7 @@ func TestAFleetOfGoAndPythonGivesNoIdentifierTwice(t *testing.T) {
 	}
 	s := redistest.Start(t, binaries[len(binaries)-1])
 	const (
-		each   = 24_000 // that those which live take
+		each   = 24_000 // that each surviving worker takes
 		killed = 1_000  // that the others take at least
 	)
 	fleet := make([]*process, 8) // Go and Python by turns
@@ -68,7 +68,7 @@ func TestAFleetOfGoAndPythonGivesNoIdentifierTwice(t *testing.T) {
 	t.Logf("%d identifiers, none twice; Max is %d, %s ranges", len(all), stood, stands(t, s, "Ranges"))
 }
 
-// startGo is start for a worker of this module's own client.
+// startGo starts a worker that uses this module's own client.
 func startGo(t *testing.T, url string, count int) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], strconv.Itoa(count))}
@@ -77,7 +77,7 @@ func startGo(t *testing.T, url string, count int) *process {
 	return p
 }
 
-// repeated are the identifiers that came before.
+// repeated returns the identifiers that occurred before.
 func repeated(t *testing.T, ids []string) []string {
 	t.Helper()
 	var twice []string

@@ -8,8 +8,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// forks is the common part of the programs below: child runs f in a forked
-// process and returns the lines that it printed there.
+// forks is the common part of the programs below. Its child runs f in a forked process and returns the lines that it printed
+// there.
 const forks = `
 import hilo, os, sys, threading
 client = hilo.connect(sys.argv[1])
@@ -60,8 +60,8 @@ for f in [some, nested]:
 	})
 }
 
-// As gunicorn --preload and multiprocessing do: the parent takes a range and
-// forks workers, which close their copies of the client.
+// As with gunicorn --preload and multiprocessing, the parent takes a range and forks workers, which close their copies of the
+// client.
 func TestPythonForkMultiprocessingWorkersTakeTheirOwnRanges(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -103,8 +103,7 @@ print(ids.next("orders"))
 	})
 }
 
-// The parent returns its rest after the fork, which must not look like lost
-// writes to the child.
+// The parent returns the rest of its range after the fork, which the child must not mistake for lost writes.
 func TestPythonForkChildContinuesWhereTheParentReturned(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -13,8 +13,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// workerEnv makes a worker of a test process: its value is the URL of the server,
-// and the only argument is how many identifiers it takes.
+// workerEnv makes a test process a worker. Its value is the URL of the server, and the only argument is how many identifiers to
+// take.
 const workerEnv = "HILO_PROTOCOL_WORKER"
 
 func TestMain(m *testing.M) {
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-// work is what hilo.py does, by this module's own client: it writes each
-// identifier at once, so that nothing that counts is lost with the process.
+// work takes identifiers as hilo.py does, with this module's own client. It writes each identifier at once, so that no record is
+// lost with the process.
 func work(url, text string) error {
 	count, err := strconv.Atoi(text)
 	if err != nil {
@@ -41,7 +41,7 @@ func work(url, text string) error {
 	}
 	client := redis.NewClient(opts)
 	defer client.Close()
-	// Small ranges have the workers take turns.
+	// Small ranges make the workers alternate.
 	ids, err := allocator.New(client, allocator.Options{MaxCapacity: 256})
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// python is a Python that has redis-py, "" where there is none: Debian's own
-// first, since that in PATH may be another one, without Debian's packages.
+// python returns a Python that has redis-py, or "" if there is none. It prefers Debian's own, since the one in PATH may lack
+// Debian's packages.
 var python = sync.OnceValue(func() string {
 	for _, name := range []string{"/usr/bin/python3", "python3"} {
 		if exec.Command(name, "-c", "import redis; assert redis.VERSION >= (4,)").Run() == nil {
@@ -25,7 +25,7 @@ var python = sync.OnceValue(func() string {
 	return ""
 })
 
-// process is a worker, hilo.py or one in Go.
+// process is a worker, either hilo.py or one in Go.
 type process struct {
 	*exec.Cmd
 	stdout *bufio.Reader
@@ -48,7 +48,7 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// run starts it; it is gone when t ends.
+// run starts the process, which ends when t ends.
 func (p *process) run(t *testing.T) {
 	t.Helper()
 	p.Stderr = &p.stderr
@@ -68,7 +68,7 @@ func (p *process) run(t *testing.T) {
 	})
 }
 
-// lines are the next n lines, or with n below 0 all that are complete.
+// lines returns the next n lines, or all complete lines if n is below 0.
 func (p *process) lines(t *testing.T, n int) []string {
 	t.Helper()
 	if n < 0 {
@@ -82,7 +82,7 @@ func (p *process) lines(t *testing.T, n int) []string {
 	return lines
 }
 
-// end is the exit code.
+// end waits for the process to end and returns its exit code.
 func (p *process) end(t *testing.T) int {
 	t.Helper()
 	if err := p.Wait(); err != nil {
@@ -93,13 +93,12 @@ func (p *process) end(t *testing.T) int {
 	return p.ProcessState.ExitCode()
 }
 
-// some are the next n lines, or fewer where it ends before. It is for any
-// goroutine.
+// some returns the next n lines, or fewer if the output ends before. It may be called from any goroutine.
 func (p *process) some(n int) []string {
 	var lines []string
 	for len(lines) < n {
 		line, err := p.stdout.ReadString('\n')
-		if err != nil { // what is not complete was not given
+		if err != nil { // an incomplete line was not printed
 			break
 		}
 		lines = append(lines, strings.TrimSuffix(line, "\n"))

@@ -34,7 +34,7 @@ Counting.sent = 0
 print(ids.next_identity("companies"), Counting.sent, flush=True)
 `
 
-// recoverFrom runs it with a pool, and the fault as soon as the pool is full.
+// recoverFrom runs recovery with a pool, and causes the fault as soon as the pool is full.
 func recoverFrom(t *testing.T, p *redistest.Proxy, single, pool string, fault func()) []string {
 	t.Helper()
 	python := start(t, "-c", recovery, p.Addr(), single, pool)

@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// prints runs hilo.py to its end.
+// prints runs hilo.py until it ends.
 func prints(t *testing.T, url string, args ...string) []string {
 	t.Helper()
 	p := start(t, append([]string{"hilo.py", "--redis", url}, args...)...)
@@ -167,8 +167,7 @@ for separator in ["", "1", "a", "é", "٣", "ⓐ", "|", " ", "\n", "//", "\x00",
 	}
 }
 
-// otherReplies is the URL of a server that answers everything as if it were a
-// request with another token.
+// otherReplies starts a server that replies to every request as if it had another token, and returns its URL.
 func otherReplies(t *testing.T) string {
 	t.Helper()
 	reply := "*13\r\n"
@@ -225,14 +224,14 @@ ids.close()
 	})
 }
 
-// Nobody reads what it prints, so it stands still in the middle of a range.
+// Its output is not read, so it blocks in the middle of a range.
 func TestPythonReturnsTheRestWhenItIsToldToEnd(t *testing.T) {
 	t.Parallel()
-	for _, told := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 			p := start(t, "hilo.py", "--redis", s.URL(), "--count", "1000000", "orders")
 			lines := p.lines(t, 10)
-			if err := p.Process.Signal(told); err != nil {
+			if err := p.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
 			lines = append(lines, p.lines(t, -1)...)
@@ -241,7 +240,7 @@ func TestPythonReturnsTheRestWhenItIsToldToEnd(t *testing.T) {
 			}
 			wantLines(t, lines, numbered("orders/", 1, len(lines), ""))
 			stood, err := strconv.Atoi(stands(t, s, "Max"))
-			if gap := stood - len(lines); err != nil || gap < 0 || gap > 1 { // one that it could not get rid of any more
+			if gap := stood - len(lines); err != nil || gap < 0 || gap > 1 { // one that it could not print any more
 				t.Errorf("%d were printed, and Max is %d, %v", len(lines), stood, err)
 			}
 		})
@@ -253,7 +252,7 @@ func TestPythonGoesOnAboveWhatItHadWhenTheCounterIsGone(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		p := start(t, "hilo.py", "--redis", s.URL(), "--count", "20000", "orders")
 		lines := p.lines(t, 10)
-		s.Restart() // it comes back empty
+		s.Restart() // it restarts empty
 		lines = append(lines, p.lines(t, -1)...)
 		if code := p.end(t); code != 0 || !strings.Contains(p.stderr.String(), "(missing)") {
 			t.Errorf("%d: %s", code, p.stderr.String())
@@ -268,7 +267,7 @@ func TestPythonGoesOnAboveWhatItHadWhenTheCounterIsGone(t *testing.T) {
 	})
 }
 
-// The counter is deleted, and grows above the client's floor before that asks again.
+// The counter is deleted and grows above the client's floor before the client sends another request.
 func TestPythonNoticesACounterThatWasMadeAnew(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -294,8 +293,7 @@ print(first > last and int(living.next("orders").split("/")[1]) == first + 1)
 	})
 }
 
-// Each request says what the replies before it said: count, limit, floor, epoch,
-// and least gap.
+// Each request carries what earlier replies contained: count, limit, floor, epoch, and least gap.
 func TestPythonSendsWhatItKnows(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -15,7 +15,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// vectors is vectors.json.
+// vectors is the content of vectors.json.
 type vectors struct {
 	About []string
 	Keys  []string
@@ -36,7 +36,7 @@ type vectors struct {
 	Capacities struct{ Rows json.RawMessage }
 }
 
-// step is one request and what is to come back.
+// step is one request and its expected reply.
 type step struct {
 	User, Script string
 	Keys, Args   []string
@@ -77,8 +77,7 @@ func TestTheServersGiveTheRepliesOfTheVectors(t *testing.T) {
 	})
 }
 
-// Each script and each error that a script's header names is in the vectors, and
-// the error in PROTOCOL.md.
+// Each script and each error that a script's header names occurs in the vectors, and the error in PROTOCOL.md.
 func TestTheVectorsCoverEachScriptAndEachError(t *testing.T) {
 	t.Parallel()
 	covered := make(map[string]bool)
@@ -114,7 +113,7 @@ func TestTheVectorsCoverEachScriptAndEachError(t *testing.T) {
 	}
 }
 
-// errorsOf are the tags on the line "Errors:" of a script's header.
+// errorsOf returns the tags on the line "Errors:" of a script's header.
 func errorsOf(t *testing.T, name string) []string {
 	t.Helper()
 	file := name
@@ -166,8 +165,8 @@ func newPlayer(t *testing.T, s *redistest.Server, users map[string][]string) *pl
 	return p
 }
 
-// user is a client that signs in as somebody else. miniredis knows no users, so
-// there it refuses INFO while it is this one's turn.
+// user returns a client that signs in as another user. miniredis has no users, so there it returns the same client, and INFO is
+// refused during a step of that user.
 func (p *player) user(t *testing.T, s *redistest.Server, name string, rules []string) redistest.Client {
 	t.Helper()
 	if !s.Real() {
@@ -196,7 +195,7 @@ func (p *player) user(t *testing.T, s *redistest.Server, name string, rules []st
 	return client
 }
 
-// play says what is wrong with the reply, nothing where it is right.
+// play performs a step and returns what is wrong with the reply, or "" if it is right.
 func (p *player) play(t *testing.T, step step) string {
 	t.Helper()
 	client := p.client
@@ -237,7 +236,7 @@ func (p *player) script(t *testing.T, name string) *redis.Script {
 	return p.scripts[name]
 }
 
-// fill puts in place of marks what they stand for.
+// fill replaces marks by their values.
 func (p *player) fill(text string) string {
 	for mark, value := range p.marks {
 		text = strings.ReplaceAll(text, mark, value)
@@ -245,7 +244,7 @@ func (p *player) fill(text string) string {
 	return text
 }
 
-// filled is what is sent.
+// filled returns texts with their marks replaced, as arguments of a command.
 func (p *player) filled(texts []string) []any {
 	all := make([]any, len(texts))
 	for i, text := range texts {
@@ -265,7 +264,7 @@ func (p *player) matches(got, want any) bool {
 	})
 }
 
-// errorTag is the first word of an error, behind the ERR that some servers put first.
+// errorTag returns the first word of an error, without the ERR that some servers put before it.
 func errorTag(err error) string {
 	if err == nil {
 		return ""

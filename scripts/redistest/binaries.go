@@ -20,16 +20,16 @@ const (
 	requiredEnv = "HILO_TEST_SERVERS_REQUIRED"
 )
 
-// Binary is the executable of a real server. It may be a script that ends in exec: the process that is started must
-// become the server, since it is what gets killed, paused and resumed.
+// Binary is the executable of a real server. It may be a script that ends in exec, because the process that is started is the one
+// that gets killed, paused and resumed, and so must become the server.
 type Binary struct {
 	Path string
 	Name string // kind and version, "redis-7.0.15"; "redis-7.0.15-32bit" for a program of 32 bits
 }
 
-// Binaries returns the real servers of this machine, one of each kind and version: those in PATH first, then those that
-// HILO_TEST_SERVERS names. It fails the test if a named one does not run, or if HILO_TEST_SERVERS_REQUIRED is 1 and one
-// that is expected is missing.
+// Binaries returns the real servers of this machine, one of each kind and version. Those in PATH are first, then those that
+// HILO_TEST_SERVERS names. It fails the test if a named one does not run, or if HILO_TEST_SERVERS_REQUIRED is 1 and one that is
+// expected is missing.
 func Binaries(t testing.TB) []Binary {
 	t.Helper()
 	binaries, err := discover()
@@ -103,7 +103,7 @@ func serverName(path string) (string, error) {
 		return "", fmt.Errorf("test server %q is neither Redis nor Valkey: --version says %q", path, output)
 	}
 	name := strings.ToLower(string(version[1])) + "-" + string(version[2])
-	if len(version[3]) > 0 { // where a C long, and with it '%d' in Lua, ends at 2^31
+	if len(version[3]) > 0 { // where a C long, and with it '%d' in Lua, is below 2^31
 		name += "-32bit"
 	}
 	return name, nil

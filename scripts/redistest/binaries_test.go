@@ -48,7 +48,7 @@ func TestServerThatCannotBeUsedIsAnError(t *testing.T) {
 	}
 }
 
-// ended is a test that tells how it was ended.
+// ended is a test that records whether it was skipped or failed.
 type ended struct {
 	testing.TB
 	how string
@@ -81,7 +81,7 @@ func TestRequiredServersThatAreMissingAreNamed(t *testing.T) {
 	tests := []struct {
 		name     string
 		binaries []Binary
-		want     string // "": complete
+		want     string // "" if complete
 	}{
 		{"all", []Binary{redis7, redis8, valkey8}, ""},
 		{"none", nil, "missing: Redis 7, Redis 8, Valkey 8; found: none"},

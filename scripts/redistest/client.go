@@ -10,22 +10,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client is what tests use of a *redis.Client to look at a server and to change it. No method of a type here takes or
-// returns a *redis.Client or its options: a package that mentions such a type compiles hundreds of methods of go-redis.
+// Client is what tests use of a *redis.Client to inspect and change a server. No method of a type here takes or returns a
+// *redis.Client or its options, because a package that mentions such a type compiles hundreds of methods of go-redis.
 type Client interface {
 	redis.Cmdable
 	Do(ctx context.Context, args ...any) *redis.Cmd
 	Close() error
 }
 
-// endpoint is where a client connects: a Server, or a Proxy in front of one.
+// endpoint is the address of a Server, or of a Proxy in front of one.
 type endpoint interface {
 	Network() string
 	Addr() string
 }
 
-// Options returns new options of a client, for the caller to change. go-redis resends a command up to three times by
-// itself, so a test of lost replies may need MaxRetries: -1.
+// Options returns new options of a client, for the caller to change. go-redis resends a command up to three times by itself, so a
+// test of lost replies may need MaxRetries of -1.
 func Options(to endpoint) *redis.Options {
 	return &redis.Options{Network: to.Network(), Addr: to.Addr(), ContextTimeoutEnabled: true, ReadTimeout: time.Minute}
 }

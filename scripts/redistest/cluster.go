@@ -127,7 +127,7 @@ func (c *Cluster) Move(slot int64, from, to *Server, between func()) {
 	}
 }
 
-// knowsOwner reports whether a node has the primary with that id as the owner of a slot.
+// knowsOwner reports whether a node regards the primary with that id as the owner of a slot.
 func (s *Server) knowsOwner(ctx context.Context, slot int64, id string) bool {
 	client := s.once()
 	defer func() { _ = client.Close() }()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Set in a test process that is started to be killed: the name of the server that it starts.
+// victimEnv is set in a test process that is started to be killed. Its value is the name of the server that it starts.
 const victimEnv = "REDISTEST_VICTIM"
 
 func TestServerDiesWithItsTestProcess(t *testing.T) {

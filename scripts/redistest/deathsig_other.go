@@ -4,5 +4,5 @@ package redistest
 
 import "os/exec"
 
-// dieWithParent does nothing: only Linux ties a child to its parent.
+// dieWithParent does nothing, since only Linux ties a child to its parent.
 func dieWithParent(*exec.Cmd) {}

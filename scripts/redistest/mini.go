@@ -33,8 +33,8 @@ func StartMini(t testing.TB) *Server {
 
 // mini runs one Miniredis after another behind one address.
 //
-// The listener is ours and not miniredis's, which accepts connections before its commands are registered: a client that
-// met a restart in that moment would be told "unknown command", as no real server does.
+// The listener is ours, because that of miniredis accepts connections before its commands are registered. A client that connects
+// at that moment of a restart would receive "unknown command", as no real server replies.
 type mini struct {
 	addr     string
 	listener net.Listener  // nil while killed
@@ -100,8 +100,8 @@ func (m *mini) current() *miniredis.Miniredis {
 	return m.redis
 }
 
-// requireLogin passes the password on under mu, which each command takes: miniredis reads it without a lock of its own.
-// It is not called under mu, which a script takes while it holds miniredis's lock.
+// requireLogin sets the password under mu, which each command takes, because miniredis reads it without a lock of its own. It is
+// not called under mu, which a script takes while it holds miniredis's lock.
 func (m *mini) requireLogin(user, password string) {
 	redis := m.current()
 	redis.RequireUserAuth(user, password)

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// Ports are below the range that systems take for outgoing connections. They are dealt out in turn, from a block that this
-// process has to itself: a killed server's port must still be free when the server is restarted on it, and until then no
-// server of another process must answer there in its place.
+// Ports are below the range that systems use for outgoing connections. They are allocated in turn, from a block that belongs to
+// this process alone. The port of a killed server must still be free when the server is restarted on it, and no server of another
+// process may use it until then.
 const (
 	firstPort    = 20000
 	blockSize    = 500
@@ -27,7 +27,8 @@ var (
 	portsDealt atomic.Int64
 )
 
-// block is ports of one process, which listens on the first of them: that keeps the others off, and ends with the process.
+// block is a range of ports of one process. The process listens on the first of them, which keeps other processes off until it
+// ends.
 type block struct {
 	first int
 	claim net.Listener
@@ -45,8 +46,8 @@ func claimBlock() (block, error) {
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// onFreePort calls start with a TCP address that was free a moment ago, and with another one for as long as another process
-// was faster (errPortTaken).
+// onFreePort calls start with a TCP address that was free a moment ago, and with another one as long as another process was
+// faster (errPortTaken).
 func onFreePort(start func(addr string) error) error {
 	own, err := ownBlock()
 	if err != nil {

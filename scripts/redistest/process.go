@@ -59,7 +59,7 @@ func start(t testing.TB, b Binary, config string, args []string) *Server {
 type process struct {
 	binary   Binary
 	dir, tcp string
-	config   string // text of a file for its configuration, "": none
+	config   string // text of a file for its configuration, "" for none
 	args     []string
 	busPort  string          // of a node of a cluster
 	cmd      *exec.Cmd       // the newest process
@@ -168,7 +168,7 @@ func (p *process) terminate() error {
 	}
 }
 
-// output returns what the server and its predecessors logged: warnings only, unless arguments raised the log level.
+// output returns what the server and its predecessors logged. That is warnings only, unless arguments raised the log level.
 func (p *process) output() string {
 	text, err := os.ReadFile(p.logFile())
 	if err != nil {

@@ -47,7 +47,7 @@ func TestPortThatIsLostToAnotherIsLeft(t *testing.T) {
 	}
 }
 
-// A server of another process must not come up where one was killed.
+// No server of another process may start on the port of a killed one.
 func TestNoTwoHaveABlockOfPortsAtOnce(t *testing.T) {
 	t.Parallel()
 	one, err := claimBlock()

@@ -63,10 +63,9 @@ func (p *Proxy) Client(t testing.TB) Client {
 	return NewClient(t, p)
 }
 
-// DropReply loses the reply to the next request that contains match, in any letter case ("evalsha"): the server runs the
-// request, then the client's connection is closed, and then the channel. Each call applies to one request. It assumes that
-// a connection awaits one reply at a time, as in go-redis outside pipelines, and that the client writes the matching text
-// in one piece.
+// DropReply loses the reply to the next request that contains match, in any letter case ("evalsha"). The server runs the request,
+// then the client's connection is closed, and then the channel. Each call applies to one request. It assumes that a connection
+// awaits one reply at a time, as in go-redis outside pipelines, and that the client writes the matching text in one piece.
 func (p *Proxy) DropReply(match string) (dropped <-chan struct{}) {
 	d := &drop{match: bytes.ToLower([]byte(match)), dropped: make(chan struct{})}
 	p.mu.Lock()
@@ -89,7 +88,7 @@ func (p *Proxy) Move(s *Server) {
 }
 
 // Tamper calls fate with every piece of a reply. It returns how long the piece is held back, and how many of its bytes are
-// forwarded; if not all of them, the connection is cut afterwards. A nil fate ends that. fate must be safe for concurrent
+// forwarded. If not all of them are, the connection is cut afterwards. A nil fate ends that. fate must be safe for concurrent
 // use.
 func (p *Proxy) Tamper(fate func(reply []byte) (delay time.Duration, pass int)) {
 	p.mu.Lock()

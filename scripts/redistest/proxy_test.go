@@ -137,7 +137,7 @@ func TestClosedProxyIsGone(t *testing.T) {
 	}
 }
 
-// behind is a client behind the proxy that sends nothing twice by itself.
+// behind returns a client behind the proxy that resends nothing by itself.
 func behind(t *testing.T, proxy *Proxy) *redis.Client {
 	t.Helper()
 	opts := Options(proxy)

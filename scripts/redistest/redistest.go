@@ -36,8 +36,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package that starts servers; TestMain calls it. Such tests wait most of the time, so six per
-// processor run at once, unless -parallel is set. A goroutine that is left behind fails the run.
+// Main runs the tests of a package that starts servers, from its TestMain. Such tests wait most of the time, so six per processor
+// run at once, unless -parallel is set. A goroutine that is left behind fails the run.
 func Main(m *testing.M) {
 	logging.Disable()       // go-redis reports what tests bring about on purpose
 	debug.SetGCPercent(400) // what the servers of tests allocate is small, and soon forgotten

@@ -39,7 +39,7 @@ func (s *Server) Promote() {
 	s.do("REPLICAOF", "NO", "ONE")
 }
 
-// AwaitUptime waits until the server has run for some seconds, by which scripts tell a promotion from a restart.
+// AwaitUptime waits until the server has run for some seconds. Scripts distinguish a promotion from a restart by the uptime.
 func (s *Server) AwaitUptime(seconds int) {
 	s.t.Helper()
 	s.Await("to have run for a while", func(ctx context.Context) bool {
@@ -48,7 +48,7 @@ func (s *Server) AwaitUptime(seconds int) {
 	})
 }
 
-// ChangeReplicationID gives the server another replication id, as a restart does, and keeps its data.
+// ChangeReplicationID changes the server's replication id, as a restart does, and keeps its data.
 func (s *Server) ChangeReplicationID() {
 	s.t.Helper()
 	if s.Real() {

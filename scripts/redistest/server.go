@@ -24,7 +24,7 @@ func (s *Server) Name() string { return s.name }
 // Real reports whether the server is a real one, and not miniredis.
 func (s *Server) Real() bool { return s.process != nil }
 
-// Network returns the network of Addr: "unix" for a real server and "tcp" for miniredis.
+// Network returns the network of Addr, which is "unix" for a real server and "tcp" for miniredis.
 func (s *Server) Network() string { return s.network }
 
 // Addr returns the path of a real server's socket, or host and port of miniredis. Restart does not change it.
@@ -109,8 +109,8 @@ func (s *Server) Mini() *miniredis.Miniredis {
 	return s.mini.current()
 }
 
-// RequireLogin makes miniredis require this user and password until the next Restart. Call it before the first login:
-// unlike Miniredis.RequireUserAuth it does not race with commands then.
+// RequireLogin makes miniredis require this user and password until the next Restart. Call it before the first login. Unlike
+// Miniredis.RequireUserAuth it does not race with commands then.
 func (s *Server) RequireLogin(user, password string) {
 	s.t.Helper()
 	s.mustBeMini("RequireLogin")
@@ -132,16 +132,16 @@ func (s *Server) SetInfo(field, value string) {
 	s.mini.setInfo(field, value)
 }
 
-// Hook calls hook with every command before miniredis runs it, also with those of Lua scripts and INFO. A reply other than
-// "" is sent as the command's error ("READONLY …"), and the command does not run. cmd is in upper case. A nil hook removes
-// the one before; Restart does not. The hook must be safe for concurrent use and must not use the server.
+// Hook calls hook with every command before miniredis runs it, also with those of Lua scripts and INFO. A reply other than "" is
+// sent as the command's error ("READONLY …"), and the command does not run. cmd is in upper case. A nil hook removes the one
+// before. Restart does not remove it. The hook must be safe for concurrent use and must not use the server.
 func (s *Server) Hook(hook func(cmd string, args []string) (errReply string)) {
 	s.t.Helper()
 	s.mustBeMini("Hook")
 	s.mini.setHook(hook)
 }
 
-// engine is what makes a Server run.
+// engine runs the server behind a Server.
 type engine interface {
 	start() error // returns when the server answers
 	kill()        // returns when it is gone; harmless when it is gone already

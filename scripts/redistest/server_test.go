@@ -166,7 +166,7 @@ func TestPausedServerCanBeKilled(t *testing.T) {
 	})
 }
 
-// replicationID asks as the guard does: from within a script, where a refusal is no error.
+// replicationID returns the replication id as the guard reads it, from within a script, where a refusal is no error.
 func replicationID(ctx context.Context, t *testing.T, client Client) string {
 	t.Helper()
 	const script = `
