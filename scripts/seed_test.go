@@ -57,7 +57,7 @@ func TestSeedRaisesAndLowersOnlyByForce(t *testing.T) {
 	})
 }
 
-func TestSeedOfZeroMakesACounter(t *testing.T) {
+func TestSeedOfZeroCreatesACounter(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)

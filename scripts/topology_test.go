@@ -11,7 +11,7 @@ import (
 
 // The failovers of package redistest are tested here, beside other slow tests, since go test runs few packages at once.
 
-func TestSentinelsNameAnotherPrimaryWhenTheirsIsGone(t *testing.T) {
+func TestSentinelsReportAnotherPrimaryWhenTheirsIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestSentinelsNameAnotherPrimaryWhenTheirsIsGone(t *testing.T) {
 	}
 }
 
-func TestAClusterMovesASlotAndReplacesAPrimary(t *testing.T) {
+func TestClusterMovesASlotAndReplacesAPrimary(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {

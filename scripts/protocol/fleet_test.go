@@ -13,7 +13,7 @@ import (
 
 // Four workers in Go and four in Python take from one collection, and two of each
 // are killed at work.
-func TestAFleetOfGoAndPythonGivesNoIdentifierTwice(t *testing.T) {
+func TestFleetOfGoAndPythonIssuesNoIdentifierTwice(t *testing.T) {
 	t.Parallel()
 	binaries := redistest.Binaries(t)
 	if len(binaries) == 0 {

@@ -44,7 +44,7 @@ func stands(t *testing.T, s *redistest.Server, field string) string {
 	return s.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", field).Val()
 }
 
-func TestPythonFindsTheRepliesOfTheVectors(t *testing.T) {
+func TestPythonReceivesTheRepliesOfTheVectors(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		p := start(t, "play.py", s.URL())
@@ -73,7 +73,7 @@ func TestPythonPrintsIdentifiersAndReturnsTheRest(t *testing.T) {
 	})
 }
 
-func TestPythonAsksAClusterAndFollowsTheSlot(t *testing.T) {
+func TestPythonFollowsASlotOfACluster(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestPythonAsksAClusterAndFollowsTheSlot(t *testing.T) {
 	}
 }
 
-func TestPythonSaysWhatWentWrong(t *testing.T) {
+func TestPythonReportsErrors(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	client := s.Client(t)
@@ -225,7 +225,7 @@ ids.close()
 }
 
 // Its output is not read, so it blocks in the middle of a range.
-func TestPythonReturnsTheRestWhenItIsToldToEnd(t *testing.T) {
+func TestPythonReturnsTheRestOnASignal(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -247,7 +247,7 @@ func TestPythonReturnsTheRestWhenItIsToldToEnd(t *testing.T) {
 	}
 }
 
-func TestPythonGoesOnAboveWhatItHadWhenTheCounterIsGone(t *testing.T) {
+func TestPythonContinuesAboveItsFloorWhenTheCounterIsLost(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		p := start(t, "hilo.py", "--redis", s.URL(), "--count", "20000", "orders")
@@ -268,7 +268,7 @@ func TestPythonGoesOnAboveWhatItHadWhenTheCounterIsGone(t *testing.T) {
 }
 
 // The counter is deleted and grows above the client's floor before the client sends another request.
-func TestPythonNoticesACounterThatWasMadeAnew(t *testing.T) {
+func TestPythonDetectsACounterThatWasRecreated(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		p := start(t, "-c", `
@@ -294,7 +294,7 @@ print(first > last and int(living.next("orders").split("/")[1]) == first + 1)
 }
 
 // Each request carries what earlier replies contained: count, limit, floor, epoch, and least gap.
-func TestPythonSendsWhatItKnows(t *testing.T) {
+func TestPythonSendsWhatRepliesContained(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		p := start(t, "-c", `
@@ -343,7 +343,7 @@ func TestPythonWaitsForTheReplicasThatTheServerRequires(t *testing.T) {
 	})
 }
 
-func TestPythonSaysThatALoginIsWanted(t *testing.T) {
+func TestPythonReportsThatALoginIsRequired(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		if !s.Real() {

@@ -58,7 +58,7 @@ func readVectors(t *testing.T) vectors {
 	return v
 }
 
-func TestTheServersGiveTheRepliesOfTheVectors(t *testing.T) {
+func TestServersReplyAsTheVectors(t *testing.T) {
 	t.Parallel()
 	v := readVectors(t)
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -78,7 +78,7 @@ func TestTheServersGiveTheRepliesOfTheVectors(t *testing.T) {
 }
 
 // Each script and each error that a script's header names occurs in the vectors, and the error in PROTOCOL.md.
-func TestTheVectorsCoverEachScriptAndEachError(t *testing.T) {
+func TestVectorsCoverEachScriptAndError(t *testing.T) {
 	t.Parallel()
 	covered := make(map[string]bool)
 	for _, c := range readVectors(t).Cases {
@@ -273,7 +273,7 @@ func errorTag(err error) string {
 	return tag
 }
 
-func TestNamesAndTextsOfTheVectorsAreThoseOfThisModule(t *testing.T) {
+func TestVectorsHaveTheNamesAndTextsOfThisModule(t *testing.T) {
 	t.Parallel()
 	v := readVectors(t)
 	for _, row := range v.Names.Rows {

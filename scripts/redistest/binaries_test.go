@@ -59,7 +59,7 @@ func (e *ended) Skipf(string, ...any)  { e.how += "skipped" }
 func (e *ended) Fatalf(string, ...any) { e.how += "failed "; runtime.Goexit() }
 
 //nolint:paralleltest // it sets the environment
-func TestWhatIsMissingIsAFailureWhereServersAreRequired(t *testing.T) {
+func TestMissingFailsWhereServersAreRequired(t *testing.T) {
 	for required, want := range map[string]string{"": "skipped", "1": "failed "} {
 		t.Setenv(requiredEnv, required)
 		e := new(ended)
@@ -75,7 +75,7 @@ func TestWhatIsMissingIsAFailureWhereServersAreRequired(t *testing.T) {
 	}
 }
 
-func TestRequiredServersThatAreMissingAreNamed(t *testing.T) {
+func TestCompleteNamesTheServersThatAreMissing(t *testing.T) {
 	t.Parallel()
 	redis7, redis8, valkey8 := Binary{"/7", "redis-7.0.15"}, Binary{"/8", "redis-8.0.2"}, Binary{"/v", "valkey-8.1.1"}
 	tests := []struct {

@@ -52,7 +52,7 @@ func TestKillLetsCommandsOfMiniredisEnd(t *testing.T) {
 	<-killed
 }
 
-func TestReplicationIDOfMiniredisCanBeSet(t *testing.T) {
+func TestSetReplicationIDChangesIt(t *testing.T) {
 	t.Parallel()
 	s := StartMini(t)
 	id := strings.Repeat("0123456789", 4)

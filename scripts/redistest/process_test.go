@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestServerThatEndsAtOnceIsReportedWithItsWords(t *testing.T) {
+func TestServerThatEndsAtOnceIsReportedWithItsOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := &process{binary: Binary{Path: script(t, "echo no memory left; exit 1"), Name: "redis-7.0.15"}, dir: dir, tcp: "127.0.0.1:1"}
@@ -16,7 +16,7 @@ func TestServerThatEndsAtOnceIsReportedWithItsWords(t *testing.T) {
 	}
 }
 
-func TestPortThatIsLostToAnotherIsLeft(t *testing.T) {
+func TestOnFreePortTriesAnotherPortIfOneIsTaken(t *testing.T) {
 	t.Parallel()
 	for _, b := range Binaries(t) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestPortThatIsLostToAnotherIsLeft(t *testing.T) {
 }
 
 // No server of another process may start on the port of a killed one.
-func TestNoTwoHaveABlockOfPortsAtOnce(t *testing.T) {
+func TestClaimBlockReturnsDistinctBlocks(t *testing.T) {
 	t.Parallel()
 	one, err := claimBlock()
 	if err != nil {

@@ -18,7 +18,7 @@ func TestProxyPassesCommandsOn(t *testing.T) {
 	})
 }
 
-func TestDroppedReplyIsThatOfACommandThatRan(t *testing.T) {
+func TestDropReplyLetsTheCommandRun(t *testing.T) {
 	t.Parallel()
 	Each(t, func(t *testing.T, s *Server) {
 		ctx := t.Context()
@@ -43,7 +43,7 @@ func TestDroppedReplyIsThatOfACommandThatRan(t *testing.T) {
 	})
 }
 
-func TestEachDropReplyIsGoodForOneRequest(t *testing.T) {
+func TestDropReplyAppliesToOneRequest(t *testing.T) {
 	t.Parallel()
 	s := StartMini(t)
 	proxy := NewProxy(t, s)
@@ -79,7 +79,7 @@ func TestCutClosesOpenConnectionsOnly(t *testing.T) {
 	})
 }
 
-func TestRefusedConnectionsAreNewOnes(t *testing.T) {
+func TestRefuseClosesNewConnectionsOnly(t *testing.T) {
 	t.Parallel()
 	Each(t, func(t *testing.T, s *Server) {
 		proxy := NewProxy(t, s)

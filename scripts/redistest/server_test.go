@@ -99,7 +99,7 @@ func TestArgumentsOverrideTheDefaults(t *testing.T) {
 	}
 }
 
-func TestKilledServerComesBackEmptyUnderAnotherReplicationID(t *testing.T) {
+func TestRestartedServerIsEmptyAndHasAnotherReplicationID(t *testing.T) {
 	t.Parallel()
 	Each(t, func(t *testing.T, s *Server) {
 		ctx := t.Context()

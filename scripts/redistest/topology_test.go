@@ -15,7 +15,7 @@ func eachBinary(t *testing.T, test func(t *testing.T, b Binary)) {
 	}
 }
 
-func TestAReplicaThatIsPausedMissesWhatIsWrittenFromThenOn(t *testing.T) {
+func TestPauseReplicaStopsReplication(t *testing.T) {
 	t.Parallel()
 	eachBinary(t, func(t *testing.T, b Binary) {
 		primary := Start(t, b)
@@ -39,7 +39,7 @@ func TestAReplicaThatIsPausedMissesWhatIsWrittenFromThenOn(t *testing.T) {
 	})
 }
 
-func TestTheReplicationIDCanBeChanged(t *testing.T) {
+func TestChangeReplicationIDChangesIt(t *testing.T) {
 	t.Parallel()
 	Each(t, func(t *testing.T, s *Server) {
 		client := s.Client(t)
@@ -51,7 +51,7 @@ func TestTheReplicationIDCanBeChanged(t *testing.T) {
 	})
 }
 
-func TestAProxyLeadsElsewhereAndTampersWithReplies(t *testing.T) {
+func TestProxyRedirectsAndTampersWithReplies(t *testing.T) {
 	t.Parallel()
 	Each(t, func(t *testing.T, s *Server) {
 		proxy := NewProxy(t, s)
