@@ -6,7 +6,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-var text string // a package's variable, so that what it is given is on the heap
+var text string // a package variable, so that what is stored in it is on the heap
 
 //nolint:paralleltest // testing.AllocsPerRun counts what all goroutines allocate
 func TestAllocationsAreTheTextAlone(t *testing.T) {

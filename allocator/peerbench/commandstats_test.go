@@ -9,14 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// commandStat is what a server says of one command. It counts those that
-// scripts run, too.
+// commandStat is what a server counts of one command, including calls by scripts.
 type commandStat struct {
 	calls        int64
 	microseconds float64
 }
 
-// commandStats is INFO commandstats by command, "evalsha", "client|setinfo".
+// commandStats returns INFO commandstats by command, such as "evalsha" or "client|setinfo".
 func commandStats(ctx context.Context, tb testing.TB, client *redis.Client) map[string]commandStat {
 	tb.Helper()
 	info, err := client.Info(ctx, "commandstats").Result()

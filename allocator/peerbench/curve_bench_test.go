@@ -13,8 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// BenchmarkWorkers is what one identifier takes when more and more goroutines
-// want it of one collection.
+// BenchmarkWorkers measures one identifier while more and more goroutines request them of one collection.
 func BenchmarkWorkers(b *testing.B) {
 	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
@@ -29,8 +28,8 @@ func BenchmarkWorkers(b *testing.B) {
 	}
 }
 
-// BenchmarkCollections is what one identifier takes when each is of another
-// collection, asked for by name in no order. Each collection was used before.
+// BenchmarkCollections measures one identifier while each is of another collection, requested by name in random order. Each
+// collection was used before.
 func BenchmarkCollections(b *testing.B) {
 	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
@@ -70,8 +69,8 @@ func BenchmarkCollections(b *testing.B) {
 	}
 }
 
-// BenchmarkRanges is what one identifier takes when ranges are of one size and
-// do not grow. With small ones a tight loop waits for Redis most of the time.
+// BenchmarkRanges measures one identifier while ranges are of one size and do not grow. With small ones a tight loop waits for
+// Redis most of the time.
 func BenchmarkRanges(b *testing.B) {
 	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
@@ -93,7 +92,7 @@ func BenchmarkRanges(b *testing.B) {
 	}
 }
 
-// rangesOf is how many ranges an allocator has taken.
+// rangesOf returns how many ranges an allocator has taken.
 func rangesOf(ids *allocator.Allocator) int64 {
 	var ranges int64
 	for _, c := range ids.Stats().Collections {

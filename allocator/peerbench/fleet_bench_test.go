@@ -15,10 +15,9 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// BenchmarkFleetStart is what it takes to start a fleet, all at once, on one
-// Redis: that many allocators, each with a connection of its own, which is open,
-// take a first identifier of each of 5 collections, one after the other. ns/op is
-// until the last one has all of its.
+// BenchmarkFleetStart measures the start of a fleet on one Redis. The allocators start at the same time, each with an open
+// connection of its own, and take a first identifier of each of 5 collections in turn. ns/op is the time until the last one has
+// all of them.
 func BenchmarkFleetStart(b *testing.B) {
 	const most, collections = 10_000, 5
 	binaries := redistest.Binaries(b)
@@ -72,9 +71,8 @@ func connect(b *testing.B, s *redistest.Server, n int) []*redis.Client {
 	return clients
 }
 
-// startFleet starts an allocator with each client, and gives how long each first
-// identifier took. What it takes to make and to close the allocators
-// does not count.
+// startFleet starts an allocator with each client, and returns how long each first identifier took. The time to create and to
+// close the allocators is not measured.
 func startFleet(ctx context.Context, b *testing.B, clients []*redis.Client, names []string) []time.Duration {
 	b.Helper()
 	b.StopTimer()

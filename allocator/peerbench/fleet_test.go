@@ -9,8 +9,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// All counters of a namespace are in one slot, and so on one primary. Several
-// namespaces spread over the primaries of a cluster, and with them the scripts.
+// All counters of a namespace are in one slot, and so on one primary. Several namespaces spread over the primaries of a cluster,
+// and their scripts do too.
 func TestNamespacesSpreadOverThePrimariesOfACluster(t *testing.T) {
 	t.Parallel()
 	for _, binary := range redistest.Binaries(t) {

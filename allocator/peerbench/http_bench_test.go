@@ -19,9 +19,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// BenchmarkHTTP is 32 kept-alive connections that want one identifier after the
-// other: of the gateway, beside a handler that writes the same answer and does
-// nothing else, and beside one that asks Redis each time.
+// BenchmarkHTTP measures 32 kept-alive connections, each of which requests one identifier after the other. It compares the
+// gateway with a handler that only writes the same answer, and with one that sends a request to Redis each time.
 func BenchmarkHTTP(b *testing.B) {
 	const connections = 32
 	ctx := context.Background()
@@ -60,7 +59,7 @@ func BenchmarkHTTP(b *testing.B) {
 	}{{"net.http with the same answer", bare}, {"gateway", plain}, {"INCR per request", incr}} {
 		b.Run(served.name, func(b *testing.B) {
 			addr := serveHTTP(b, served.handler)
-			waiting := make(chan *asker, connections)
+			waiting := make(chan *httpConn, connections)
 			for range connections {
 				waiting <- dialHTTP(b, addr)
 			}
@@ -68,7 +67,7 @@ func BenchmarkHTTP(b *testing.B) {
 				one := <-waiting
 				defer func() { waiting <- one }()
 				for range n {
-					if err := one.ask(); err != nil {
+					if err := one.request(); err != nil {
 						b.Error(err)
 						return
 					}
@@ -97,21 +96,20 @@ func serveHTTP(b *testing.B, handler http.Handler) (addr string) {
 	return listener.Addr().String()
 }
 
-// asker is one connection. It does as little as it can: what it takes is taken
-// from the servers.
-type asker struct {
+// httpConn is one connection of a client. It does as little as possible, since it shares the processors with the servers.
+type httpConn struct {
 	conn net.Conn
 	from *bufio.Reader
 }
 
-func dialHTTP(b *testing.B, addr string) *asker {
+func dialHTTP(b *testing.B, addr string) *httpConn {
 	b.Helper()
 	conn, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = conn.Close() })
-	return &asker{conn, bufio.NewReader(conn)}
+	return &httpConn{conn, bufio.NewReader(conn)}
 }
 
 var (
@@ -120,13 +118,13 @@ var (
 	lengthField = []byte("Content-Length: ")
 )
 
-func (a *asker) ask() error {
-	if _, err := a.conn.Write(httpRequest); err != nil {
+func (c *httpConn) request() error {
+	if _, err := c.conn.Write(httpRequest); err != nil {
 		return err
 	}
 	length := 0
 	for first := true; ; first = false {
-		line, err := a.from.ReadSlice('\n')
+		line, err := c.from.ReadSlice('\n')
 		switch {
 		case err != nil:
 			return err
@@ -137,7 +135,7 @@ func (a *asker) ask() error {
 				return err
 			}
 		case len(line) == 2:
-			_, err := io.CopyN(io.Discard, a.from, int64(length))
+			_, err := io.CopyN(io.Discard, c.from, int64(length))
 			return err
 		}
 	}

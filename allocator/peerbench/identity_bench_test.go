@@ -13,11 +13,10 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// BenchmarkLoneIdentity is what a caller of NextIdentity, alone, pays for that
-// callers who wait together share a request: its time over that of the script
-// called directly, as "ratio" for one who cannot leave and as "ratio-leaving" for
-// one whose context may end, for whom a goroutine asks. They are called in turns
-// of 100, so that what else goes on meets all; the ratios are those of the medians.
+// BenchmarkLoneIdentity measures what a lone caller of NextIdentity pays for combining the requests of concurrent callers. The
+// ratio is its time over that of the script called directly. "ratio" is for a context that cannot end, and "ratio-leaving" for
+// one that can, with which the request needs a goroutine. The calls alternate in turns of 100, so that other load on the machine
+// affects all of them, and the ratios are those of the medians.
 func BenchmarkLoneIdentity(b *testing.B) {
 	for _, binary := range redistest.Binaries(b) {
 		b.Run(binary.Name, func(b *testing.B) {

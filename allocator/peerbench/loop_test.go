@@ -7,18 +7,16 @@ import (
 	"testing"
 )
 
-// share measures work in a loop alone and in as many loops as there are
-// processors, together on one thing.
+// share measures work in a single loop, and in as many concurrent loops as there are processors.
 //
-// The latter is b.RunParallel with one difference: from one operation to the
-// next there is the loop in work and no call of pb.Next. That would take as long
-// as some of what is measured here, on both sides, and flatter every ratio.
+// The concurrent loops differ from b.RunParallel in that work has the loop, so that no call of pb.Next is between two operations.
+// That call would take as long as some of the operations, on both sides of a comparison, and flatter every ratio.
 func share(b *testing.B, work func(n int)) {
 	b.Helper()
 	shareMany(b, 1, work)
 }
 
-// shareMany is share for operations that give many identifiers each.
+// shareMany is like share, for operations that return many identifiers each.
 func shareMany(b *testing.B, size int, work func(n int)) {
 	b.Helper()
 	run := func(b *testing.B, goroutines int) {
@@ -38,7 +36,7 @@ func shareAmong(b *testing.B, goroutines int, work func(n int)) {
 	b.ReportAllocs()
 	portion := max(1, min(1024, b.N/(16*goroutines))) // small, so that all end at about the same time
 	var left struct {
-		_ [64]byte // what else is on its cache line would be slowed down
+		_ [64]byte // keeps other data off its cache line
 		atomic.Int64
 		_ [64]byte
 	}
@@ -60,8 +58,8 @@ func shareAmong(b *testing.B, goroutines int, work func(n int)) {
 	b.StopTimer()
 }
 
-// textLoop is a loop over what gives one text per call. The call through next is
-// within the noise: texts take 20 ns and more.
+// textLoop returns a loop over next, which returns one text per call. The indirect call is within the noise, since a text takes
+// 20 ns or more.
 func textLoop(b *testing.B, next func() (string, error)) (work func(n int)) {
 	b.Helper()
 	return func(n int) {
@@ -77,8 +75,7 @@ func textLoop(b *testing.B, next func() (string, error)) (work func(n int)) {
 	}
 }
 
-// Each loop leaves its last result here, so that none of it can be optimised
-// away and every text is on the heap.
+// Each loop stores its last result here, so that the compiler cannot remove it and every text is on the heap.
 var (
 	lastNumber atomic.Int64
 	lastText   atomic.Pointer[string]

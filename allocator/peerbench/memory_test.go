@@ -18,7 +18,7 @@ func TestHundredThousandCollectionsAreSmall(t *testing.T) {
 		collections = 100_000
 		mostBytes   = 700 // of live heap, each
 		mostTrips   = 250 // of Close, in all
-		// A refiller each, and what a client runs per connection; not one per collection.
+		// These are a refiller per allocator, and what a client runs per connection, but none per collection.
 		mostGoroutines = 100
 	)
 	binaries := redistest.Binaries(t)
@@ -88,8 +88,7 @@ func useOnce(ctx context.Context, tb testing.TB, ids *allocator.Allocator, colle
 
 func manyName(i int64) string { return fmt.Sprintf("orders%06d", i) }
 
-// liveHeap is what is left after garbage collection. It takes two: the first
-// one only empties the pools.
+// liveHeap returns the size of the heap after two garbage collections. The first one only empties the pools.
 func liveHeap() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -11,8 +11,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// BenchmarkNumber is a number alone, beside the one operation that nobody can
-// leave out, and beside those whose identifiers are numbers.
+// BenchmarkNumber measures a number without its text. It compares it with the one atomic operation that cannot be avoided, and
+// with libraries whose identifiers are numbers.
 func BenchmarkNumber(b *testing.B) {
 	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()

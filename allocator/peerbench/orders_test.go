@@ -21,8 +21,7 @@ const (
 	firstNumber    = 100_000_000                         // so that all have nine digits
 )
 
-// startServer starts the first real server of this machine, or miniredis where
-// there is none.
+// startServer starts the first real server of this machine, or miniredis if there is none.
 func startServer(tb testing.TB) *redistest.Server {
 	tb.Helper()
 	if binaries := redistest.Binaries(tb); len(binaries) > 0 {
@@ -33,8 +32,7 @@ func startServer(tb testing.TB) *redistest.Server {
 
 var namespaces atomic.Int64
 
-// newAllocator makes an allocator with counters of its own, on a server that
-// has a prefix.
+// newAllocator returns an allocator with counters of its own, on a server that has a prefix.
 func newAllocator(ctx context.Context, tb testing.TB, client *redis.Client, opts allocator.Options) *allocator.Allocator {
 	tb.Helper()
 	opts.Namespace = fmt.Sprintf("Raven%d", namespaces.Add(1))
@@ -56,8 +54,7 @@ func newAllocator(ctx context.Context, tb testing.TB, client *redis.Client, opts
 	return ids
 }
 
-// warmOrders makes an allocator and one collection of it whose ranges have
-// grown to the default Options.MaxCapacity.
+// warmOrders returns an allocator and one collection of it whose ranges have grown to the default Options.MaxCapacity.
 func warmOrders(ctx context.Context, tb testing.TB, client *redis.Client) (*allocator.Allocator, *allocator.Collection) {
 	tb.Helper()
 	ids := newAllocator(ctx, tb, client, allocator.Options{})
@@ -65,7 +62,7 @@ func warmOrders(ctx context.Context, tb testing.TB, client *redis.Client) (*allo
 	if err != nil {
 		tb.Fatal(err)
 	}
-	const grown = 4 << 20 // numbers: 32, 64, … up to the first of 1048576, and past that
+	const grown = 4 << 20 // numbers in ranges of 32, 64, … up to the first of 1048576, and past that
 	for range grown {
 		if _, err := orders.NextNumber(ctx); err != nil {
 			tb.Fatal(err)

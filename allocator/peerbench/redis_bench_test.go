@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// BenchmarkFullSpeed is 64 workers that want nothing but identifiers.
+// BenchmarkFullSpeed measures 64 workers that do nothing but request identifiers.
 func BenchmarkFullSpeed(b *testing.B) {
 	const workers = 64
 	opts := redistest.Options(startServer(b))
@@ -57,10 +57,8 @@ func BenchmarkFullSpeed(b *testing.B) {
 	})
 }
 
-// BenchmarkServerTime is how long a script keeps the server busy, by the
-// server's own clock, on each real server: us/script is the figure, ns/op is of
-// no interest. Each script is measured in the company of the other, in turns, so
-// that what else goes on meets both.
+// BenchmarkServerTime measures how long a script keeps each real server busy, by the server's own clock. us/script is the result,
+// and ns/op has no meaning. The two scripts alternate, so that other load on the machine affects both.
 func BenchmarkServerTime(b *testing.B) {
 	for _, binary := range redistest.Binaries(b) {
 		client := redistest.NewClient(b, redistest.Start(b, binary))
@@ -75,7 +73,7 @@ func BenchmarkServerTime(b *testing.B) {
 		}
 		bare := func() error { return script.Run(ctx, client, keys, 32).Err() }
 
-		// The allocator would go on in the background, so its request is made here.
+		// The allocator would continue in the background, so its request is built here.
 		request := scripts.NextRequest{Name: collectionName, Capacity: 32, Limit: math.MaxInt64}
 		orders := scripts.Keys{Counter: "{bench}/HiLo/orders", Server: "{bench}/ServerPrefixForHilo", Other: "{bench}/Identities/orders"}
 		if err := client.HSet(ctx, orders.Server, "ServerPrefix", serverPrefix).Err(); err != nil {
@@ -93,8 +91,8 @@ func BenchmarkServerTime(b *testing.B) {
 	}
 }
 
-// timeScripts calls measured and company in turns of 100, and reports the median
-// of how long, by the server, the scripts took of which measured consists.
+// timeScripts calls measured and company in turns of 100, and reports the median of how long the scripts of measured took on the
+// server.
 func timeScripts(ctx context.Context, b *testing.B, client *redis.Client, measured, company func() error) {
 	b.Helper()
 	turn := func(call func() error) (microseconds float64) {

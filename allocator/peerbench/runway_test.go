@@ -21,7 +21,7 @@ func TestNextDoesNotWaitWhileTheServerIsStoppedForTheRunway(t *testing.T) {
 		s.Pause()
 		load.run(t, outage)
 		s.Resume()
-		load.run(t, 3*time.Second) // what is held is low now: the next range has to come at once
+		load.run(t, 3*time.Second) // few numbers are held now, so the next range has to arrive at once
 		load.nobodyWaited(t)
 	})
 }
@@ -41,8 +41,8 @@ func TestNextDoesNotWaitWhereRoundTripsAreSlow(t *testing.T) {
 	})
 }
 
-// steadyLoad is a worker that takes numbers of one collection at a rate. It
-// catches up after a pause of the machine's, so that the rate holds on average.
+// steadyLoad is a worker that takes numbers of one collection at a rate. It catches up after a pause of the machine, so that the
+// rate holds on average.
 type steadyLoad struct {
 	ids    *allocator.Allocator
 	orders *allocator.Collection
@@ -61,7 +61,7 @@ func newSteadyLoad(t *testing.T, client *redis.Client, rate float64) *steadyLoad
 	return &steadyLoad{ids: ids, orders: orders, rate: rate}
 }
 
-// warmUp runs until the ranges have grown to what the rate asks for.
+// warmUp runs until the ranges have grown to what the rate requires.
 func (l *steadyLoad) warmUp(t *testing.T) {
 	t.Helper()
 	const most = 90 * time.Second
@@ -112,7 +112,7 @@ func (l *steadyLoad) nobodyWaited(t *testing.T) {
 	if waits := after.Waits - l.before.Waits; waits > 0 {
 		t.Errorf("%d calls waited, want none", waits)
 	}
-	// What the Runway takes, and one range that was under way when it was reached.
+	// The bound is what the Runway takes, and one range that was requested when it was reached.
 	if bound := int64(15*l.rate) + 1<<20; l.most > bound {
 		t.Errorf("%d numbers were held at %.0f a second, want at most %d", l.most, l.rate, bound)
 	}

@@ -37,7 +37,7 @@ func TestTenMillionIdentifiersTakeThirtySixScripts(t *testing.T) {
 				t.Fatalf("NextNumber gave %d, %v, want %d", number, err, want)
 			}
 		}
-		// The counting ends here, though a range may be under way; Close waits for it.
+		// The counting ends here, though a range may be in flight. Close waits for it.
 		if err := ids.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestTenMillionIdentifiersTakeThirtySixScripts(t *testing.T) {
 				t.Errorf("%q was sent %d times on %d connections, want scripts and nothing else", name, n, dials)
 			}
 		}
-		// What the client says it sent, the server has to confirm.
+		// The server must have counted the same commands as the client.
 		stats := commandStats(t.Context(), t, client)
 		if got, want := stats["evalsha"].calls+stats["eval"].calls, byName["evalsha"]+byName["eval"]; got != int64(want) {
 			t.Errorf("the server counts %d scripts, want %d", got, want)
@@ -65,7 +65,7 @@ func TestTenMillionIdentifiersTakeThirtySixScripts(t *testing.T) {
 type sentCommands struct {
 	mu     sync.Mutex // guards what follows
 	byName map[string]int
-	trips  int // of commands: a pipeline is one
+	trips  int // of commands, where a pipeline is one
 	dials  int
 }
 

@@ -13,30 +13,28 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// bareAppend is the least that an identifier's text costs once there is its
-// number: head is everything before it.
+// bareAppend does the least that an identifier's text costs once its number is known. head is everything before the number.
 func bareAppend(dst []byte, head string, number int64) []byte {
 	dst = append(dst, head...)
 	return strconv.AppendInt(dst, number, 10)
 }
 
-// bareString is bareAppend on the stack, and the one allocation that a string
-// needs. The ratios are against it, and not against plainString, since that is
-// what anybody would arrive at who wanted it fast.
+// bareString runs bareAppend on the stack and makes the one allocation that a string needs. The ratios are relative to it rather
+// than to plainString, since it is the fastest obvious code.
 func bareString(head string, number int64) string {
 	var buffer [64]byte
 	return string(bareAppend(buffer[:0], head, number))
 }
 
-// plainString is what most people would write. It takes two allocations.
+// plainString does the same in the simplest way, with two allocations.
 func plainString(head string, number int64) string {
 	return head + strconv.FormatInt(number, 10)
 }
 
-// knownHead is a variable so that the compiler knows neither text nor length.
+// knownHead is a variable, so that its text and length are not constants for the compiler.
 var knownHead = head
 
-// BenchmarkAppend is a text in a buffer of the caller's.
+// BenchmarkAppend measures a text that is appended to a buffer of the caller.
 func BenchmarkAppend(b *testing.B) {
 	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
@@ -66,7 +64,7 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
-// BenchmarkText is a text as a string.
+// BenchmarkText measures a text that is returned as a string.
 func BenchmarkText(b *testing.B) {
 	client := redistest.NewClient(b, startServer(b))
 	ctx := context.Background()
