@@ -22,7 +22,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// listening is a gateway at an address.
+// listening is a gateway that listens at an address.
 type listening struct {
 	*door
 	addr string
@@ -60,15 +60,14 @@ func (l *listening) dial() net.Conn {
 	return conn
 }
 
-// exchange sends what is no request of a client's, and gives the status; 0 where
-// the connection is cut.
+// exchange sends parts as one connection and returns the status of the reply, or 0 if the connection is closed without one.
 func (l *listening) exchange(parts ...io.Reader) int {
 	l.t.Helper()
 	conn := l.dial()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_, _ = io.Copy(conn, io.MultiReader(parts...)) // it may be cut off
+		_, _ = io.Copy(conn, io.MultiReader(parts...)) // the connection may be closed early
 	}()
 	defer func() { _ = conn.Close(); <-sent }()
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -166,7 +165,7 @@ func TestServerDisconnectsSlowClients(t *testing.T) {
 		defer pace.Stop()
 		for _, b := range []byte("POST /v1/ids/orders HTTP/1.1\r\nHost: " + strings.Repeat("x", 1000)) {
 			if _, err := conn.Write([]byte{b}); err != nil {
-				return // cut off
+				return // the connection was closed
 			}
 			<-pace.C
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// secure serves a gateway by TLS and returns its URL, and clients that speak HTTP/1.1 and HTTP/2.
+// secure serves a gateway by TLS and returns its URL, and a client for HTTP/1.1 and one for HTTP/2.
 func secure(t *testing.T) (url string, one, two *http.Client) {
 	t.Helper()
 	d := open(t, redistest.StartMini(t), func(_ *allocator.Options, o *gateway.Options) {
@@ -54,7 +54,7 @@ func get(ctx context.Context, client *http.Client, method, url, host string, bod
 	return response.Proto, response.StatusCode, string(read), err
 }
 
-// What a gateway refuses does not depend on the protocol: the name of the host is a pseudo-header of HTTP/2, and a body has no
+// A gateway refuses the same requests with either protocol. In HTTP/2 the name of the host is a pseudo-header, and a body has no
 // connection of its own.
 func TestGatewayRefusesTheSameByHTTP2(t *testing.T) {
 	t.Parallel()

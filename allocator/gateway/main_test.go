@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// serverKey says what the server adds.
+// serverKey is the key of the server's settings.
 const serverKey = "{Raven}/ServerPrefixForHilo"
 
 // door is a gateway over one server.
@@ -31,8 +31,8 @@ type door struct {
 	ids    *allocator.Allocator
 }
 
-// open makes a gateway for the plain API and the database Shop, over a server
-// with the prefix NorthServer/ and the tag A that is the home of identities.
+// open returns a gateway for the plain API and the database Shop. Its server has the prefix NorthServer/ and the tag A, and is
+// the home of identities.
 func open(t testing.TB, s *redistest.Server, change ...func(*allocator.Options, *gateway.Options)) *door {
 	t.Helper()
 	options := redistest.Options(s)
@@ -72,7 +72,7 @@ func (d *door) set(key string, fields ...any) {
 	}
 }
 
-// answer is what was answered.
+// answer is a response of the gateway.
 type answer struct {
 	status int
 	header http.Header
@@ -105,8 +105,8 @@ func decode[T any](t testing.TB, text string) (value T) {
 	return value
 }
 
-// given is the identifiers of an answer that has to be one.
-func given(t testing.TB, a answer) []string {
+// idsOf returns the ids of a successful answer.
+func idsOf(t testing.TB, a answer) []string {
 	t.Helper()
 	if a.status != http.StatusOK {
 		t.Fatalf("got %d %s, want 200", a.status, a.body)
@@ -114,8 +114,8 @@ func given(t testing.TB, a answer) []string {
 	return decode[struct{ IDs []string }](t, a.body).IDs
 }
 
-// refused demands a problem.
-func refused(t testing.TB, a answer, status int, kind string) {
+// wantProblem checks that an answer is a problem of that kind.
+func wantProblem(t testing.TB, a answer, status int, kind string) {
 	t.Helper()
 	p := decode[struct {
 		Type, Title, Detail string

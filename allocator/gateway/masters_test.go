@@ -15,8 +15,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// RavenDB's clients are served by one of several masters. When it gets the prefix and tag of another one, it serves them
-// no more.
+// RavenDB's clients are served by one of several masters. If it gets the prefix and tag of another one, it refuses further
+// requests.
 func TestRavenDBRefusesAMasterWithThePrefixOfAnother(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -38,7 +38,7 @@ func TestRavenDBRefusesAMasterWithThePrefixOfAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		const next = "/databases/Shop/hilo/next?tag=orders"
-		given(t, d.post("/v1/ids/orders"))
+		idsOf(t, d.post("/v1/ids/orders"))
 		if got := d.get(next); got.status != http.StatusCreated {
 			t.Fatalf("got %+v, want 201", got)
 		}
@@ -63,7 +63,7 @@ func TestRavenDBRefusesAMasterWithThePrefixOfAnother(t *testing.T) {
 	})
 }
 
-// The client of RavenDB's half has to be one of Masters, or it could not be compared with the others.
+// The client of the RavenDB options has to be one of Masters, since it could not be compared with the others otherwise.
 func TestNewRefusesARavenDBClientThatIsNoMaster(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)

@@ -16,15 +16,15 @@ func TestGatewayBoundsNames(t *testing.T) {
 		d := open(t, s, func(_ *allocator.Options, o *gateway.Options) { o.MaxNames = 3 })
 		known := []string{"/v1/ids/orders", "/v1/ids/Orders", "/v1/identities/companies"}
 		for _, target := range known {
-			given(t, d.post(target))
+			idsOf(t, d.post(target))
 		}
 		keys := d.client.DBSize(t.Context()).Val()
 		for _, target := range []string{"/v1/ids/users", "/v1/ids/companies", "/v1/ids/ORDERS", "/v1/identities/orders", "/v1/identities/people"} {
-			refused(t, d.post(target), http.StatusTooManyRequests, "about:blank")
+			wantProblem(t, d.post(target), http.StatusTooManyRequests, "about:blank")
 		}
-		refused(t, d.post("/v1/ids/a%20b"), http.StatusBadRequest, "ErrInvalidName")
+		wantProblem(t, d.post("/v1/ids/a%20b"), http.StatusBadRequest, "ErrInvalidName")
 		for _, target := range append(known, "/v1/identities/COMPANIES", "/v1/identities/companies%7C") {
-			given(t, d.post(target))
+			idsOf(t, d.post(target))
 		}
 		if got := d.client.DBSize(t.Context()).Val(); got != keys {
 			t.Errorf("got %d keys, want %d as before the refused requests", got, keys)
@@ -42,9 +42,9 @@ func TestGatewayServesTheNamesThatItsAllocatorHasUsed(t *testing.T) {
 	if d.Handler, err = gateway.New(d.ids, gateway.Options{MaxNames: 1}); err != nil {
 		t.Fatal(err)
 	}
-	given(t, d.post("/v1/ids/orders"))
-	given(t, d.post("/v1/ids/users"))
-	refused(t, d.post("/v1/ids/invoices"), http.StatusTooManyRequests, "about:blank")
+	idsOf(t, d.post("/v1/ids/orders"))
+	idsOf(t, d.post("/v1/ids/users"))
+	wantProblem(t, d.post("/v1/ids/invoices"), http.StatusTooManyRequests, "about:blank")
 	if _, err := gateway.New(d.ids, gateway.Options{MaxNames: -1}); !errors.Is(err, allocator.ErrInvalidOptions) {
 		t.Errorf("MaxNames -1: got %v, want ErrInvalidOptions", err)
 	}

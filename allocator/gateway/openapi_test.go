@@ -18,7 +18,7 @@ import (
 
 type object = map[string]any
 
-// description is openapi.json as it is served.
+// description is the content of openapi.json as it is served.
 type description struct {
 	t    testing.TB
 	root object
@@ -50,8 +50,8 @@ func (d description) deref(value any) any {
 	return found
 }
 
-// fits is why a value does not fit a schema: so much of JSON Schema as the
-// description uses. What it does not know fails the test.
+// fits returns an error if a value does not fit a schema. It supports the part of JSON Schema that the description uses, and
+// fails on any other keyword.
 func (d description) fits(schema, value any, where string) error {
 	s, _ := d.deref(schema).(object)
 	for keyword, rule := range s {
@@ -131,7 +131,7 @@ func exactly(t testing.TB, text string) (value any) {
 	return value
 }
 
-// checkAnswer holds an answer against the description of its operation.
+// checkAnswer compares an answer with the description of its operation.
 func (d description) checkAnswer(path, method, target string, a answer) {
 	d.t.Helper()
 	operation := d.at("paths", path, strings.ToLower(method))
@@ -209,7 +209,7 @@ func TestOpenAPIDescribesTheAnswers(t *testing.T) {
 	said.checkAnswer("/v1/collections", "GET", "/v1/collections", d.send("GET", "/v1/collections", signedIn))
 }
 
-// Every route is described, and every described one is a route.
+// Every route is described, and every described path is a route.
 func TestOpenAPIDescribesEveryPath(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("gateway.go")
@@ -235,7 +235,7 @@ func TestOpenAPIDescribesEveryPath(t *testing.T) {
 	}
 }
 
-// A description that is wrong is found out.
+// The checks find a description that is wrong.
 func TestOpenAPICheckFindsDifferences(t *testing.T) {
 	t.Parallel()
 	d := open(t, redistest.StartMini(t))

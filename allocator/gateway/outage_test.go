@@ -19,21 +19,21 @@ func TestGatewayServesDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
-		given(t, d.post("/v1/ids/orders"))
+		idsOf(t, d.post("/v1/ids/orders"))
 		if a := d.get("/databases/Shop/hilo/next?tag=users"); a.status != 201 {
 			t.Fatalf("got %+v, want 201", a)
 		}
 		s.Kill()
-		// What is in hand is given still.
+		// Numbers in hand are still issued.
 		for range 10 {
-			given(t, d.post("/v1/ids/orders"))
+			idsOf(t, d.post("/v1/ids/orders"))
 		}
 		if a := d.get("/readyz"); a.status != 200 {
 			t.Errorf("got %+v, want 200", a)
 		}
-		refused(t, d.post("/v1/ids/users"), 503, "ErrUnavailable")
-		refused(t, d.post("/v1/identities/companies"), 503, "ErrUnavailable")
-		refused(t, d.get("/v1/collections"), 503, "ErrUnavailable")
+		wantProblem(t, d.post("/v1/ids/users"), 503, "ErrUnavailable")
+		wantProblem(t, d.post("/v1/identities/companies"), 503, "ErrUnavailable")
+		wantProblem(t, d.get("/v1/collections"), 503, "ErrUnavailable")
 		for _, tt := range []struct{ method, target string }{
 			{"GET", "/databases/Shop/hilo/next?tag=users"},
 			{"PUT", "/databases/Shop/hilo/return?tag=users&end=32&last=2"},
@@ -60,8 +60,8 @@ func TestGatewayServesDuringAnOutage(t *testing.T) {
 	})
 }
 
-// Callers that retry at once cost a server that is down few connections, whatever they ask for. It accepts connections and
-// closes them. go-redis by itself limits only those that are refused.
+// Callers that retry at once open few connections to a server that is down, whatever they request. The server accepts connections
+// and closes them. go-redis itself limits only connections that are refused.
 func TestGatewayOpensFewConnectionsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{
@@ -116,11 +116,11 @@ func TestGatewayOpensFewConnectionsDuringAnOutage(t *testing.T) {
 	}
 }
 
-// awaitStatus asks until the answer has that status.
-func awaitStatus(t *testing.T, status int, ask func() answer) {
+// awaitStatus repeats a request until the answer has that status.
+func awaitStatus(t *testing.T, status int, send func() answer) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
-	for a := ask(); a.status != status; a = ask() {
+	for a := send(); a.status != status; a = send() {
 		if time.Now().After(deadline) {
 			t.Fatalf("got %+v, want %d", a, status)
 		}
@@ -148,7 +148,7 @@ func TestGatewayWritesNothingToAClientThatIsGone(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
-		given(t, d.post("/v1/ids/users"))
+		idsOf(t, d.post("/v1/ids/users"))
 		s.Pause()
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Millisecond, cancel)
@@ -164,8 +164,8 @@ func TestGatewayWritesNothingToAClientThatIsGone(t *testing.T) {
 func TestMetricsCountAnswers(t *testing.T) {
 	t.Parallel()
 	d := open(t, redistest.StartMini(t))
-	given(t, d.post("/v1/ids/orders"))
-	given(t, d.post("/v1/ids/users"))
+	idsOf(t, d.post("/v1/ids/orders"))
+	idsOf(t, d.post("/v1/ids/users"))
 	d.post("/v1/ids/a%20b")
 	d.get("/nothing")
 	d.get("/databases/Shop/hilo/next?tag=users")

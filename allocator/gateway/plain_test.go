@@ -23,12 +23,12 @@ func TestIDsAreConsecutive(t *testing.T) {
 			a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("got %+v, want orders/NorthServer/1-A as JSON with no-store", a)
 		}
-		if got := given(t, d.post("/v1/ids/Orders?count=2")); !slices.Equal(got, []string{"Orders/NorthServer/33-A", "Orders/NorthServer/34-A"}) {
+		if got := idsOf(t, d.post("/v1/ids/Orders?count=2")); !slices.Equal(got, []string{"Orders/NorthServer/33-A", "Orders/NorthServer/34-A"}) {
 			t.Errorf("got %q, want Orders/NorthServer/33-A and 34-A", got)
 		}
 		var all []string
 		for range 3 {
-			all = append(all, given(t, d.post("/v1/ids/users?count=10000"))...)
+			all = append(all, idsOf(t, d.post("/v1/ids/users?count=10000"))...)
 		}
 		for i, id := range all {
 			if id != fmt.Sprintf("users/NorthServer/%d-A", i+1) {
@@ -38,7 +38,7 @@ func TestIDsAreConsecutive(t *testing.T) {
 		if got := d.post("/v1/identities/companies?count=3"); got.body != `{"ids":["companies/1","companies/2","companies/3"]}` {
 			t.Errorf("got %+v, want companies/1 to companies/3", got)
 		}
-		if got := given(t, d.post("/v1/identities/companies%7C")); got[0] != "companies/4" {
+		if got := idsOf(t, d.post("/v1/identities/companies%7C")); got[0] != "companies/4" {
 			t.Errorf("got %q, want companies/4", got)
 		}
 	})
@@ -51,7 +51,7 @@ func TestIDsAreEscapedAsJSON(t *testing.T) {
 	for path, want := range map[string]string{
 		"%22a%5C": `"a\/\"<1-A`, "%3Cb%3E&": `<b>&/\"<1-A`, "Gr%C3%B6%C3%9Fe": `Größe/\"<1-A`,
 	} {
-		if got := given(t, d.post("/v1/ids/"+path)); got[0] != want {
+		if got := idsOf(t, d.post("/v1/ids/"+path)); got[0] != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestIDsCostNoRoundTripMostly(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	d := open(t, s)
-	given(t, d.post("/v1/ids/orders"))
+	idsOf(t, d.post("/v1/ids/orders"))
 	var scripts atomic.Int64
 	s.Hook(func(cmd string, _ []string) string {
 		if strings.HasPrefix(cmd, "EVAL") {
@@ -70,7 +70,7 @@ func TestIDsCostNoRoundTripMostly(t *testing.T) {
 		return ""
 	})
 	for range 2000 {
-		given(t, d.post("/v1/ids/orders?count=10"))
+		idsOf(t, d.post("/v1/ids/orders?count=10"))
 	}
 	if n := scripts.Load(); n == 0 || n > 20 {
 		t.Errorf("got %d requests to the server for 2,000 answers, want 1 to 20", n)
@@ -111,13 +111,13 @@ func TestErrorsAreProblems(t *testing.T) {
 			{"not what hilo writes", "POST", "/v1/ids/broken", 500, "ErrCorrupt"},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
-				refused(t, d.send(tt.method, tt.target), tt.status, tt.kind)
+				wantProblem(t, d.send(tt.method, tt.target), tt.status, tt.kind)
 			})
 		}
-		if got := given(t, d.post("/v1/ids/orders")); got[0] != "orders/NorthServer/40-A" {
+		if got := idsOf(t, d.post("/v1/ids/orders")); got[0] != "orders/NorthServer/40-A" {
 			t.Errorf("got %q, want orders/NorthServer/40-A", got)
 		}
-		refused(t, d.post("/v1/ids/orders"), 422, "ErrExhausted")
+		wantProblem(t, d.post("/v1/ids/orders"), 422, "ErrExhausted")
 		if n := d.client.DBSize(context.Background()).Val(); n != 3 {
 			t.Errorf("got %d keys, want 3", n)
 		}
@@ -131,8 +131,8 @@ func TestErrorsIncludeMixedUseOfAName(t *testing.T) {
 		if err := d.client.Del(t.Context(), serverKey).Err(); err != nil {
 			t.Fatal(err)
 		}
-		given(t, d.post("/v1/identities/companies"))
-		refused(t, d.post("/v1/ids/companies"), http.StatusConflict, "ErrMixed")
+		idsOf(t, d.post("/v1/identities/companies"))
+		wantProblem(t, d.post("/v1/ids/companies"), http.StatusConflict, "ErrMixed")
 	})
 }
 
@@ -161,12 +161,12 @@ func TestCollectionsAreAsOnTheCommandLine(t *testing.T) {
 func TestGatewayFailsAfterCloseOfTheAllocator(t *testing.T) {
 	t.Parallel()
 	d := open(t, redistest.StartMini(t))
-	given(t, d.post("/v1/ids/orders"))
+	idsOf(t, d.post("/v1/ids/orders"))
 	if err := d.ids.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, d.post("/v1/ids/orders"), 503, "ErrClosed")
-	refused(t, d.post("/v1/ids/users"), 503, "ErrClosed")
+	wantProblem(t, d.post("/v1/ids/orders"), 503, "ErrClosed")
+	wantProblem(t, d.post("/v1/ids/users"), 503, "ErrClosed")
 	if max := d.client.HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); max != "1" {
 		t.Errorf("got Max %s, want 1", max)
 	}

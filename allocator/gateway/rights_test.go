@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// A user with the rights of a worker, and no others, is enough for all but the lists.
+// A user with only the rights of a worker can do everything except the lists.
 func TestGatewayNeedsTheRightsOfAWorker(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {

@@ -22,12 +22,12 @@ func bearing(authorization string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Authorization", authorization) }
 }
 
-// certified came over TLS with a client certificate that the listener verified.
+// certified makes r a request over TLS with a client certificate that the listener verified.
 func certified(r *http.Request) {
 	r.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
 }
 
-// unverified came over TLS without one.
+// unverified makes r a request over TLS without a client certificate.
 func unverified(r *http.Request) {
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}
 }
@@ -77,12 +77,12 @@ func TestSignInIsRequired(t *testing.T) {
 			}
 			for i, sign := range way.leaves {
 				a := d.send("POST", ids, sign)
-				refused(t, a, 401, "about:blank")
+				wantProblem(t, a, 401, "about:blank")
 				if a.header.Get("WWW-Authenticate") != "Bearer" {
 					t.Errorf("%d: got header %v, want WWW-Authenticate Bearer", i, a.header)
 				}
 				for _, target := range []string{"/metrics", "/v1/collections", "/nothing"} {
-					refused(t, d.send("GET", target, sign), 401, "about:blank")
+					wantProblem(t, d.send("GET", target, sign), 401, "about:blank")
 				}
 				if a := d.send("GET", ranges, sign); a.status != 403 {
 					t.Errorf("%d: got %+v, want 403", i, a)
@@ -162,7 +162,7 @@ func TestCrossOriginRequestsAreRefused(t *testing.T) {
 			case theirs && !strings.Contains(a.body, `"Type":"Raven.Client.Exceptions.Security.AuthorizationException"`):
 				t.Errorf("%s: %s %s: got %s, want the form of RavenDB's errors", tt.name, request.method, request.target, a.body)
 			case !theirs:
-				refused(t, a, 403, "about:blank")
+				wantProblem(t, a, 403, "about:blank")
 			}
 		}
 		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
@@ -208,5 +208,5 @@ func TestForeignHostIsRefusedOnLoopback(t *testing.T) {
 			}
 		}
 	}
-	refused(t, loopback.send("POST", "/v1/ids/orders", func(r *http.Request) { r.Host = "rebound.example" }), 421, "about:blank")
+	wantProblem(t, loopback.send("POST", "/v1/ids/orders", func(r *http.Request) { r.Host = "rebound.example" }), 421, "about:blank")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/gateway"
 )
 
-// TestServerSmugglesNoRequest: a request that stands where a proxy may see the body of another one is not served.
+// A request inside what a proxy may regard as the body of another one is not served.
 func TestServerSmugglesNoRequest(t *testing.T) {
 	t.Parallel()
 	const (
@@ -77,7 +77,7 @@ func TestServerSmugglesNoRequest(t *testing.T) {
 	}
 }
 
-// TestServerClosesAfterABodyOfARefusedRequest, which it has not read.
+// TestServerClosesAfterABodyOfARefusedRequest sends a body that the server does not read.
 func TestServerClosesAfterABodyOfARefusedRequest(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 100, nil, func(_ *allocator.Options, o *gateway.Options) { o.Tokens = []string{newToken} })

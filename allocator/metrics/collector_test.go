@@ -214,7 +214,7 @@ func TestSettingsOutOfRangeAreRefused(t *testing.T) {
 	}
 }
 
-// series is values by name and labels; of a histogram, how many there were.
+// series is a set of values by name and labels. The value of a histogram is its count.
 type series map[string]float64
 
 func (s series) want(t *testing.T, want map[string]float64) {
@@ -226,7 +226,7 @@ func (s series) want(t *testing.T, want map[string]float64) {
 	}
 }
 
-// gather scrapes as a Prometheus would, and has the linter look over it.
+// gather scrapes a collector as Prometheus would, and runs the linter on the result.
 func gather(t *testing.T, collector prometheus.Collector) series {
 	t.Helper()
 	problems, err := testutil.CollectAndLint(collector)

@@ -36,7 +36,8 @@ func TestServersHaveTheirNames(t *testing.T) {
 	})
 }
 
-// TestCollectorReportsAStandbyThatIsDown: nobody asked it for a number. South says that it is the home of identities.
+// TestCollectorReportsAStandbyThatIsDown covers a server that no number was requested of. South reports that it is the home of
+// identities.
 func TestCollectorReportsAStandbyThatIsDown(t *testing.T) {
 	t.Parallel()
 	north, south, dead := redistest.StartMini(t), redistest.StartMini(t), redistest.StartMini(t)
@@ -128,7 +129,7 @@ func TestServerUpRecoversWithoutCalls(t *testing.T) {
 	}
 }
 
-// One interval above 10^12, of whose 1,000 numbers a tenth is in the range that was taken.
+// The interval is above 10^12. A tenth of its 1,000 numbers is in the range that was taken.
 func TestCollectorReportsTheSettingsOfAServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)

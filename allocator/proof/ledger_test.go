@@ -50,7 +50,7 @@ func TestTheJudgeFindsEveryDuplicate(t *testing.T) {
 	}
 }
 
-// surplus is how many identifiers too many the repetitions are.
+// surplus returns how many identifiers beyond the first of each the repetitions contain.
 func surplus(found []Repetition) (all int64) {
 	for _, r := range found {
 		all += (r.High - r.Low + 1) * int64(len(r.Workers)-1)
@@ -58,8 +58,8 @@ func surplus(found []Repetition) (all int64) {
 	return all
 }
 
-// TestTheJudgeAgreesWithACount plants runs at random and counts each number.
-func TestTheJudgeAgreesWithACount(t *testing.T) {
+// TestLedgerAgreesWithACount adds random runs and counts each number.
+func TestLedgerAgreesWithACount(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

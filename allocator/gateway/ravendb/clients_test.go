@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Names with a space or a plus, as each client writes them in its requests.
+// Names contain a space or a plus, as each client writes them in its requests.
 func TestPlusInAQueryIsASpace(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -41,7 +41,7 @@ func TestPlusInAQueryIsASpace(t *testing.T) {
 	})
 }
 
-// topologyOf is what clients read of a topology.
+// topologyOf is the part of a topology that clients read.
 type topologyOf struct {
 	Nodes []node
 	Etag  int64
@@ -57,7 +57,7 @@ func (w *wire) topology(h *Handler, name string) (got topologyOf) {
 	return got
 }
 
-// impatient returns a client that dials once, so that a server that is down is found out at once.
+// impatient returns a client that dials once, so that it detects a server that is down at once.
 func impatient(t *testing.T, s *redistest.Server) *redis.Client {
 	t.Helper()
 	options := redistest.Options(s)
@@ -67,7 +67,7 @@ func impatient(t *testing.T, s *redistest.Server) *redis.Client {
 	return client
 }
 
-// A Go client that gets no topology when it starts never recovers.
+// A Go client that receives no topology when it starts never recovers.
 func TestTopologyOfAMappedDatabaseNeedsNoServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -130,7 +130,7 @@ func TestTopologyNamesTheOtherGateways(t *testing.T) {
 			}
 			seen[got.Etag] = true
 		}
-		// Clients replace a topology by one with a greater Etag only.
+		// Clients replace a topology only by one with a greater Etag.
 		start := time.Now()
 		if before, after := etag(nodes, start), etag(nodes[:1], start.Add(time.Second)); after <= before {
 			t.Errorf("got Etag %d before and %d after a restart, want a greater one", before, after)

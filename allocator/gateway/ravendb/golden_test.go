@@ -11,9 +11,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// What each client sends, word for word: its first request for a range, the one
-// after it, and the return at its end. %s is the time that the reply told it, as
-// it writes times.
+// transcripts are the requests of each client, word for word. They are its first request for a range, the next one, and the
+// return at its end. %s is the time of the last reply, in the format of the client.
 var transcripts = []struct {
 	client              string
 	first, second, back string

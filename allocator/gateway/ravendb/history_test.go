@@ -61,7 +61,7 @@ func newStory(t *testing.T, s *redistest.Server, gateways int, nodes bool, seed 
 	return h
 }
 
-// restart replaces a gateway by a new process. A few ranges are remembered, so that the bound is reached.
+// restart replaces a gateway by a new process. The limit of ranges that it remembers is low, so that it is reached.
 func (h *story) restart(i int) {
 	if old := h.serving[i]; old != nil {
 		h.retired = append(h.retired[max(0, len(h.retired)-2):], old)
@@ -70,13 +70,13 @@ func (h *story) restart(i int) {
 	h.serving[i].ranges.max = 1 + h.random.IntN(50)
 }
 
-// kill replaces the only gateway, which is gone at once.
+// kill replaces the only gateway, whose process ends at once.
 func (h *story) kill() {
 	h.restart(0)
 	h.retired = nil
 }
 
-// gateway returns a gateway, or now and then one that is about to end.
+// gateway returns a gateway, or sometimes one that is about to end.
 func (h *story) gateway(i int) *Handler {
 	if len(h.retired) > 0 && h.random.IntN(20) == 0 {
 		return h.retired[h.random.IntN(len(h.retired))]
@@ -84,7 +84,7 @@ func (h *story) gateway(i int) *Handler {
 	return h.serving[i]
 }
 
-// next has a client request a range, at another gateway if its own fails.
+// next requests a range for a client, at another gateway if its own fails.
 func (h *story) next(c *storyClient) {
 	h.t.Helper()
 	for range 100 {
@@ -101,7 +101,7 @@ func (h *story) next(c *storyClient) {
 	h.t.Fatal("got 100 failed requests, want one that succeeds")
 }
 
-// hold records that a client has a range.
+// hold records that a client holds a range.
 func (h *story) hold(low, high int64) {
 	h.t.Helper()
 	for n := low; n <= high; n++ {
@@ -112,7 +112,7 @@ func (h *story) hold(low, high int64) {
 	}
 }
 
-// allocate takes a range as an allocator does, which keeps no floor here.
+// allocate takes a range as an allocator does. It sends no floor.
 func (h *story) allocate() {
 	h.t.Helper()
 	keys := scripts.Keys{Counter: usersKey, Server: "{Raven}/ServerPrefixForHilo", Other: "{Raven}/Identities/users"}
@@ -125,7 +125,7 @@ func (h *story) allocate() {
 	h.hold(got.Low, got.High)
 }
 
-// use has a client use some numbers.
+// use uses some numbers of a client, and requests further ranges as needed.
 func (h *story) use(c *storyClient, n int) {
 	h.t.Helper()
 	for range n {
@@ -137,7 +137,7 @@ func (h *story) use(c *storyClient, n int) {
 	}
 }
 
-// end has a client return what it did not use, and never use it.
+// end ends a client, which returns what it did not use.
 func (h *story) end(c *storyClient) {
 	h.t.Helper()
 	for n := c.now + 1; n <= c.high; n++ {
@@ -170,15 +170,15 @@ func (h *story) max() (max int64) {
 	return max
 }
 
-// save keeps a state for lose, unless the counter did not jump since the newest move: a loss of a jump may repeat what was
-// issued after it.
+// save saves a state for move to restore, unless the counter did not jump since the newest move. The loss of a jump may repeat
+// what was issued after it.
 func (h *story) save() {
 	if state := h.client.HGetAll(h.t.Context(), usersKey).Val(); state["Origin"] != "" && state["Origin"] != h.life {
 		h.saved = state
 	}
 }
 
-// move promotes a replica: the replication id changes, and the newest writes may be lost.
+// move promotes a replica. The replication id changes, and the newest writes may be lost.
 func (h *story) move(lose bool) {
 	h.life = h.get(usersKey, "Origin")
 	if lose && h.saved != nil {
@@ -196,7 +196,7 @@ func (h *story) open() *storyClient {
 	return c
 }
 
-// event does one thing.
+// event performs a random event.
 func (h *story) event() {
 	if len(h.clients) == 0 {
 		h.open()
@@ -230,7 +230,7 @@ func (h *story) event() {
 	}
 }
 
-// idle has clients come and go that use nothing, or next to nothing, so that ranges begin at the same number over and over.
+// idle starts and ends clients that use at most one number, so that many ranges begin at the same number.
 func (h *story) idle() {
 	for range 1 + h.random.IntN(6) {
 		c := &storyClient{gateway: h.random.IntN(len(h.serving)), size: []int64{0, 0, 0, 64, 1000}[h.random.IntN(5)]}
@@ -284,8 +284,8 @@ func TestGatewaysIssueNoNumberTwiceInRandomHistories(t *testing.T) {
 	}
 }
 
-// One client at a time, as in RavenDB's documentation: what it did not use is issued to the next one, also when the gateway is
-// restarted often, at any time.
+// There is one client at a time, as in RavenDB's documentation. What it did not use is issued to the next one, even when the
+// gateway is restarted often, at any time.
 func TestReturnsAreMostlyAcceptedByAGatewayThatIsRestartedOften(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -48,7 +48,7 @@ func TestIdentityRequestsWithAnIDActOnce(t *testing.T) {
 	})
 }
 
-// A seed that a failover takes back would have the values given that it is to be above.
+// If a failover reverted a seed, values below it would be issued.
 func TestIdentitySeedIsConfirmed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -76,8 +76,8 @@ func (l *lossy) EvalSha(ctx context.Context, sha string, keys []string, args ...
 	return cmd
 }
 
-// A forced seed that failed may have acted all the same. Sent again it expects what it found the first time, and not what
-// was given since.
+// A forced seed that failed may have taken effect all the same. When it is sent again, it expects the state that it found the
+// first time, and not values that were issued since.
 func TestIdentitySeedActsOnceAfterALostReply(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -117,7 +117,8 @@ func TestIdentitySeedActsOnceAfterALostReply(t *testing.T) {
 	})
 }
 
-// Other requests, and other forced seeds, do not make a forced seed forgotten: repeated, it would lower the identity again.
+// A forced seed is remembered whatever other requests and forced seeds follow it. Otherwise its repetition would lower the
+// identity again.
 func TestIdentitySeedActsOnceAfterManyOtherRequests(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -17,15 +17,15 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// wire is a handler and what stands behind it.
+// wire is a handler and the client of its server.
 type wire struct {
 	*Handler
 	t      testing.TB
 	client *redis.Client
 }
 
-// newWire has the database Shop in the namespace Raven, which has the tag A and
-// is the home of identities.
+// newWire returns a handler that maps the database Shop to the namespace Raven, on a server with the tag A that is the home of
+// identities.
 func newWire(t testing.TB, s *redistest.Server, change ...func(*Options)) *wire {
 	t.Helper()
 	w := &wire{t: t, client: redistest.NewClient(t, s)}
@@ -34,7 +34,7 @@ func newWire(t testing.TB, s *redistest.Server, change ...func(*Options)) *wire 
 	return w
 }
 
-// again is another handler, as after a restart.
+// again returns another handler on the same server, as after a restart.
 func (w *wire) again(change ...func(*Options)) *Handler {
 	w.t.Helper()
 	opts := Options{Client: w.client, Databases: map[string]string{"Shop": "Raven"}}
@@ -64,7 +64,7 @@ func (w *wire) get(key, field string) string {
 	return value
 }
 
-// send sends a request line as it is.
+// send sends a request line unchanged.
 func (w *wire) send(method, target string) *http.Response {
 	return send(w.t, w.Handler, method, target)
 }
@@ -89,7 +89,7 @@ func body(t testing.TB, response *http.Response) string {
 	return strings.TrimSpace(string(text))
 }
 
-// next is a range that has to be given.
+// next returns a range, and fails the test if the request is refused.
 func (w *wire) next(query string) hiloRange { return next(w.t, w.Handler, query) }
 
 func next(t testing.TB, h http.Handler, query string) hiloRange {
@@ -101,7 +101,7 @@ func next(t testing.TB, h http.Handler, query string) hiloRange {
 	return got
 }
 
-// tryNext is for goroutines, which must not end the test.
+// tryNext returns a range or an error. Unlike next it may be called from any goroutine, since it does not end the test.
 func tryNext(t testing.TB, h http.Handler, query string) (got hiloRange, err error) {
 	t.Helper()
 	response := send(t, h, http.MethodGet, "/databases/Shop/hilo/next?"+query)
@@ -113,7 +113,7 @@ func tryNext(t testing.TB, h http.Handler, query string) (got hiloRange, err err
 	return got, err
 }
 
-// answers sends a request and demands the answer.
+// answers sends a request and compares the answer.
 func (w *wire) answers(method, target string, status int, want string) {
 	w.t.Helper()
 	response := w.send(method, target)

@@ -151,7 +151,7 @@ func TestIdentityNextFindsALaterSecondHome(t *testing.T) {
 	})
 }
 
-// One master that is down keeps neither ranges nor identities of the other from being issued.
+// A master that is down does not prevent the other from issuing ranges and identities.
 func TestNextServesWhileAnotherMasterIsDown(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

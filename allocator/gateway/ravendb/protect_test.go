@@ -28,7 +28,7 @@ func TestReturnOfAnOlderRangeKeepsTheFloor(t *testing.T) {
 	})
 }
 
-// The server forgot the first return, after which its numbers may have been issued to another client.
+// The server lost the first return, after which its numbers may have been issued to another client.
 func TestReturnIsAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -75,7 +75,7 @@ func TestNextIssuesAnotherRangeAfterOneThatIsNotConfirmed(t *testing.T) {
 	})
 }
 
-// A client asks for another size than that of the request whose reply was lost, whose range would be too long for it.
+// A client requests another size than in the request whose reply was lost. The range of that request would be too long.
 func TestNextOfAnotherSizeAfterALostReply(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -94,7 +94,7 @@ func TestNextOfAnotherSizeAfterALostReply(t *testing.T) {
 	})
 }
 
-// A forced seed that acted without a reply is not repeated after a newer one, whose record replaced its own.
+// A forced seed that took effect without a reply is not repeated after a newer one, whose record replaced its own.
 func TestIdentitySeedKeepsItsStateBesideANewerOne(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -48,7 +48,7 @@ func TestNextDoublesTheCapacity(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
-		// Whatever a client makes of the time, the handler knows when it gave the range.
+		// The handler records when it issued the range, whatever time the client sends.
 		for tag, at := range map[string]string{"utc": "now", "local": "2001-01-01T00:00:00.0000000", "none": ""} {
 			w.set("{Raven}/HiLo/"+tag, "Max", 64)
 			first := w.next("tag=" + tag + "&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0")
@@ -169,7 +169,7 @@ func TestIdentitiesMatchTheTestsOfRavenDB(t *testing.T) {
 	})
 }
 
-// Scripts check the half of the rule that bytes can tell.
+// Scripts check the part of the rule that can be checked on bytes.
 func TestNextRefusesAnInvalidPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -186,7 +186,7 @@ func TestNextRefusesAnInvalidPrefix(t *testing.T) {
 	})
 }
 
-// A server that comes back empty has no tag either: nothing of it is given, least of all from 1 on.
+// A server that restarts empty has no tag either, so it issues nothing, and in particular not from 1 on.
 func TestHandlerRefusesAServerThatLostItsTag(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -227,7 +227,7 @@ func TestNextPutsTheServerPrefixBeforeTheNumber(t *testing.T) {
 	})
 }
 
-// raven is a client as RavenDB's are, for many callers.
+// raven is a client like RavenDB's, for many callers.
 type raven struct {
 	h   http.Handler
 	t   testing.TB
@@ -257,7 +257,7 @@ func (r *raven) id() int64 {
 	return r.now
 }
 
-// together runs do on some goroutines and counts how often each id was given.
+// together runs do on some goroutines and counts how often each id was returned.
 func together(callers int, do func() []int64) map[int64]int {
 	seen := make(map[int64]int)
 	var mu sync.Mutex

@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// sendReturn returns a range of users, which is answered alike whether it is accepted or not.
+// sendReturn returns a range of users. The answer is the same whether the return is accepted or not.
 func (w *wire) sendReturn(end, last int64) {
 	w.t.Helper()
 	w.answers("PUT", fmt.Sprintf("/databases/Shop/hilo/return?tag=users&end=%d&last=%d", end, last), 204, "")
@@ -176,7 +176,7 @@ func TestRangesDropTheOldestAndRaiseAmbiguous(t *testing.T) {
 	}
 }
 
-// A quiet counter's range is returned, dropped from memory by the ranges of busy counters, and its return arrives again
+// The range of a quiet counter is returned and then dropped from memory by the ranges of busy counters. Its return arrives again
 // when another client holds the same numbers.
 func TestReturnIgnoresALateOneAfterManyOtherRanges(t *testing.T) {
 	t.Parallel()
