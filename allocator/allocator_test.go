@@ -18,7 +18,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// mustNew returns an allocator that waits longer than others by default, for a busy machine.
+// mustNew returns an allocator with a longer timeout than the default, for a busy machine.
 func mustNew(t *testing.T, client redis.UniversalClient, opts Options) *Allocator {
 	t.Helper()
 	if opts.RefillTimeout == 0 {
@@ -32,7 +32,7 @@ func mustNew(t *testing.T, client redis.UniversalClient, opts Options) *Allocato
 	return a
 }
 
-// patient is an allocator with default options.
+// patient returns an allocator with default options.
 func patient(t *testing.T, s *redistest.Server) *Allocator {
 	t.Helper()
 	return mustNew(t, redistest.NewClient(t, s), Options{})
@@ -63,7 +63,7 @@ func mustClose(t *testing.T, a *Allocator) {
 	}
 }
 
-// wantMax looks at the counter of "orders".
+// wantMax compares the counter of "orders".
 func wantMax(t *testing.T, client *redis.Client, want string) {
 	t.Helper()
 	if got := client.HGet(context.Background(), "{Raven}/HiLo/orders", "Max").Val(); got != want {
@@ -71,7 +71,7 @@ func wantMax(t *testing.T, client *redis.Client, want string) {
 	}
 }
 
-// runConcurrently takes n numbers with each of some goroutines and gives all of them.
+// runConcurrently takes n numbers with each of some goroutines and returns all of them.
 func runConcurrently(t *testing.T, goroutines, n int, next func(i int) (int64, error)) []int64 {
 	t.Helper()
 	numbers := make([][]int64, goroutines)
@@ -92,7 +92,7 @@ func runConcurrently(t *testing.T, goroutines, n int, next func(i int) (int64, e
 	return slices.Concat(numbers...)
 }
 
-// wantDistinct fails on every number that was given twice.
+// wantDistinct fails the test for every number that occurs twice.
 func wantDistinct(t *testing.T, numbers []int64) {
 	t.Helper()
 	slices.Sort(numbers)

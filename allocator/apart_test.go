@@ -10,9 +10,9 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// spreadJumps makes the gap of "orders", which is twice what was issued lately, so large that two lives which jump by it do not
-// meet by chance: the places are spread over 64 gaps. With the least gap, numbers as many as these tests take would meet in one
-// run of some hundred.
+// spreadJumps makes the gap of "orders" large, which is twice the numbers issued lately. Two servers that jump by it are then
+// unlikely to issue overlapping ranges, since the offset is uniform over 64 gaps. With the minimum gap, as many numbers as these
+// tests take would overlap in one of some hundred runs.
 func spreadJumps(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	if err := redistest.NewClient(t, s).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 0, "Issued", 1<<31).Err(); err != nil {
@@ -20,7 +20,7 @@ func spreadJumps(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// ranges takes n ranges of 32 numbers, with a request each and no other beside.
+// ranges takes n ranges of 32 numbers, with one request for each and no other in flight.
 func ranges(t *testing.T, a *Allocator, n int) (numbers []int64) {
 	t.Helper()
 	c := mustCollection(t, a, "orders")
@@ -36,8 +36,8 @@ func ranges(t *testing.T, a *Allocator, n int) (numbers []int64) {
 	return numbers
 }
 
-// jumpedFrom is where the counter of "orders" stood when it jumped, by the log. That two jumps began at the same place is
-// what makes tests of them proofs: without the spread they end at the same place, too.
+// jumpedFrom returns the value of the counter of "orders" before its jump, from the log. If two jumps begin at the same value,
+// only the offset makes them end at different ones.
 func jumpedFrom(t *testing.T, logs *observer.ObservedLogs) int64 {
 	t.Helper()
 	jumps := logs.FilterMessageSnippet("jumped").All()
@@ -51,7 +51,7 @@ func jumpedFrom(t *testing.T, logs *observer.ObservedLogs) int64 {
 	return fields["low"].(int64) - 1 - fields["jump"].(int64)
 }
 
-// numbersOfANewClient takes numbers of a client without a floor, and gives where its first range jumped from.
+// numbersOfANewClient takes numbers with a client without a floor, and returns the value that its first range jumped from.
 func numbersOfANewClient(t *testing.T, s *redistest.Server) (numbers []int64, from int64) {
 	t.Helper()
 	log, logs := observed()
@@ -83,7 +83,7 @@ func TestJumpSeparatesAnUnfencedOldPrimaryFromItsSuccessor(t *testing.T) {
 			if from != alike || from != stands.Max {
 				t.Errorf("got jumps from %d and %d, want both from %d", from, alike, stands.Max)
 			}
-			numbers = append(numbers, ranges(t, old, 100)...) // a living client goes on beside them
+			numbers = append(numbers, ranges(t, old, 100)...) // an active client continues beside them
 			wantDistinct(t, slices.Concat(numbers, beside, after))
 		})
 	}

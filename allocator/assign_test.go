@@ -24,7 +24,7 @@ type (
 	Invoice struct{ ID *string }
 )
 
-// What entities are made of.
+// These are the types of the fields of entities.
 type (
 	OrderID  string
 	orderPtr *Order
@@ -127,7 +127,7 @@ func TestAssignPrefersTheTaggedMemberThenIDThenId(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		a := mustNew(t, redistest.NewClient(t, s), Options{CollectionOf: func(reflect.Type) string { return "orders" }})
 		for _, row := range rows {
-			v := reflect.New(reflect.TypeOf(row.entity).Elem()).Elem() // servers are tried side by side
+			v := reflect.New(reflect.TypeOf(row.entity).Elem()).Elem() // servers are tested concurrently
 			v.Set(reflect.ValueOf(row.entity).Elem())
 			id := mustAssign(t, a, v.Addr().Interface())
 			for part := range strings.SplitSeq(row.member, ".") {
@@ -206,7 +206,7 @@ func TestAssignRefusesEntitiesWithoutAMemberAndNamesTypeAndMember(t *testing.T) 
 		{&Both{}, []string{"allocator.Both", "member ID", "more than one"}},
 		{&BothKeys{}, []string{"allocator.BothKeys", "member Key", "more than one"}},
 	} {
-		for range 2 { // what is known of the type is the same
+		for range 2 { // the type is cached the second time
 			id, err := a.Assign(t.Context(), row.entity)
 			if id != "" || !errors.Is(err, ErrInvalidOptions) {
 				t.Errorf(`%T: got %q, %v, want "", ErrInvalidOptions`, row.entity, id, err)

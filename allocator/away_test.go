@@ -94,7 +94,7 @@ func TestNextEndsWithItsContextWhileRedisIsDown(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 				t.Errorf("%s: got %v, want ErrUnavailable or the end of ctx", away.name, err)
 			}
-			if took > 5*time.Second { // generous for a busy machine; the exact time is held in a bubble
+			if took > 5*time.Second { // generous for a busy machine, since a test in a bubble checks the exact time
 				t.Errorf("%s: got an answer after %v, want it within 5s", away.name, took)
 			}
 			if _, ok := c.TryNext(); ok {

@@ -15,10 +15,10 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// givenTexts are identifiers, each of which may come once.
-type givenTexts map[string]bool
+// issuedTexts is a set of identifiers, each of which may be issued once.
+type issuedTexts map[string]bool
 
-func (all givenTexts) add(t *testing.T, id string) {
+func (all issuedTexts) add(t *testing.T, id string) {
 	t.Helper()
 	if all[id] {
 		t.Fatalf("got %s twice, want distinct identifiers", id)
@@ -26,7 +26,7 @@ func (all givenTexts) add(t *testing.T, id string) {
 	all[id] = true
 }
 
-func (all givenTexts) next(t *testing.T, a *Allocator) string {
+func (all issuedTexts) next(t *testing.T, a *Allocator) string {
 	t.Helper()
 	id, err := a.Next(t.Context(), "orders")
 	if err != nil {
@@ -36,7 +36,7 @@ func (all givenTexts) next(t *testing.T, a *Allocator) string {
 	return id
 }
 
-func (all givenTexts) identity(t *testing.T, a *Allocator) int64 {
+func (all issuedTexts) identity(t *testing.T, a *Allocator) int64 {
 	t.Helper()
 	n, err := a.NextIdentity(t.Context(), "orders")
 	if err != nil {
@@ -71,22 +71,22 @@ func goesOnAboveBare(t *testing.T, set func(t *testing.T, s *redistest.Server)) 
 		client := redistest.NewClient(t, s)
 		opts := Options{MinCapacity: 64, MaxCapacity: 64, Runway: time.Nanosecond}
 		workers := []*Allocator{mustNew(t, client, opts), mustNew(t, client, opts)}
-		given := givenTexts{}
+		issued := issuedTexts{}
 		for range 40 {
 			for _, a := range workers {
-				given.next(t, a)
+				issued.next(t, a)
 			}
 		}
 		set(t, s)
 		late := mustNew(t, client, opts)
 		bare := 0
 		for i := range 200 {
-			n := given.identity(t, late)
+			n := issued.identity(t, late)
 			if reserved, _ := client.HGet(t.Context(), "{Raven}/HiLo/orders", "Bare").Int64(); i == 0 && n != reserved+1 {
 				t.Errorf("got the first identity %d, want %d, above the last bare range", n, reserved+1)
 			}
 			for _, a := range workers {
-				if !strings.Contains(given.next(t, a), "NorthServer") {
+				if !strings.Contains(issued.next(t, a), "NorthServer") {
 					bare++
 				}
 			}
@@ -95,10 +95,10 @@ func goesOnAboveBare(t *testing.T, set func(t *testing.T, s *redistest.Server)) 
 			t.Error("got no identifier of a bare range after the change, want some, or the test proves nothing")
 		}
 
-		// The counter's note of what it gave bare is what keeps them apart.
+		// The counter's record of its bare numbers is what keeps them apart.
 		client.HDel(t.Context(), "{Raven}/HiLo/orders", "Bare")
 		client.Del(t.Context(), "{Raven}/Identities/orders")
-		if n := mustNewIdentity(t, s, "orders"); !given["orders/"+strconv.FormatInt(n, 10)] {
+		if n := mustNewIdentity(t, s, "orders"); !issued["orders/"+strconv.FormatInt(n, 10)] {
 			t.Errorf("got identity %d without Bare, want a number that was issued before, or the test proves nothing", n)
 		}
 	})
@@ -165,12 +165,12 @@ func TestNextIdentityContinuesAboveBareNumbersThatWereLost(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)
-		given := givenTexts{}
-		given.next(t, mustNew(t, client, Options{}))
+		issued := issuedTexts{}
+		issued.next(t, mustNew(t, client, Options{}))
 		saved := client.HGetAll(t.Context(), "{Raven}/HiLo/orders").Val()
 		late := mustNew(t, client, Options{})
 		for range 3 {
-			given.next(t, late)
+			issued.next(t, late)
 		}
 		s.Restart()
 		if err := client.HSet(t.Context(), "{Raven}/HiLo/orders", saved).Err(); err != nil {
@@ -179,15 +179,15 @@ func TestNextIdentityContinuesAboveBareNumbersThatWereLost(t *testing.T) {
 		setHome(t, s, "NorthServer/")
 		lost, _ := strconv.ParseInt(saved["Max"], 10, 64)
 		for range 3 {
-			if n := given.identity(t, late); n <= lost+1<<16 {
+			if n := issued.identity(t, late); n <= lost+1<<16 {
 				t.Errorf("got identity %d, want it above %d", n, lost+1<<16)
 			}
 		}
 	})
 }
 
-// A restart loses bare ranges of two clients. What the other one was issued, this one has seen in the tallies of its newest
-// range, and nothing that survived shows it.
+// A restart loses bare ranges of two clients. This client has seen the numbers of the other one in the tallies of its newest
+// range, and nothing that survived shows them.
 func TestNextIdentityContinuesAboveTwiceTheBareNumbersThatThisClientSaw(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -228,17 +228,17 @@ func TestNextIdentityContinuesAboveTwiceTheBareNumbersThatThisClientSaw(t *testi
 func TestNextIdentityContinuesAboveTheBareNumbersOfThisClient(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client, given := redistest.NewClient(t, s), givenTexts{}
+		client, issued := redistest.NewClient(t, s), issuedTexts{}
 		a := mustNew(t, client, Options{})
 		for range 40 {
-			given.next(t, a)
+			issued.next(t, a)
 		}
 		client.Del(t.Context(), "{Raven}/HiLo/orders")
 		if err := client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NodeTag", "A", "Identities", "here").Err(); err != nil {
 			t.Fatal(err)
 		}
 		for range 50 {
-			given.identity(t, a)
+			issued.identity(t, a)
 		}
 	})
 }
@@ -306,10 +306,10 @@ func TestNextAndNextIdentityRefuseToMixKindsAfterALoss(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				a := mustNew(t, redistest.NewClient(t, s), Options{})
-				given := givenTexts{}
+				issued := issuedTexts{}
 				for _, next := range kinds {
 					id, err := next(a)
-					if len(given) > 0 {
+					if len(issued) > 0 {
 						if !errors.Is(err, ErrMixed) {
 							t.Errorf("got %s, %v, want ErrMixed", id, err)
 						}
@@ -321,7 +321,7 @@ func TestNextAndNextIdentityRefuseToMixKindsAfterALoss(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					given.add(t, id)
+					issued.add(t, id)
 					s.Client(t).FlushAll(t.Context())
 				}
 				setHome(t, s, "NorthServer/") // with a prefix the name may be of both

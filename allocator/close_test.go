@@ -274,7 +274,7 @@ func TestCloseWaitsForTheRefillInFlightAndReturnsItsRange(t *testing.T) {
 	})
 }
 
-// hangingReturns takes ranges back no sooner than the caller's time is over.
+// hangingReturns replies to returns only after the caller's time is over.
 type hangingReturns struct{ fakeServer }
 
 func (*hangingReturns) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
@@ -359,7 +359,7 @@ func TestCloseCountsACanceledRefillAsNoFailure(t *testing.T) {
 	}
 }
 
-// sum is how many refills failed, of all collections.
+// sum returns how many refills of all collections failed.
 func sum(s Stats) (failures int64) {
 	for i := range s.Collections {
 		failures += s.Collections[i].Failures

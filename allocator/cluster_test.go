@@ -47,7 +47,7 @@ func TestClusterServesLikeASingleServer(t *testing.T) {
 			if counters != 3 {
 				t.Errorf("got %d counters, want 3", counters)
 			}
-			// The confirmation is asked of the key's own node, where no replica is.
+			// The node of the key has no replica, so it does not confirm the range.
 			durable := mustNew(t, client, Options{RefillTimeout: time.Minute, Durability: Durability{Replicas: 1, Timeout: 20 * time.Millisecond}})
 			if _, err := durable.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) {
 				t.Errorf("without replicas: got %v, want ErrNotDurable", err)

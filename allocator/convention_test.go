@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Box, Pair and shop are what the names of generic types are tried with.
+// Box, Pair and shop are generic types and their arguments.
 type (
 	Box[T any] struct {
 		ID string
@@ -32,7 +32,7 @@ func inFunction[T any]() reflect.Type {
 	return reflect.TypeFor[Box[Inner]]()
 }
 
-// offline is an allocator that reaches no server.
+// offline returns an allocator whose server cannot be reached.
 func offline(t *testing.T, opts Options) *Allocator {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
@@ -158,7 +158,7 @@ func TestCollectionOfATypeWithoutAPluralIsAnErrorWithAdvice(t *testing.T) {
 	}
 }
 
-// Named and Chosen name their collections, by both kinds of receiver.
+// Named and Chosen name their collections by a method, one with each kind of receiver.
 type (
 	Named  struct{ ID string }
 	Chosen struct{ ID, Of string }

@@ -13,9 +13,8 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// onNode is an allocator on a server with the node tag A, which is the home of
-// identities. In a program it is
-// one call of allocator.New, and one of Close at the end.
+// onNode returns an allocator on a server with the node tag A, which is the home of identities. A program calls allocator.New
+// instead, and Close at the end.
 func onNode(opts allocator.Options) (ids *allocator.Allocator, stop func()) {
 	server, err := miniredis.Run() // or any Redis
 	if err != nil {
@@ -78,8 +77,7 @@ func ExampleAllocator_Assign_tag() {
 	// Output: people/1-A <nil>
 }
 
-// A text that ends in the separator asks for a server-side id: 19 digits, in
-// the order of the calls.
+// A text that ends in the separator requests a server-side id, which has 19 digits in the order of the calls.
 func ExampleAllocator_Assign_serverSide() {
 	ids, stop := onNode(allocator.Options{})
 	defer stop()
@@ -91,8 +89,7 @@ func ExampleAllocator_Assign_serverSide() {
 	// Output: companies/0000000000000000001-A <nil>
 }
 
-// A text that ends in "|" asks for an identity: consecutive numbers, without
-// the server's prefix and tag.
+// A text that ends in "|" requests an identity, one of consecutive numbers without the server's prefix and tag.
 func ExampleAllocator_Assign_identity() {
 	ids, stop := onNode(allocator.Options{})
 	defer stop()
@@ -120,7 +117,7 @@ func ExampleAllocator_Assign_semantic() {
 	// Output: products/ravendb <nil>
 }
 
-// A *string that is nil asks for HiLo, one to the empty text for a GUID.
+// A *string that is nil requests a HiLo id, and one to the empty text a GUID.
 func ExampleAllocator_Assign_guid() {
 	ids, stop := onNode(allocator.Options{})
 	defer stop()
@@ -136,8 +133,8 @@ func ExampleAllocator_Assign_guid() {
 	// 36 <nil>
 }
 
-// Where the convention does not fit, an option names the collections of types.
-// A type may also do so itself, by a method HiLoCollection() string.
+// Where the convention does not fit, an option names the collections of types. A type may also do so itself, by a method
+// HiLoCollection() string.
 func ExampleAllocator_Assign_collectionOf() {
 	ids, stop := onNode(allocator.Options{
 		CollectionOf: func(t reflect.Type) string { return "shop-" + t.Name() },
@@ -151,8 +148,7 @@ func ExampleAllocator_Assign_collectionOf() {
 	// Output: shop-Order/1-A <nil>
 }
 
-// Resolve is for a text what Assign is for an entity. The empty text asks for a
-// GUID; HiLo is asked for with Next.
+// Resolve does for a text what Assign does for an entity, but the empty text requests a GUID. Next returns a HiLo id.
 func ExampleAllocator_Resolve() {
 	ids, stop := onNode(allocator.Options{})
 	defer stop()

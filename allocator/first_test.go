@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// distant is a fake server whose every answer takes a round trip, also that to what it says of itself.
+// distant is a fake server whose every reply takes a round trip, that to a description too.
 type distant struct {
 	fakeServer
 	trip time.Duration
@@ -28,9 +28,9 @@ func (d *distant) Describe(ctx context.Context, key string, how fleet.How) (scri
 	return d.fakeServer.Describe(ctx, key, how)
 }
 
-// The first identifier waits until every server is compared with the others. They are contacted in parallel, and then the
-// issuing server once more, so that it costs two more round trips however many servers there are. A server that hangs costs
-// one RefillTimeout, and two if it is tried first.
+// The first identifier waits until every server was compared with the others. They are contacted in parallel, and then the
+// issuing server once more, so that it costs two more round trips whatever the number of servers. A server that hangs costs one
+// RefillTimeout, and two if it is tried first.
 func TestNextDelaysTheFirstIdentifierByTwoRoundTrips(t *testing.T) {
 	t.Parallel()
 	const trip = 10 * time.Millisecond // several of them are over before the first back-off
@@ -70,7 +70,7 @@ func TestNextDelaysTheFirstIdentifierByTwoRoundTrips(t *testing.T) {
 				a := newFakeAllocator(t, Options{}, backends...)
 				start := time.Now()
 				var wg sync.WaitGroup
-				for i := range 10 { // collections that begin together share the asking
+				for i := range 10 { // collections that start together share the requests
 					c := mustCollection(t, a, fmt.Sprintf("c%c", 'A'+i))
 					wg.Go(func() {
 						if _, err := c.Next(t.Context()); err != nil || time.Since(start) > test.first {
@@ -83,7 +83,7 @@ func TestNextDelaysTheFirstIdentifierByTwoRoundTrips(t *testing.T) {
 					t.Errorf("got the identifier after %v, want %v", took, test.first)
 				}
 				if test.masters > 1 {
-					if asked := masters[test.masters-1].questions(); asked > 2 { // for the first, and in the background
+					if asked := masters[test.masters-1].descriptions(); asked > 2 { // one for the first identifier, one in the background
 						t.Errorf("got %d descriptions, want at most 2", asked)
 					}
 				}

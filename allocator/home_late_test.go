@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// homed gives identities only while it is their home.
+// homed issues identities only while it is their home.
 type homed struct {
 	late
 	given int64
@@ -27,7 +27,7 @@ func (h *homed) Identity(context.Context, scripts.Keys, scripts.IdentityRequest)
 	return scripts.Range{Low: h.given, High: h.given, Seconds: 60, Prefix: h.adds, Origin: h.origin}, nil
 }
 
-// homedMasters are two for a bubble, and an allocator of them.
+// homedMasters returns two fake masters and an allocator of them, for use in a synctest bubble.
 func homedMasters(t *testing.T) (a *Allocator, north, south *homed) {
 	t.Helper()
 	north, south = &homed{late: late{fakeServer: fakeServer{adds: "N/", origin: "n"}}}, &homed{late: late{fakeServer: fakeServer{adds: "S/", origin: "s"}}}
@@ -51,7 +51,7 @@ func TestNextIdentityIgnoresASearchThatStartedBeforeTheCall(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				a, north, south := homedMasters(t)
-				north.trip = a.opts.RefillTimeout - time.Millisecond // it has answered by the change, but it takes
+				north.trip = a.opts.RefillTimeout - time.Millisecond // it replies before the change, and the reply arrives later
 				test.begin(north, south)
 				ended, cancel := context.WithCancel(t.Context())
 				go func() { _, _ = a.NextIdentity(ended, "companies") }() // starts the search
@@ -94,7 +94,7 @@ func TestNextIdentityKeepsItsHomeAfterAnOlderCheck(t *testing.T) {
 	})
 }
 
-// A search without a single reply does not prove the settings right, so two homes are still reported as a conflict.
+// A search without a single reply does not prove the settings right, so the error is still that two servers are the home.
 func TestNextReportsTwoHomesAfterASearchWithoutReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestNextIdentityBacksOffFromServersThatNeverAnswered(t *testing.T) {
 		north.refuses, south.refuses = errHung, errHung
 		ctx, cancel := context.WithTimeout(t.Context(), seconds*time.Second)
 		defer cancel()
-		requests := func() int { return north.questions() + south.questions() }
+		requests := func() int { return north.descriptions() + south.descriptions() }
 		for range 8 {
 			go func() {
 				for ctx.Err() == nil && requests() <= seconds*most { // without a back-off no time passes

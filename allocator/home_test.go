@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// fleetOfTwoMasters is workers of every kind there is: one prefers north, one south, and one knows south alone.
+// fleetOfTwoMasters returns one worker that prefers north, one that prefers south, and one that uses south alone.
 func fleetOfTwoMasters(t *testing.T, opts Options, north, south *redistest.Server) []*Allocator {
 	t.Helper()
 	n, s := Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)}
@@ -28,7 +28,7 @@ func mustIdentity(t *testing.T, a *Allocator) int64 {
 	return n
 }
 
-// wantFromOneOn is that numbers are 1, 2, and so on.
+// wantFromOneOn checks that numbers are 1, 2, and so on.
 func wantFromOneOn(t *testing.T, numbers []int64) {
 	t.Helper()
 	for i, n := range numbers {
@@ -73,7 +73,7 @@ func TestNextIdentityUsesTheHomeWhateverTheOrderOfPreference(t *testing.T) {
 	})
 }
 
-// An operator moves the home, with its values, while workers run. They notice without a restart.
+// An operator moves the home and its values while workers run. They follow without a restart.
 func TestNextIdentityFollowsTheHomeToAnotherServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -157,8 +157,8 @@ func TestNextIdentityRequiresAHome(t *testing.T) {
 	})
 }
 
-// While the home is down no identity is issued, even if another server is up. With FreeIdentityAnywhere the search continues
-// at the other servers. The last check shows what its documentation warns of: the home may later issue the same number.
+// While the home is down no identity is issued, even if another server is up. With FreeIdentityAnywhere the search continues at
+// the other servers. The last check shows the risk in its documentation, that the home may later issue the same number.
 func TestFreeIdentityAnywhereContinuesWhileTheHomeIsDown(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -166,7 +166,7 @@ func TestFreeIdentityAnywhereContinuesWhileTheHomeIsDown(t *testing.T) {
 		setHome(t, south, "SouthServer/")
 		stay := fleetOfTwoMasters(t, Options{}, north, south)
 		anywhere := fleetOfTwoMasters(t, Options{FreeIdentityAnywhere: true}, north, south)
-		for _, a := range slices.Concat(stay, anywhere[:1]) { // the others never heard of the home
+		for _, a := range slices.Concat(stay, anywhere[:1]) { // the others were never issued a value of the home
 			mustIdentity(t, a)
 		}
 		stands := south.Client(t).HGetAll(t.Context(), "{Raven}/Identities/companies").Val()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// spellingsOf is some spellings of a name that share a counter.
+// spellingsOf returns n spellings of a name that share a counter.
 func spellingsOf(name string, n int) []string {
 	var all []string
 	for i := range n {
@@ -37,7 +37,7 @@ func TestTakeWaitsBrieflyForAHungServer(t *testing.T) {
 			for i := range 32 {
 				names = append(names, fmt.Sprintf("other%c", 'A'+i))
 			}
-			var longest, late time.Duration // late: how long this machine had somebody wait for nothing
+			var longest, late time.Duration // late is for how long this machine delayed a timer
 			var mu sync.Mutex
 			callers := func(during time.Duration) {
 				var wg sync.WaitGroup
@@ -54,7 +54,7 @@ func TestTakeWaitsBrieflyForAHungServer(t *testing.T) {
 						c := mustCollection(t, a, name)
 						for begin := time.Now(); time.Since(begin) <= during; <-time.After(20 * time.Millisecond) {
 							start := time.Now()
-							if _, err := c.Take(t.Context(), 32); err != nil { // a request each: nothing in hand helps
+							if _, err := c.Take(t.Context(), 32); err != nil { // each needs a request, since none are in hand
 								t.Errorf("%s: got %v, want <nil>", name, err)
 							}
 							mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// span of numbers that documents have, as in the vector file: "none", "1..10",
-// "1,3".
+// takenBy returns a function that reports whether a document has a number. The numbers are written as in the vector file, such as
+// "none", "1..10", "1,3".
 func takenBy(t *testing.T, text string) TakenFunc {
 	t.Helper()
 	var spans [][2]int64

@@ -59,7 +59,7 @@ func TestTwoMastersWithIntervalsServePlainNumbers(t *testing.T) {
 	})
 }
 
-// A number is refused, before anything is taken, unless the intervals of all servers are known and disjoint.
+// A number is refused, before any range is taken, unless the intervals of all servers are known and disjoint.
 func TestNextNumberOfSeveralServersNeedsDisjointIntervals(t *testing.T) {
 	t.Parallel()
 	overlapping := prefix.Server{ServerPrefix: "SouthServer/", MinValue: 5}
@@ -98,7 +98,7 @@ func TestNextNumberOfSeveralServersNeedsDisjointIntervals(t *testing.T) {
 						t.Error("a range was taken before the refusal")
 					}
 				}
-				if test.down && test.want != nil { // judged again once it is described
+				if test.down && test.want != nil { // checked again once it is described
 					south.Restart()
 					configureAgain(t, south, test.south)
 					if err := a.Check(t.Context()); err != nil {
@@ -121,7 +121,7 @@ func configureAgain(t *testing.T, s *redistest.Server, settings prefix.Server) {
 	}
 }
 
-// A master that was emptied issues nothing, and the other one goes on.
+// A master that was emptied issues nothing, and the other one continues.
 func TestAnEmptiedMasterConflictsWithNobody(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -184,7 +184,7 @@ func TestABareServerBesideTheHomeOfIdentitiesNeedsADisjointInterval(t *testing.T
 	}
 }
 
-// The limit of everything is MaxValue where that is less.
+// Every limit is MaxValue where that is less.
 func TestMaxValueEndsCountersAndProbes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -13,8 +13,8 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// late is a fake server that is asked something after there, if that is what it says of itself, and answers it in the time
-// that trip says then.
+// late is a fake server with delays. It describes itself after there, and sends every reply after trip, as it was when the
+// request was served.
 type late struct {
 	fakeServer
 	there, trip time.Duration
@@ -36,9 +36,9 @@ func (l *late) Describe(ctx context.Context, key string, how fleet.How) (scripts
 	there := l.there
 	l.mu.Unlock()
 	<-time.After(there)
-	said, err := l.fakeServer.Describe(ctx, key, how)
+	desc, err := l.fakeServer.Describe(ctx, key, how)
 	l.wait()
-	return said, err
+	return desc, err
 }
 
 func (l *late) Next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
@@ -47,7 +47,7 @@ func (l *late) Next(ctx context.Context, keys scripts.Keys, r scripts.NextReques
 	return got, err
 }
 
-// lateMasters are two for a bubble, and an allocator that holds next to nothing ahead.
+// lateMasters returns two fake masters and an allocator of them with a minimal stock, for use in a synctest bubble.
 func lateMasters(t *testing.T) (a *Allocator, north, south *late) {
 	t.Helper()
 	north, south = &late{fakeServer: fakeServer{adds: "N/", origin: "n"}}, &late{fakeServer: fakeServer{adds: "S/", origin: "s"}}
@@ -55,7 +55,7 @@ func lateMasters(t *testing.T) (a *Allocator, north, south *late) {
 	return a, north, south
 }
 
-// nextOf takes identifiers until one is of that server, or none is given.
+// nextOf takes identifiers until one is of that server or an error occurs.
 func nextOf(t *testing.T, a *Allocator, adds string) error {
 	t.Helper()
 	for range 1000 {
@@ -144,7 +144,7 @@ func TestNextDiscardsARangeWithAnOlderPrefix(t *testing.T) {
 	})
 }
 
-// A server is given the prefix of another by mistake, and its range arrives after both were corrected.
+// A server gets the prefix of another by mistake, and its range arrives after both were corrected.
 func TestNextDiscardsALateRangeOfAPastConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestCheckVerifiesNoPrefixReportedBeforeTheOthersReplied(t *testing.T) {
 		if err := nextOf(t, a, "N/"); err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // both are accepted
+		synctest.Wait() // both are verified
 		north.set(1500*time.Millisecond, "S/")
 		var older sync.WaitGroup
 		older.Go(func() {
@@ -272,9 +272,9 @@ func TestWarmDiscardsLateRangesWithoutFurtherRequests(t *testing.T) {
 		<-time.After(time.Millisecond)
 		north.set(0, "W/")
 		_ = a.Check(t.Context())
-		before := south.questions()
+		before := south.descriptions()
 		warm.Wait()
-		if asked := south.questions() - before; asked > 2 {
+		if asked := south.descriptions() - before; asked > 2 {
 			t.Errorf("got %d descriptions of south, want at most 2", asked)
 		}
 	})
@@ -293,7 +293,7 @@ func TestHomeSearchContinuesAfterItsCallerCancels(t *testing.T) {
 			}
 			cancel()
 		}
-		if asked := south.questions(); asked != 1 {
+		if asked := south.descriptions(); asked != 1 {
 			t.Errorf("got %d searches, want 1", asked)
 		}
 		<-time.After(a.opts.RefillTimeout)

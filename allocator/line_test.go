@@ -30,7 +30,7 @@ func TestNextIdentityCombinesConcurrentCalls(t *testing.T) {
 	})
 }
 
-// slowIdentities takes a second for each request, and keeps to the limit.
+// slowIdentities takes a second for each request, and issues no value above the limit.
 type slowIdentities struct {
 	fakeIdentities
 	counts []int64 // of the requests
@@ -52,7 +52,7 @@ func (f *slowIdentities) Identity(ctx context.Context, keys scripts.Keys, r scri
 	return f.fakeIdentities.Identity(ctx, keys, r)
 }
 
-// inLine runs a test in a bubble, where callers join one after the other while the first request is under way.
+// inLine runs a test in a bubble, where callers join one after the other while the first request is in flight.
 func inLine(t *testing.T, limit int64, test func(t *testing.T, a *Allocator, f *slowIdentities)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,13 +63,13 @@ func inLine(t *testing.T, limit int64, test func(t *testing.T, a *Allocator, f *
 	})
 }
 
-// outcome is what one caller got.
+// outcome is the result of one caller.
 type outcome struct {
 	Range
 	err error
 }
 
-// join has a caller join the line, and gives where to read what it gets.
+// join requests values for another caller, and returns the channel of its result once it waits.
 func join(ctx context.Context, a *Allocator, n int64) <-chan outcome {
 	got := make(chan outcome, 1)
 	go func() {
@@ -84,7 +84,7 @@ func TestNextIdentitiesServesOthersWhenACallerCancels(t *testing.T) {
 	t.Parallel()
 	inLine(t, 0, func(t *testing.T, a *Allocator, f *slowIdentities) {
 		leaves, leave := context.WithCancel(t.Context())
-		first := join(leaves, a, 1) // its request is under way when it leaves
+		first := join(leaves, a, 1) // its request is in flight when it is canceled
 		var stay, left []<-chan outcome
 		for range 10 {
 			left = append(left, join(leaves, a, 5))
@@ -98,7 +98,7 @@ func TestNextIdentitiesServesOthersWhenACallerCancels(t *testing.T) {
 			}
 		}
 		for i, got := range stay {
-			if o := <-got; o.err != nil || o.Low != int64(i+2) || o.High != o.Low { // 1 went to the first
+			if o := <-got; o.err != nil || o.Low != int64(i+2) || o.High != o.Low { // 1 was issued to the first
 				t.Errorf("caller %d: got %+v, want <nil>, %v, %v", i, o, int64(i+2), o.Low)
 			}
 		}
@@ -202,7 +202,7 @@ func closeInLine(t *testing.T, of func(context.Context) context.Context) {
 	})
 }
 
-// The same as above on servers, with callers that arrive at any time.
+// This is the same on servers, with callers that arrive at any time.
 func TestCloseLosesNoIdentity(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -15,7 +15,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// observed is a logger and what it wrote.
+// observed returns a logger and a record of its entries.
 func observed() (*zap.Logger, *observer.ObservedLogs) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	return zap.New(core), logs
@@ -50,14 +50,14 @@ func TestNextNumberContinuesAboveTheFloorOfALostCounter(t *testing.T) {
 	})
 }
 
-// The counter is deleted, and grows above the floor of a living client before that asks again.
+// The counter is deleted and grows above the floor of an active client before that client sends another request.
 func TestNextNumberNoticesACounterThatWasMadeAnew(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)
 		log, logs := observed()
 		opts := Options{MinCapacity: 10, MaxCapacity: 10, Runway: time.Nanosecond, Logger: log}
-		var numbers []int64 // of the counter's first life
+		var numbers []int64 // before the counter was lost
 		take := func(a *Allocator, count int) {
 			for range count {
 				numbers = append(numbers, mustNumber(t, a, "orders"))
@@ -88,7 +88,7 @@ func TestNextNumberNoticesACounterThatWasMadeAnew(t *testing.T) {
 	})
 }
 
-// A Redis without persistence is killed while workers run, and restarts without the counter. A plain INCR repeats numbers then,
+// A Redis without persistence is killed while workers run, and restarts without the counter. A plain INCR then repeats numbers,
 // which the test shows first.
 func TestNextNumberNeverRepeatsAfterARestartWithoutData(t *testing.T) {
 	t.Parallel()
@@ -152,12 +152,12 @@ func TestNextNumberJumpsOnceAfterAFailoverToOlderState(t *testing.T) {
 		for range 25 {
 			numbers = append(numbers, mustNumber(t, old, "orders"))
 		}
-		proxy.Refuse(true) // nobody asks before the older state is back
+		proxy.Refuse(true) // no request arrives before the older state is restored
 		proxy.Cut()
 		s.Restart()
 		client.HSet(t.Context(), "{Raven}/HiLo/orders", snapshot)
 		proxy.Refuse(false)
-		for range 50 { // the fresh one has no floor; only the origin tells it, if it asks first
+		for range 50 { // the new one has no floor, so only the origin shows it the loss if its request is first
 			numbers = append(numbers, untilServed(t, fresh), untilServed(t, old))
 		}
 		wantDistinct(t, numbers)
@@ -168,7 +168,8 @@ func TestNextNumberJumpsOnceAfterAFailoverToOlderState(t *testing.T) {
 	})
 }
 
-// The removal of Durable is logged once, with its reason, and a jump names what would have avoided it where nothing was stated.
+// The removal of Durable is logged once, with its reason. If nothing was stated, the log entry of a jump names what would have
+// avoided it.
 func TestTheRemovalOfDurableIsLogged(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

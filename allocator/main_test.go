@@ -32,21 +32,20 @@ func vectors[T any](t *testing.T, file string) []T {
 	return rows
 }
 
-// fakeServer is a backend for tests of time: it runs in a synctest bubble,
-// where a connection would not.
+// fakeServer is a backend for tests of time. It runs in a synctest bubble, where a connection would not.
 type fakeServer struct {
-	mu       sync.Mutex
-	max      int64
-	hangs    bool  // no reply until the attempt's time is over
-	refuses  error // at once
-	delay    time.Duration
-	adds     string // server prefix
-	origin   string
-	home     bool // of identities
-	asked    int  // descriptions that were requested
-	requests []scripts.NextRequest
-	times    []time.Time
-	returns  []scripts.ReturnRequest
+	mu        sync.Mutex
+	max       int64
+	hangs     bool  // no reply until the attempt's time is over
+	refuses   error // at once
+	delay     time.Duration
+	adds      string // server prefix
+	origin    string
+	home      bool // of identities
+	described int  // descriptions that were requested
+	requests  []scripts.NextRequest
+	times     []time.Time
+	returns   []scripts.ReturnRequest
 }
 
 var errHung = errors.New("i/o timeout")
@@ -74,14 +73,14 @@ func (f *fakeServer) Next(ctx context.Context, _ scripts.Keys, r scripts.NextReq
 
 func (f *fakeServer) Describe(ctx context.Context, _ string, _ fleet.How) (scripts.Description, error) {
 	f.mu.Lock()
-	hangs, refuses, said := f.hangs, f.refuses, scripts.Description{Prefix: f.adds, Identities: f.home, Origin: f.origin}
-	f.asked++
+	hangs, refuses, desc := f.hangs, f.refuses, scripts.Description{Prefix: f.adds, Identities: f.home, Origin: f.origin}
+	f.described++
 	f.mu.Unlock()
 	if hangs {
 		<-ctx.Done()
 		return scripts.Description{}, errHung
 	}
-	return said, refuses
+	return desc, refuses
 }
 
 func (*fakeServer) Identity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Range, error) {
@@ -116,11 +115,11 @@ func (f *fakeServer) set(change func()) {
 	change()
 }
 
-// questions is how often it was asked what it says of itself.
-func (f *fakeServer) questions() int {
+// descriptions returns how often a description of the server was requested.
+func (f *fakeServer) descriptions() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.asked
+	return f.described
 }
 
 func (f *fakeServer) calls() int {
@@ -149,7 +148,7 @@ func newFakeAllocator(t *testing.T, opts Options, backends ...fleet.Backend) *Al
 	return a
 }
 
-// verifyAll has the servers compared. The first Check records what they report, and the second verifies it.
+// verifyAll compares the servers. The first Check records what they report, and the second verifies it.
 func verifyAll(t *testing.T, a *Allocator) {
 	t.Helper()
 	for range 2 {
@@ -168,7 +167,7 @@ func mustCollection(t *testing.T, a *Allocator, name string) *Collection {
 	return c
 }
 
-// statsOf is the figures of "orders", zero while there are none.
+// statsOf returns the statistics of "orders", or zeros if there are none.
 func statsOf(a *Allocator) CollectionStats {
 	all := a.Stats().Collections
 	for i := range all {

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// markServer issues ranges of an epoch, and values of identities that a forced seed lowered.
+// markServer issues ranges with an epoch, and values of identities that a forced seed lowered.
 type markServer struct {
 	fakeServer
 	epoch, lowered int64
@@ -67,7 +67,7 @@ func TestNextIdentitySendsTheMarksOfTheReplyBefore(t *testing.T) {
 	})
 }
 
-// The server lost the key of the other kind, and so does not refuse the name by itself.
+// The server lost the key of the other kind, so it does not refuse the name itself.
 func TestNextRefusesANameOfBothKindsThatTheServerForgot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

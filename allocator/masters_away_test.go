@@ -134,7 +134,7 @@ func TestNewMultiAvoidsAServerThatLostItsPrefix(t *testing.T) {
 	}
 }
 
-// Settings that were never right are reported at once, and as long as they stay wrong.
+// Settings that were never right are reported at once, for as long as they are wrong.
 func TestNewMultiReportsAPreferredServerThatNeverHadAPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -217,7 +217,7 @@ func TestNewMultiIsUnavailableWithAllServersDown(t *testing.T) {
 	})
 }
 
-// fakeMasters are two for a bubble, and an allocator that holds next to nothing ahead.
+// fakeMasters returns two fake masters and an allocator of them with a minimal stock, for use in a synctest bubble.
 func fakeMasters(t *testing.T) (a *Allocator, north, south *fakeServer) {
 	t.Helper()
 	north, south = &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "S/", origin: "s"}
@@ -248,7 +248,7 @@ func TestNewMultiAvoidsAHungServerUntilItRecovers(t *testing.T) {
 			}
 			<-time.After(100 * time.Millisecond)
 		}
-		if calls, probes := north.calls(), north.questions(); calls > 10 || probes < 20 || probes > 90 {
+		if calls, probes := north.calls(), north.descriptions(); calls > 10 || probes < 20 || probes > 90 {
 			t.Errorf("got %d requests and %d probes in 5 minutes, want at most 10 and 20 to 90", calls, probes)
 		}
 		north.set(func() { north.hangs = false })
@@ -279,8 +279,8 @@ func TestNewMultiUsesAServerInBackoffWhenTheOtherFails(t *testing.T) {
 			}
 			<-time.After(100 * time.Millisecond)
 		}
-		for before := -1; before != north.questions()+north.calls(); <-time.After(a.opts.RefillTimeout) { // until none is in flight
-			before = north.questions() + north.calls()
+		for before := -1; before != north.descriptions()+north.calls(); <-time.After(a.opts.RefillTimeout) { // until none is in flight
+			before = north.descriptions() + north.calls()
 		}
 		north.set(func() { north.hangs = false })
 		south.set(func() { south.hangs = true })
@@ -290,7 +290,7 @@ func TestNewMultiUsesAServerInBackoffWhenTheOtherFails(t *testing.T) {
 			}
 		}
 
-		// With both away for long, the first that is back is found as soon as that of one server.
+		// When both are down for long, the first one to recover is found as soon as a single server would be.
 		north.set(func() { north.hangs = true })
 		for start := time.Now(); time.Since(start) < 5*time.Minute; {
 			_, _ = c.Next(t.Context())
@@ -308,8 +308,8 @@ func TestNewMultiUsesAServerInBackoffWhenTheOtherFails(t *testing.T) {
 	})
 }
 
-// Both servers get one new prefix, one after the other, while the first is in back-off after an outage. No range of the second
-// is used before it was compared with the first.
+// Both servers get the same new prefix in turn, while the first is in back-off after an outage. No range of the second is used
+// before the two were compared.
 func TestNewMultiComparesAServerInBackoffWhenAnotherChangesItsPrefix(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestNewMultiComparesAServerInBackoffWhenAnotherChangesItsPrefix(t *testing.
 		if id, err := a.Next(t.Context(), "orders"); err != nil || id != "orders/N/1" {
 			t.Errorf("got %s, %v, want orders/N/1", id, err)
 		}
-		synctest.Wait() // south has said S/
+		synctest.Wait() // south has reported S/
 		north.set(func() { north.hangs = true })
 		for a.Stats().Servers[0].RetryIn < 20*time.Second {
 			_, _ = a.Next(t.Context(), "orders")

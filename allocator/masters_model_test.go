@@ -14,18 +14,19 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// model is what happened to masters so far, and which of them gave each identifier.
+// model is the state of some masters, and a record of the identifiers that they issued.
 type model struct {
 	start   time.Time
 	masters []*modelMaster
 
 	mu       sync.Mutex
 	prefixes int
-	given    map[string]int
+	issued   map[string]int
 	history  []string
 }
 
-// modelMaster counts from 1 for each key, whatever its prefix was, so that two with one prefix give the same identifiers.
+// modelMaster counts from 1 for each key, whatever its prefix was. Two of them with the same prefix therefore issue the same
+// identifiers.
 type modelMaster struct {
 	name    string
 	mu      sync.Mutex
@@ -36,16 +37,16 @@ type modelMaster struct {
 }
 
 func newModel(masters int) *model {
-	m := &model{start: time.Now(), given: make(map[string]int)}
+	m := &model{start: time.Now(), issued: make(map[string]int)}
 	for i := range masters {
 		m.masters = append(m.masters, &modelMaster{name: fmt.Sprint(i), max: make(map[string]int64)})
-		m.set(m.masters[i], m.fresh())
+		m.set(m.masters[i], m.freshPrefix())
 	}
 	return m
 }
 
-// fresh is a prefix that nobody ever had.
-func (m *model) fresh() string {
+// freshPrefix returns a prefix that no master had before.
+func (m *model) freshPrefix() string {
 	m.prefixes++
 	return fmt.Sprintf("P%d/", m.prefixes)
 }
@@ -63,11 +64,11 @@ func (m *model) set(of *modelMaster, adds string) {
 	m.notef("%s has %s", of.name, adds)
 }
 
-// operate is an operator who makes mistakes for some minutes. What is not promised does not happen: that a prefix goes
-// over to another master, the one that had it first being set right; and that one which clashes was never heard of,
-// because it hung when its prefix had just changed.
+// operate acts as an operator who makes mistakes for some minutes. It avoids two cases that the allocator does not cover. A
+// prefix never moves for good to another master while its first owner gets a new one. A master whose prefix is copied does not
+// hang right after its own prefix changed, before any client saw it.
 func (m *model) operate() {
-	if rand.IntN(2) == 0 { // all come up together, two of them alike
+	if rand.IntN(2) == 0 { // all start together, two of them with the same prefix
 		m.set(m.masters[1], m.masters[0].adds)
 		for _, hangs := range []bool{true, false} {
 			for _, master := range m.masters {
@@ -75,15 +76,15 @@ func (m *model) operate() {
 			}
 			<-time.After(rand.N(20 * time.Second))
 		}
-		m.set(m.masters[1], m.fresh())
+		m.set(m.masters[1], m.freshPrefix())
 	}
 	for range 8 {
 		<-time.After(rand.N(40 * time.Second))
 		i := rand.IntN(len(m.masters))
 		wrong, other := m.masters[i], m.masters[(i+1+rand.IntN(len(m.masters)-1))%len(m.masters)]
 		hang := rand.IntN(2) == 0 && time.Since(other.changed) > 40*time.Second
-		if !hang && rand.IntN(3) == 0 { // both are given the same
-			m.set(other, m.fresh())
+		if !hang && rand.IntN(3) == 0 { // both get the same
+			m.set(other, m.freshPrefix())
 			<-time.After(rand.N(50 * time.Millisecond))
 		}
 		if hang {
@@ -92,13 +93,13 @@ func (m *model) operate() {
 		}
 		m.set(wrong, other.adds)
 		<-time.After(rand.N([]time.Duration{time.Second, 30 * time.Second}[rand.IntN(2)]))
-		m.set(wrong, m.fresh())
+		m.set(wrong, m.freshPrefix())
 		<-time.After(rand.N([]time.Duration{50 * time.Millisecond, time.Second}[rand.IntN(2)]))
 		if hang {
 			m.hang(other, false)
 		}
 		if rand.IntN(2) == 0 {
-			m.set(other, m.fresh())
+			m.set(other, m.freshPrefix())
 		}
 	}
 }
@@ -110,8 +111,7 @@ func (m *model) hang(which *modelMaster, hangs bool) {
 	m.notef("%s hangs: %v", which.name, hangs)
 }
 
-// modelLink is a server as one allocator reaches it: each way of a request takes its time, so that they overtake one
-// another.
+// modelLink is the connection of one allocator to a master. Requests and replies take random times and overtake one another.
 type modelLink struct{ to *modelMaster }
 
 func (modelLink) travel(ctx context.Context) error {
@@ -127,7 +127,7 @@ func (modelLink) travel(ctx context.Context) error {
 	}
 }
 
-func (l modelLink) ask(ctx context.Context, do func()) error {
+func (l modelLink) request(ctx context.Context, do func()) error {
 	if err := l.travel(ctx); err != nil {
 		return err
 	}
@@ -142,8 +142,8 @@ func (l modelLink) ask(ctx context.Context, do func()) error {
 	return l.travel(ctx)
 }
 
-func (l modelLink) give(ctx context.Context, key string, n int64) (got scripts.Range, err error) {
-	err = l.ask(ctx, func() {
+func (l modelLink) issue(ctx context.Context, key string, n int64) (got scripts.Range, err error) {
+	err = l.request(ctx, func() {
 		l.to.max[key] += n
 		got = scripts.Range{Low: l.to.max[key] - n + 1, High: l.to.max[key], Seconds: 60, Prefix: l.to.adds, Origin: l.to.name}
 	})
@@ -154,16 +154,16 @@ func (l modelLink) give(ctx context.Context, key string, n int64) (got scripts.R
 }
 
 func (l modelLink) Next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
-	return l.give(ctx, keys.Counter, r.Capacity)
+	return l.issue(ctx, keys.Counter, r.Capacity)
 }
 
 func (l modelLink) Identity(ctx context.Context, keys scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
-	return l.give(ctx, keys.Counter, r.Count)
+	return l.issue(ctx, keys.Counter, r.Count)
 }
 
-func (l modelLink) Describe(ctx context.Context, _ string, _ fleet.How) (said scripts.Description, err error) {
-	err = l.ask(ctx, func() { said = scripts.Description{Prefix: l.to.adds, Origin: l.to.name} })
-	return said, err
+func (l modelLink) Describe(ctx context.Context, _ string, _ fleet.How) (desc scripts.Description, err error) {
+	err = l.request(ctx, func() { desc = scripts.Description{Prefix: l.to.adds, Origin: l.to.name} })
+	return desc, err
 }
 
 func (modelLink) Check(context.Context, scripts.CheckRequest, fleet.How) error { return nil }
@@ -175,15 +175,15 @@ func (modelLink) Return(_ context.Context, requests []scripts.ReturnRequest) []s
 }
 
 // worker takes identifiers until ctx ends.
-func (m *model) worker(t *testing.T, ctx context.Context, who string, take func() (string, error)) {
+func (m *model) worker(t *testing.T, ctx context.Context, name string, take func() (string, error)) {
 	t.Helper()
 	for ctx.Err() == nil {
 		id, err := take()
 		if err == nil {
 			m.mu.Lock()
-			m.given[id]++
-			if m.given[id] == 2 {
-				t.Errorf("got %s twice, now from %s, want distinct identifiers:\n%s", id, who, strings.Join(m.history, "\n"))
+			m.issued[id]++
+			if m.issued[id] == 2 {
+				t.Errorf("got %s twice, now from %s, want distinct identifiers:\n%s", id, name, strings.Join(m.history, "\n"))
 			}
 			m.mu.Unlock()
 		}
@@ -191,10 +191,10 @@ func (m *model) worker(t *testing.T, ctx context.Context, who string, take func(
 	}
 }
 
-// Two allocators use servers whose prefixes an operator confuses and corrects, while replies overtake one another. Each of four
-// protections is needed, and without any one of them an identifier repeats within some tens or hundreds of sequences: the order
-// of the replies of a server, the comparison with the others before the issuing server is asked again, that question, and the
-// checks of servers in back-off.
+// Two allocators use servers whose prefixes an operator confuses and corrects, while replies overtake one another. Four
+// protections are needed, and without any one of them an identifier repeats within some tens or hundreds of sequences. They are
+// the order of the replies of a server, the comparison with the other servers before the issuing one is contacted again, that
+// second contact, and the checks of servers in back-off.
 func TestNewMultiNeverIssuesAnIdentifierFromTwoServers(t *testing.T) {
 	t.Parallel()
 	const sequences = 40
@@ -231,7 +231,7 @@ func TestNewMultiNeverIssuesAnIdentifierFromTwoServers(t *testing.T) {
 			m.operate()
 			cancel()
 			workers.Wait()
-			ids += len(m.given)
+			ids += len(m.issued)
 		})
 		if t.Failed() {
 			return

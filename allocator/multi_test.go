@@ -12,8 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// master starts one more server beside s, of the same kind, and gives both a
-// prefix.
+// masters starts another server of the same kind as s, and sets a prefix of each.
 func masters(t *testing.T, s *redistest.Server) (north, south *redistest.Server) {
 	t.Helper()
 	south = redistest.StartMini(t)
@@ -34,7 +33,7 @@ func setPrefix(t *testing.T, s *redistest.Server, text string) {
 	}
 }
 
-// setHome is setPrefix of the server that is the home of identities.
+// setHome makes a server the home of identities and sets its prefix.
 func setHome(t *testing.T, s *redistest.Server, text string) {
 	t.Helper()
 	if err := mustAdmin(t, s).SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text, Identities: true}); err != nil {
@@ -52,7 +51,7 @@ func mustMulti(t *testing.T, opts Options, servers ...Server) *Allocator {
 	return a
 }
 
-// impatient is a client that does not try again by itself.
+// impatient returns a client that makes one attempt only.
 func impatient(t *testing.T, s *redistest.Server) *redis.Client {
 	t.Helper()
 	opts := redistest.Options(s)
@@ -138,7 +137,7 @@ func TestCloseReturnsRangesToTheirServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.mu.Lock()
-		c.refill = &refill{done: make(chan struct{})} // a refill that goes to the second one
+		c.refill = &refill{done: make(chan struct{})} // a refill from the second server
 		c.mu.Unlock()
 		got, err := c.attempt(a.fleet.Servers()[1], false)
 		if err != nil {

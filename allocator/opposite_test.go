@@ -10,14 +10,14 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// opposite is two workers, each of which prefers another master, and asks for ranges all the time.
+// opposite returns two workers, each of which prefers another master, and which request ranges all the time.
 func opposite(t *testing.T, north, south *redistest.Server) []*Allocator {
 	t.Helper()
 	return fleetOfTwoMasters(t, Options{MaxCapacity: 32, Runway: time.Nanosecond, RefillTimeout: time.Minute}, north, south)[:2]
 }
 
 // Each of two workers is served by the server that it prefers and never needs the other one. Only by contacting both does it
-// find that their identifiers would be equal.
+// detect that their identifiers would be equal.
 func TestNewMultiRefusesEqualPrefixesInEitherOrder(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{"NorthServer/", "NORTHSERVER/"} {
@@ -45,9 +45,9 @@ func TestNewMultiRefusesEqualPrefixesInEitherOrder(t *testing.T) {
 				wg.Wait()
 
 				setPrefix(t, south, "SouthServer/")
-				given := givenTexts{}
+				issued := issuedTexts{}
 				for _, a := range workers {
-					given.next(t, a)
+					issued.next(t, a)
 				}
 			})
 		})
@@ -61,11 +61,11 @@ func TestNewMultiNeverUsesAPrefixThatBecomesAnotherServers(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
 		workers := opposite(t, north, south)
-		given := givenTexts{}
+		issued := issuedTexts{}
 		round := func() {
 			t.Helper()
 			for _, a := range workers {
-				given.next(t, a)
+				issued.next(t, a)
 			}
 		}
 		round()
@@ -89,7 +89,7 @@ func TestNewMultiNeverUsesAPrefixThatBecomesAnotherServers(t *testing.T) {
 		for range 1000 {
 			round()
 		}
-		for id := range given {
+		for id := range issued {
 			if !strings.HasPrefix(id, "orders/NorthServer/") && !strings.HasPrefix(id, "orders/SouthServer/") {
 				t.Fatalf("got %s, want one of north or south", id)
 			}
@@ -117,7 +117,7 @@ func TestCollectionSpellingsEqualWithoutCaseShareNumbers(t *testing.T) {
 				if n := mustNumber(t, a, name); n != int64(i+1) {
 					t.Errorf("%s: got %d, want %d", name, n, i+1)
 				}
-				mustClose(t, a) // it returns what it did not use
+				mustClose(t, a) // returns what it did not use
 			}
 		}
 		if keys := client.Keys(t.Context(), "{Raven}/HiLo/*").Val(); len(keys) != 3 {
@@ -139,7 +139,7 @@ func TestNextIdentityNeverRepeatsAcrossFlushes(t *testing.T) {
 		a, client := patient(t, s), redistest.NewClient(t, s)
 		const callers, each, flushes = 16, 100, 20
 		var numbers []int64
-		mustIdentity(t, a) // who was given nothing does not know of a loss
+		mustIdentity(t, a) // only a client that was issued a value can detect a loss
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Others hold all connections of the client. That is no outage, and the numbers come as soon as one is free.
+// Other callers hold all connections of the client. That is no outage, and numbers are issued as soon as one is free.
 func TestExhaustedPoolIsNoOutage(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -65,7 +65,7 @@ func TestExhaustedPoolIsNoOutage(t *testing.T) {
 	}
 }
 
-// A server that does not answer is an outage, also if its requests fill the pool.
+// A server that does not reply is an outage, even if its requests fill the pool.
 func TestHungServerIsAnOutageThoughItsRequestsFillThePool(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.StartMini(t))

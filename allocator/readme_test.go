@@ -25,8 +25,8 @@ func readmeProgram(t *testing.T) (readme, program string) {
 	return string(text), program
 }
 
-// TestReadmeProgramCompiles checks the program of the README inside the module, by an overlay, and compares its lines
-// with those of the Example, which runs.
+// TestReadmeProgramCompiles compiles the program of the README inside the module, by an overlay, and compares its lines with
+// those of the Example, which runs.
 func TestReadmeProgramCompiles(t *testing.T) {
 	t.Parallel()
 	_, program := readmeProgram(t)

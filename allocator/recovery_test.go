@@ -29,7 +29,7 @@ func useUp(t *testing.T, a *Allocator) {
 	t.Fatal("got 100,000 identifiers, want an error")
 }
 
-// An outage that outlasts the numbers in hand ends without a call: a probe finds the server up and starts the refill that the
+// An outage that outlasts the numbers in hand ends without a call. A probe finds the server up and starts the refill that the
 // last call requested.
 func TestReadyRecoversWithoutCalls(t *testing.T) {
 	t.Parallel()
@@ -63,9 +63,9 @@ func TestReadyRecoversWithoutCalls(t *testing.T) {
 					if a.Stats().Ready() {
 						t.Error("got ready, want not ready")
 					}
-					before := fakes[0].questions() + fakes[0].calls()
+					before := fakes[0].descriptions() + fakes[0].calls()
 					<-time.After(time.Minute)
-					if n := fakes[0].questions() + fakes[0].calls() - before; n < 4 || n > 30 {
+					if n := fakes[0].descriptions() + fakes[0].calls() - before; n < 4 || n > 30 {
 						t.Errorf("got %d attempts in a minute, want 4 to 30", n)
 					}
 					for _, f := range fakes {
@@ -75,10 +75,10 @@ func TestReadyRecoversWithoutCalls(t *testing.T) {
 					if s := a.Stats(); !s.Ready() || !s.Servers[0].Up || s.Collections[0].Held == 0 {
 						t.Errorf("got ready %v, server up %v, %d in hand; want all of it", s.Ready(), s.Servers[0].Up, s.Collections[0].Held)
 					}
-					asked := fakes[0].questions() + fakes[0].calls()
+					asked := fakes[0].descriptions() + fakes[0].calls()
 					if servers == 1 {
 						<-time.After(time.Hour)
-						if n := fakes[0].questions() + fakes[0].calls() - asked; n != 0 {
+						if n := fakes[0].descriptions() + fakes[0].calls() - asked; n != 0 {
 							t.Errorf("got %d requests in an hour without calls, want none", n)
 						}
 					}
@@ -116,9 +116,9 @@ func TestCloseEndsTheProbesOfServersThatAreDown(t *testing.T) {
 		if err := a.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		before := north.questions() + south.questions()
+		before := north.descriptions() + south.descriptions()
 		<-time.After(time.Hour)
-		if n := north.questions() + south.questions() - before; n != 0 {
+		if n := north.descriptions() + south.descriptions() - before; n != 0 {
 			t.Errorf("got %d probes after Close, want none", n)
 		}
 	})

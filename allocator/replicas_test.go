@@ -22,13 +22,13 @@ func withReplica(t *testing.T, s *redistest.Server) (replica *redistest.Server) 
 	return replica
 }
 
-// Every client waits for as many replicas as the server states, without an option and without its caller noticing, and learns
-// a lower number as well.
+// Every client waits for as many replicas as the server states. It needs no option, its caller notices nothing, and it follows a
+// lower number too.
 func TestClientsWaitForTheReplicasThatTheServerStates(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		opts := redistest.Options(s)
-		opts.ReadTimeout = 100 * time.Millisecond // which WAIT exceeds
+		opts.ReadTimeout = 100 * time.Millisecond // shorter than WAIT takes
 		client := redis.NewClient(opts)
 		t.Cleanup(func() { _ = client.Close() })
 		a := mustNew(t, client, Options{Durability: Durability{Timeout: 300 * time.Millisecond}, MinCapacity: 1, MaxCapacity: 1})
@@ -46,7 +46,7 @@ func TestClientsWaitForTheReplicasThatTheServerStates(t *testing.T) {
 			t.Errorf("server-side: got %s, %v", id, err)
 		}
 
-		// Without the replica nothing is confirmed, so nothing is used, not even by a client that asks for nothing.
+		// Without the replica nothing is confirmed, so no number is used, not even by a client that sets no option.
 		s.Client(t).ConfigSet(t.Context(), "repl-timeout", "1000")
 		replica.Pause()
 		defer replica.Resume()
@@ -62,7 +62,7 @@ func TestClientsWaitForTheReplicasThatTheServerStates(t *testing.T) {
 			}
 		}
 
-		// A replica that is away would keep the word, so taking it back needs a confirmation while fewer are connected.
+		// A disconnected replica would keep the statement, so its removal has to be confirmed while fewer replicas are connected.
 		operator := mustAdmin(t, s)
 		s.Client(t).Do(t.Context(), "CLIENT", "KILL", "TYPE", "replica")
 		s.Await("to be without its replica", func(ctx context.Context) bool {
@@ -81,8 +81,8 @@ func TestClientsWaitForTheReplicasThatTheServerStates(t *testing.T) {
 	})
 }
 
-// A discarded range is no evidence at the next failover, so that the jump after it is small. Where the client kept its floor, the
-// counter jumped by the full gap.
+// A discarded range is no evidence at the next failover, so the jump after it is small. If the client kept its floor, the counter
+// would jump by the full gap.
 func TestDiscardedRangesAreNoEvidenceUnderReplicas(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
@@ -129,7 +129,7 @@ func TestDiscardedRangesAreNoEvidenceUnderReplicas(t *testing.T) {
 	})
 }
 
-// untilNumber takes a number, and tries again while the server fails.
+// untilNumber takes a number, and retries while the server fails.
 func untilNumber(t *testing.T, a *Allocator, collection string) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -60,12 +60,12 @@ func TestNextNumberLosesNothingWithALostReply(t *testing.T) {
 				}
 			}
 			for range 10 {
-				check() // the script is known to the server
+				check() // the server has the script
 				for dropped := proxy.DropReply("evalsha"); !over(dropped); {
 					check()
 				}
 			}
-			for held := statsOf(a).Held; held >= 0; held-- { // the last one lost is asked for again
+			for held := statsOf(a).Held; held >= 0; held-- { // the last one that was lost is requested again
 				check()
 			}
 			mustClose(t, a)
@@ -111,7 +111,7 @@ func TestTakeResendsASmallerRequestWithoutReplyFirst(t *testing.T) {
 		client := redis.NewClient(opts)
 		t.Cleanup(func() { _ = client.Close() })
 		a := mustNew(t, client, Options{MinCapacity: 10, MaxCapacity: 10, Runway: time.Nanosecond})
-		mustNumber(t, a, "users") // the script is known to the server
+		mustNumber(t, a, "users") // the server has the script
 		dropped := proxy.DropReply("evalsha")
 		orders := mustCollection(t, a, "orders")
 		if n, err := orders.NextNumber(t.Context()); !errors.Is(err, ErrUnavailable) {

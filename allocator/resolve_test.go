@@ -24,7 +24,7 @@ func TestResolveChoosesTheKindByTheText(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)
 		tagged(t, client)
-		for _, row := range []struct{ asks, separator, want string }{ // # is the number
+		for _, row := range []struct{ text, separator, want string }{ // # is the number
 			{"companies/", "", "companies/000000000000000000#-A"},
 			{"companies|", "", "companies/#"},
 			{"Companies|", "", "Companies/#"},
@@ -39,10 +39,10 @@ func TestResolveChoosesTheKindByTheText(t *testing.T) {
 		} {
 			client.Del(t.Context(), "{Raven}/ServerSide", "{Raven}/Identities/companies")
 			a := mustNew(t, client, Options{Separator: row.separator})
-			order, invoice := Order{ID: row.asks}, Invoice{ID: &row.asks}
+			order, invoice := Order{ID: row.text}, Invoice{ID: &row.text}
 			for number, get := range []func() (string, string){
 				func() (string, string) {
-					id, err := a.Resolve(t.Context(), row.asks)
+					id, err := a.Resolve(t.Context(), row.text)
 					if err != nil {
 						t.Error(err)
 					}
@@ -54,7 +54,7 @@ func TestResolveChoosesTheKindByTheText(t *testing.T) {
 				want := strings.ReplaceAll(row.want, "#", strconv.Itoa(number+1))
 				got, member := get()
 				if got != want || member != got {
-					t.Errorf("%q gave %s, the member is %s, want %s", row.asks, got, member, want)
+					t.Errorf("%q gave %s, the member is %s, want %s", row.text, got, member, want)
 				}
 			}
 		}
@@ -124,7 +124,7 @@ func TestResolveKeepsATextAfterClose(t *testing.T) {
 	}
 }
 
-// failures are the ways in which a server or a caller lets Assign down.
+// failures are the ways in which a server or a caller makes Assign fail.
 var failures = []struct {
 	name string
 	opts Options
@@ -174,7 +174,7 @@ func TestAssignLeavesTheMemberUnchangedOnError(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				client := redistest.NewClient(t, s)
 				opts := redistest.Options(s)
-				opts.MaxRetries, opts.DialerRetries = -1, 1 // a server that is away stays away
+				opts.MaxRetries, opts.DialerRetries = -1, 1 // a server that is down is not retried
 				hasty := redis.NewClient(opts)
 				t.Cleanup(func() { _ = hasty.Close() })
 				a := mustNew(t, hasty, f.opts)
@@ -194,14 +194,14 @@ func TestAssignLeavesTheMemberUnchangedOnError(t *testing.T) {
 	})
 }
 
-// wantUnchanged has Resolve fail, and Assign for a string and a *string.
+// wantUnchanged checks that Resolve fails, and that Assign fails for a string and a *string and leaves both unchanged.
 func wantUnchanged(ctx context.Context, t *testing.T, a *Allocator, holds string, want ...error) {
 	t.Helper()
 	text := holds
 	order := Order{ID: holds}
 	invoice := Invoice{ID: &text}
 	if holds == "" {
-		invoice.ID = nil // that asks for the same
+		invoice.ID = nil // which requests the same kind
 	}
 	was := invoice.ID
 	for name, get := range map[string]func() (string, error){

@@ -12,8 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// workerACL is the user of the README: what it names, a worker needs; what it
-// does not, it does without.
+// workerACL is the user of the README. It has exactly the rights that a worker needs.
 var workerACL = []string{
 	"on", ">secret", "resetkeys", "~{Raven}/*", "resetchannels", "-@all",
 	"+evalsha", "+eval", "+hmget", "+hset", "+hdel", "+exists", "+time", "+info",
@@ -67,7 +66,7 @@ func TestReadmeRightsSufficeForAWorker(t *testing.T) {
 	}
 }
 
-// TestRightsWithSelectorsSufficeForAWorker takes the rule of docker/README.md.
+// TestRightsWithSelectorsSufficeForAWorker uses the rule in docker/README.md.
 func TestRightsWithSelectorsSufficeForAWorker(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docker/README.md")
@@ -114,7 +113,7 @@ func TestRightsWithSelectorsSufficeForAWorker(t *testing.T) {
 		mustClose(t, a)
 		wantMax(t, operator, "50")
 
-		// The operator's counters are of a server that was restarted, without the AOF that Durable states.
+		// The counters are of a server that was restarted, and without the AOF that Durable states.
 		for _, key := range []string{"{Raven}/HiLo/orders", "{Raven}/Identities/companies"} {
 			operator.HSet(t.Context(), key, "Origin", strings.Repeat("a", 40))
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// fakeIdentities is a fake server that has identities.
+// fakeIdentities is a fake server that issues identities.
 type fakeIdentities struct {
 	fakeServer
 	value int64
@@ -41,7 +41,7 @@ func mastersWithIdentities(t *testing.T, opts Options) (a *Allocator, north, sou
 	return a, north, south
 }
 
-// A program may request only identities and server-side ids. Those requests, too, detect that a server is down, so that not every
+// A program may request only identities and server-side ids. These requests, too, detect that a server is down, so that not every
 // call waits for it.
 func TestResolveAvoidsAHungServer(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestResolveAvoidsAHungServer(t *testing.T) {
 			t.Errorf("got %+v, want the first down with a back-off, and the second up", s)
 		}
 
-		// The caller's own end says nothing about a server.
+		// A context that ends is no evidence about a server.
 		<-time.After(fleet.MaxBackoffOfMany)
 		failures := a.Stats().Servers[0].Failures
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -131,7 +131,7 @@ func TestResolveDoesNotWaitForIdentitiesOfAHungServer(t *testing.T) {
 		if _, err := a.NextIdentity(t.Context(), "companies"); err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // all servers were asked
+		synctest.Wait() // all servers were contacted
 		north.set(func() { north.hangs = true })
 		var callers sync.WaitGroup
 		ctx, cancel := context.WithCancel(t.Context())

@@ -56,12 +56,12 @@ func TestSpanIssuesEachIndexOnceAndNoneAfterItsSeal(t *testing.T) {
 	}
 }
 
-// A caller that sets a mark which was already passed must check itself, since no later call crosses the mark.
+// A caller that sets a mark which was already passed must check for itself, since no later call crosses the mark.
 func TestSpanReportsAMarkThatWasAlreadyPassed(t *testing.T) {
 	t.Parallel()
 	for used, want := range map[int64]map[int64]bool{
 		5:  {0: false, 1: true, 5: true, 6: true},
-		10: {0: false, 1: true}, // past the end nobody looks, and nobody needs to
+		10: {0: false, 1: true}, // past the end there is no check, and none is needed
 	} {
 		for n, looks := range want {
 			s := &span{size: 10}

@@ -8,7 +8,7 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// gatedServer answers a request when it is let through.
+// gatedServer replies to a request when the test permits it.
 type gatedServer struct {
 	fakeServer
 	arrived chan arrival
@@ -58,7 +58,7 @@ func TestNextOfAnotherSpellingWaitsForTheFloor(t *testing.T) {
 		if turn > 0 && got.deadline.Before(released.Add(a.opts.RefillTimeout)) {
 			t.Errorf("request %d: got the deadline %v, want %v, a timeout after its turn", turn+1, got.deadline, released.Add(a.opts.RefillTimeout))
 		}
-		if turn == 0 { // the others come to the point where nothing but the first one keeps them
+		if turn == 0 { // the others wait for the first one only
 			for _, c := range collections {
 				for !begun(c) {
 					<-time.After(time.Millisecond)

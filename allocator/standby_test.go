@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 )
 
-// watched is two fake masters of which south gives nothing, since north serves.
+// watched returns two fake masters, of which south issues nothing while north is up, and an allocator of them with a log.
 func watched(t *testing.T) (a *Allocator, north, south *fakeServer, logs *observer.ObservedLogs) {
 	t.Helper()
 	core, logs := observer.New(zap.InfoLevel)
@@ -22,7 +22,7 @@ func watched(t *testing.T) (a *Allocator, north, south *fakeServer, logs *observ
 	return a, north, south, logs
 }
 
-// passes lets time go by while identifiers are taken, all of them of north.
+// passes takes identifiers for some time, all of them of north.
 func passes(t *testing.T, a *Allocator, during time.Duration) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < during; <-time.After(100 * time.Millisecond) {
@@ -33,10 +33,10 @@ func passes(t *testing.T, a *Allocator, during time.Duration) {
 	synctest.Wait()
 }
 
-// longestWatch is after which time a standby was asked about, and has answered or not.
+// longestWatch is the maximum time until a standby was contacted and has replied or timed out.
 const longestWatch = fleet.MonitorInterval + fleet.MonitorInterval/10 + defaultRefillTimeout
 
-// wantStandby looks at what is said of south, and how often a line was logged.
+// wantStandby compares the statistics of south, and how often a line was logged.
 func wantStandby(t *testing.T, a *Allocator, up bool, why error, logs *observer.ObservedLogs, line string, times int) {
 	t.Helper()
 	south := a.Stats().Servers[1]
@@ -97,7 +97,7 @@ func TestStatsReportsAStandbyThatGoesDown(t *testing.T) {
 		south.set(func() { south.hangs = false })
 		passes(t, a, longestWatch)
 		wantStandby(t, a, true, nil, logs, "server available again", 1)
-		if asked := south.questions(); asked < 40 || asked > 100 { // in about ten and a half minutes
+		if asked := south.descriptions(); asked < 40 || asked > 100 { // in about ten and a half minutes
 			t.Errorf("got %d descriptions, want 40 to 100", asked)
 		}
 	})
@@ -115,7 +115,7 @@ func TestStatsReportsAStandbyWithAWrongPrefix(t *testing.T) {
 			passes(t, a, 5*time.Minute)
 			wantStandby(t, a, false, why, logs, "left for its prefix", 1)
 
-			north.set(func() { north.refuses = errHung }) // and it is not used, not even for want of a better one
+			north.set(func() { north.refuses = errHung }) // and south is not used, not even as a last resort
 			failed := false
 			for range 1000 {
 				id, err := a.Next(t.Context(), "users")
@@ -136,7 +136,7 @@ func TestStatsReportsAStandbyWithAWrongPrefix(t *testing.T) {
 	}
 }
 
-// The failure of a request is reported when its time is over, which may be after a later request was answered.
+// The failure of a request is reported at its timeout, which may be after the reply to a later request.
 func TestStatsReportsNoOutageForAnOlderRequest(t *testing.T) {
 	t.Parallel()
 	t.Run("a description", func(t *testing.T) {
@@ -144,9 +144,9 @@ func TestStatsReportsNoOutageForAnOlderRequest(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a, _, south, logs := watched(t)
 			passes(t, a, time.Minute)
-			asked := south.questions()
+			asked := south.descriptions()
 			south.set(func() { south.hangs = true })
-			for south.questions() == asked {
+			for south.descriptions() == asked {
 				<-time.After(time.Millisecond)
 			}
 			south.set(func() { south.hangs = false })

@@ -53,7 +53,7 @@ func TestStatsGreatestIsThatOfTheCounter(t *testing.T) {
 	}
 }
 
-// A figure that rose and fell again would look like another loss each time.
+// A value that rose and fell again would look like another loss each time.
 func TestStatsBurntNeverRisesWithoutALoss(t *testing.T) {
 	t.Parallel()
 	a := newFakeAllocator(t, Options{MinCapacity: 1, MaxCapacity: 2}, &fakeServer{})
@@ -82,7 +82,7 @@ func TestStatsBurntNeverRisesWithoutALoss(t *testing.T) {
 	}
 }
 
-// returning is a fake server whose returns wait to be let through.
+// returning is a fake server whose replies to returns wait until the test permits them.
 type returning struct {
 	fakeServer
 	asked, pass chan struct{}

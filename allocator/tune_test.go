@@ -96,7 +96,7 @@ func TestTuneLeavesTheACLLogEmpty(t *testing.T) {
 	})
 }
 
-// failuresUntilServed counts the attempts that fail before one is served.
+// failuresUntilServed returns the number of attempts that fail before one succeeds.
 func failuresUntilServed(t *testing.T, a *Allocator) int {
 	t.Helper()
 	for failures := range 100 {

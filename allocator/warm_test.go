@@ -204,7 +204,7 @@ func TestWarmComparesAConflictingServerOnce(t *testing.T) {
 		if _, err := a.Next(t.Context(), "orders"); err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // all were asked
+		synctest.Wait() // all were contacted
 		fakes["east"].set(func() { fakes["east"].hangs = true })
 		fakes["north"].set(func() { fakes["north"].adds = "south/" })
 		start := time.Now()
