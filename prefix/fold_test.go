@@ -8,9 +8,8 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// TestFoldAgreesWithEqualFoldOnAllCharacters examines every pair that
-// could break the rule: EqualFold treats the orbit of SimpleFold as equal, and
-// every character is compared with the key that stands for its group.
+// TestFoldAgreesWithEqualFoldOnAllCharacters examines every pair that could break the rule. EqualFold treats the orbit of
+// SimpleFold as equal, and every character is compared with the key of its group.
 func TestFoldAgreesWithEqualFoldOnAllCharacters(t *testing.T) {
 	t.Parallel()
 	for r := range rune(unicode.MaxRune + 1) {

@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// demand compares an error with the text that is wanted, "" for no error.
+// demand compares an error with the expected text, which is "" for no error.
 func demand(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" {
@@ -120,8 +120,7 @@ func TestValidateNamespaceNamesTheBrokenRule(t *testing.T) {
 	}
 }
 
-// What Parse relies on must survive folding, or two identifiers could be one
-// to a store that ignores letter case.
+// Folding must keep what Parse relies on. Otherwise two identifiers could be one to a store that ignores letter case.
 func TestFoldMapsValidCharactersToValidCharacters(t *testing.T) {
 	t.Parallel()
 	for r := rune(0); r <= unicode.MaxRune; r++ {

@@ -10,8 +10,8 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// A key that changes with the version of Unicode would start a counter anew. When
-// this fails with newer tables, compare the characters that were assigned before.
+// A key that changes with the version of Unicode would start a counter from 1 again. When this fails with newer tables, compare
+// the characters that were assigned before.
 func TestFoldReturnsTheKeysOfUnicode15(t *testing.T) {
 	t.Parallel()
 	if unicode.Version != "15.0.0" {

@@ -15,7 +15,7 @@ import (
 // can spell is built, and the texts of the valid ones are compared. Each rule is
 // then dropped in turn, to show that it is needed and that the search can fail.
 
-// letters are the characters of each part; "/" stands for the separator.
+// letters are the characters of each part, where "/" represents the separator.
 type letters struct{ collection, prefix, tag string }
 
 var (
@@ -23,8 +23,8 @@ var (
 	folded = letters{collection: "aA/", prefix: "aA\u212A1-", tag: "aAk1"} // U+212A is the Kelvin sign, which folds to "k"
 )
 
-// dropped is a rule that a search leaves out: it keeps an invalid part after
-// all if it matches. The zero value drops none.
+// dropped is a rule that a search does not apply. An invalid part that it matches is used all the same. The zero value drops
+// none.
 type dropped struct {
 	part    string
 	pattern *regexp.Regexp
@@ -79,7 +79,7 @@ func clash(l letters, separator string, without dropped, view func(string) strin
 	return "", len(seen)
 }
 
-// words returns all texts of up to longest letters, "/" read as the separator.
+// words returns all texts of up to longest letters, with "/" replaced by the separator.
 func words(letters, separator string, longest int) []string {
 	all, last := []string{""}, []string{""}
 	for range longest {

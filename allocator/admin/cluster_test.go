@@ -73,7 +73,7 @@ func TestCountersReturnsAllOrAnErrorWhileASlotMoves(t *testing.T) {
 				t.Errorf("at the new owner: got %d counters and %v, want %d", n, err, want)
 			}
 
-			// A failover of the source may forget that it was migrating. The target still knows.
+			// A failover of the source may lose its record of the migration. The target still has one.
 			owner := from.Client(t).Do(t.Context(), "CLUSTER", "MYID").Val()
 			from.Client(t).Do(t.Context(), "CLUSTER", "SETSLOT", slot, "IMPORTING", to.Client(t).Do(t.Context(), "CLUSTER", "MYID").Val())
 			if _, err := countAll(t, m); !errors.Is(err, ErrIncomplete) {
@@ -129,10 +129,10 @@ func TestCountersRequiresAClusterClientOnACluster(t *testing.T) {
 	}
 }
 
-// A script names three keys, of which one or two usually do not exist: the server's own without prefix and tag, and the
-// name's other kind. A node of a moving slot that has some keys of a request and lacks others cannot determine whether those
-// are at the other node, so it refuses the request. The source refuses until all existing keys are moved, and the target
-// until the move is complete.
+// A script names three keys. Usually one or two of them do not exist, the settings of a server without prefix and tag, and the
+// other kind of the name. A node of a moving slot that has some keys of a request and lacks others cannot determine whether those
+// are at the other node, so it refuses the request. The source refuses until all existing keys are moved, and the target until
+// the move is complete.
 func TestSeedIsUnavailableWhileASlotMoves(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
@@ -142,7 +142,7 @@ func TestSeedIsUnavailableWhileASlotMoves(t *testing.T) {
 			served, refused := 0, 0
 			cluster.Move(slot, from, to, func() {
 				switch _, err := m.Seed(t.Context(), "c0", 8, false); {
-				case err == nil || errors.Is(err, ErrNotConfirmed): // if the client learnt of the new owner only by a redirection
+				case err == nil || errors.Is(err, ErrNotConfirmed): // if the client found the new owner only by a redirection
 					served++
 				case errors.Is(err, failure.ErrUnavailable) && redis.IsTryAgainError(err):
 					refused++

@@ -44,7 +44,8 @@ func TestWritesAreConfirmedByEveryConnectedReplica(t *testing.T) {
 			}
 		}
 		replica.Pause()
-		// A second attempt changes nothing, and is not confirmed either: WAIT on a connection that wrote nothing returns at once.
+		// A second attempt changes nothing, and is not confirmed either, because WAIT on a connection that wrote nothing returns at
+		// once.
 		for range 2 {
 			for name, write := range operatorWrites {
 				m := mustNew(t, redistest.NewClient(t, primary), Options{}).WithTimeout(20 * time.Millisecond)

@@ -20,7 +20,7 @@ import (
 
 var durableArgs = []string{"--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "no"}
 
-// eachDurable is redistest.EachReal for servers that keep every write.
+// eachDurable runs a test on each real server, with settings that keep every write.
 func eachDurable(t *testing.T, test func(t *testing.T, b redistest.Binary, s *redistest.Server)) {
 	t.Helper()
 	for _, b := range redistest.Binaries(t) {
@@ -61,7 +61,7 @@ func TestDurableServerContinuesWithoutAJump(t *testing.T) {
 			}
 			s.Restart()
 		}
-		// An export does not mark what lost nothing, and a change of the tag keeps the statement.
+		// An export does not mark counters that lost nothing, and a change of the tag keeps the statement.
 		if all, err := m.Export(t.Context()); err != nil || len(all.States) != 1 || all.States[0].Lost || all.Server != always {
 			t.Errorf("export: got %+v and %v, want nothing lost", all, err)
 		}
@@ -115,8 +115,8 @@ func TestDurableIsRefusedIfTheServerContradictsIt(t *testing.T) {
 	})
 }
 
-// A replica that was promoted may have inherited the statement, for which it was not checked, and counters that it would waive
-// a loss of.
+// A promoted replica may have inherited a statement that was not checked for it, and counters whose loss the statement would
+// hide.
 func TestDurableChecksAndSettlesWhereItIsSetAlready(t *testing.T) {
 	t.Parallel()
 	eachDurable(t, func(t *testing.T, _ redistest.Binary, s *redistest.Server) {
@@ -161,7 +161,7 @@ func TestDurableRequiresTrustInUnreadableSettings(t *testing.T) {
 	})
 }
 
-// The statement would waive an earlier loss, so each counter jumps before the statement is written.
+// The statement would hide an earlier loss, so each counter jumps before the statement is written.
 func TestDurableSettlesCountersFirst(t *testing.T) {
 	t.Parallel()
 	eachDurable(t, func(t *testing.T, _ redistest.Binary, s *redistest.Server) {
@@ -179,7 +179,7 @@ func TestDurableSettlesCountersFirst(t *testing.T) {
 			}
 		}
 		s.ChangeReplicationID()
-		// What fails in between leaves no statement behind.
+		// A failure in between leaves no statement behind.
 		failing := redistest.NewClient(t, s)
 		failing.AddHook(&onCommand{name: "evalsha", times: 2, fail: errors.New("cut off")})
 		if err := mustNew(t, failing, Options{}).SetServerPrefix(t.Context(), always); err == nil {
@@ -200,7 +200,7 @@ func TestDurableSettlesCountersFirst(t *testing.T) {
 	})
 }
 
-// A counter without room for the gap is raised to the limit, which blocks nothing, and issues nothing more.
+// A counter without room for the gap is raised to the limit, which issues nothing more and does not fail the statement.
 func TestDurableSettlesCountersWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	eachDurable(t, func(t *testing.T, _ redistest.Binary, s *redistest.Server) {
@@ -237,7 +237,7 @@ func TestDurableIsRefusedIfAReplicaConnectsMeanwhile(t *testing.T) {
 		replica := redistest.Start(t, b)
 		client := redistest.NewClient(t, s)
 		m := mustNew(t, client, Options{})
-		// The script looks again.
+		// The script checks again.
 		origin, err := m.awaitDurable(t.Context())
 		if err != nil {
 			t.Fatal(err)

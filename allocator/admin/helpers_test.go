@@ -20,8 +20,8 @@ func newClient(t *testing.T, opts *redis.Options) *redis.Client {
 	return client
 }
 
-// onCommand is a hook that calls do before a client sends a command of a name for the times-th time. That error, if any,
-// is the command's.
+// onCommand is a hook that calls do before a client sends a command of that name for the times-th time. The command fails with
+// the error fail, if any.
 type onCommand struct {
 	s     *redistest.Server
 	name  string

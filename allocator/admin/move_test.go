@@ -28,10 +28,10 @@ type movedClients struct {
 	history []string
 }
 
-// call makes a call of a server. record is for the client that made it.
+// call makes a call to a server. record records its outcome in the client that made it.
 type call func(client *redis.Client) (got outcome, record func())
 
-// outcome is what two servers have to agree in.
+// outcome is the part of a result in which two servers have to agree.
 type outcome struct {
 	scripts.Range
 	err      error
@@ -100,7 +100,7 @@ func (f *movedClients) serverSide(of int) call {
 	return f.values(keys, r, marks)
 }
 
-// values calls the script identity.
+// values returns a call of the script identity.
 func (f *movedClients) values(keys scripts.Keys, r scripts.IdentityRequest, marks *fleet.Marks) call {
 	return func(client *redis.Client) (outcome, func()) {
 		got, err := scripts.Identity(f.t.Context(), client, keys, r)
@@ -142,8 +142,8 @@ func (f *movedClients) known(client int, counter string) *fleet.Marks {
 	return f.marks[client][counter]
 }
 
-// compared leaves out what is of one server: times, the replication id, and the offset of a jump, which depends on that. The
-// tallies begin again with a move, and so does Before, by which no range from before it can be returned.
+// compared removes what differs between servers. These are times, the replication id, and the offset of a jump, which is derived
+// from that. A move resets the tallies, and also Before, so that no range from before it can be returned.
 func compared(got scripts.Range, err error, returned bool) outcome {
 	if got.Evidence != "" {
 		got.Low, got.High, got.Jump = 1, 1+got.High-got.Low, 0
@@ -179,8 +179,8 @@ func settings() prefix.Server {
 	return s
 }
 
-// The namespace is moved by the documented steps at a random moment: nothing is written any more, export, import. From then on
-// each call is made of both servers.
+// The namespace is moved by the documented steps at a random moment, after which the old server is no longer used. From then on
+// each call is made to both servers.
 func TestAMovedNamespaceGoesOnAsItWouldHave(t *testing.T) {
 	t.Parallel()
 	run := func(name string, start func(t *testing.T) *redistest.Server) {
@@ -238,8 +238,8 @@ func moveOnce(t *testing.T, from, to *redis.Client) int {
 	return made
 }
 
-// The floor of a running worker is all that shows a loss that exceeds the gap, here of one large request. It counts at the new
-// server too, even if forced seeds lowered the identity there before, when the server was tried out.
+// Only the floor of a running worker shows a loss that exceeds the gap, here of one large request. It counts at the new server
+// too, even if forced seeds lowered the identity there before, when the server was tried out.
 func TestMovedWorkerKeepsTheFloorOfAnIdentity(t *testing.T) {
 	t.Parallel()
 	for _, triedOut := range []bool{false, true} {

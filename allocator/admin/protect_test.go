@@ -16,7 +16,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// reporting is a server that keeps every write, but for what it reports otherwise.
+// reporting is a server that keeps every write, except for what it is set to report.
 type reporting struct {
 	redis.Cmdable
 	changes map[string]string
@@ -74,7 +74,7 @@ func TestReadDurabilityComparesEveryField(t *testing.T) {
 	}
 }
 
-// The server has copies of identities, from before it was not their home any more.
+// The server has copies of identities from the time when it was their home.
 func TestDurableSettlesIdentitiesOfAServerThatIsNotTheirHome(t *testing.T) {
 	t.Parallel()
 	eachDurable(t, func(t *testing.T, _ redistest.Binary, s *redistest.Server) {

@@ -138,7 +138,8 @@ func TestReplicasAreRequiredOfAServerThatHasThem(t *testing.T) {
 			t.Errorf("the replica: got %+v and %v, want the word", got, err)
 		}
 
-		// After a promotion the word is named again: what was issued under it is settled by the full gap too.
+		// After a promotion replicas:N is stated again. Counters that were written under the old statement are settled by the full gap
+		// too.
 		replica.AwaitUptime(2)
 		s.Kill()
 		replica.Promote()

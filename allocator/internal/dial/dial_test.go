@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// pipes dials to a peer that the test plays.
+// pipes returns a dialer, and the other end of each connection that it dials.
 func pipes(t *testing.T) (dial Func, peer func() net.Conn) {
 	t.Helper()
 	peers := make(chan net.Conn, 10)
@@ -38,7 +38,7 @@ func mustDial(t *testing.T, dial Func, addr string) net.Conn {
 	return c
 }
 
-// usable reports what the test of go-redis for an idle connection finds.
+// usable reports whether the check of go-redis would keep an idle connection.
 func usable(t *testing.T, c net.Conn) bool {
 	t.Helper()
 	socket, err := c.(syscall.Conn).SyscallConn()

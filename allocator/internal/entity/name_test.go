@@ -30,7 +30,7 @@ func TestPluralMatchesTheVectors(t *testing.T) {
 	}
 }
 
-// The plural is made of names in order, whatever the nesting. The test has the tree that the code does without.
+// The plural is made of names in order, whatever the nesting. The test builds the tree, which the code does without.
 func TestPluralOfFollowsTheNestingOfTypes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -35,7 +35,7 @@ func (d *described) Describe(context.Context, string, How) (scripts.Description,
 
 func (*described) Check(context.Context, scripts.CheckRequest, How) error { return nil }
 
-// newPair returns a fleet that issued identifiers of two servers, of which each was verified with its prefix.
+// newPair returns a fleet that issued identifiers of two servers, each of which was verified with its prefix.
 func newPair(t *testing.T, north, south *described) *Fleet {
 	t.Helper()
 	f := New([]Config{{Name: "north", Backend: north, Namespace: "Raven"}, {Name: "south", Backend: south, Namespace: "Raven"}}, Options{
@@ -99,7 +99,7 @@ func TestCheckServersVerifiesNoPrefixThatAnotherServerHadBeforeItWasReportedAgai
 	}
 }
 
-// A server takes the prefix of another one, of which only is known that it was down, and what it reported before.
+// A server takes the prefix of another one. Of that one the client has only an earlier report, and has found it down.
 func TestMonitorVerifiesAPrefixAgainstServersThatAreDown(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

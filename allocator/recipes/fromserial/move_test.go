@@ -230,7 +230,8 @@ func TestAnOldWriterBeyondTheHeadroomIsRefused(t *testing.T) {
 	})
 }
 
-// The sequence and both masters share a table: the sequence up to its bound, north above that, and south in its own interval.
+// The sequence and both masters share a table. The sequence has the numbers up to its bound, north those above it, and south its
+// own interval.
 func TestTwoMastersFollowASequence(t *testing.T) {
 	t.Parallel()
 	s := &site{t: t, url: pgtest.Start(t).URL(), table: "orders"}

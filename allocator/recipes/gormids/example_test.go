@@ -51,7 +51,7 @@ type Invoice struct {
 
 var ids *allocator.Allocator // the allocator of the program
 
-// BeforeCreate is called by GORM.
+// BeforeCreate sets the id. GORM calls it.
 func (i *Invoice) BeforeCreate(tx *gorm.DB) error {
 	_, err := ids.Assign(tx.Statement.Context, i)
 	return err

@@ -96,7 +96,7 @@ func TestEveryWayToCreateTakesItsKeysFromHilo(t *testing.T) {
 		}, "guids", "bc151542-8fa7-45ac-bc04-509b343a8720"},
 	}
 	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
-		for _, test := range tests { // one after the other: they share the tables
+		for _, test := range tests { // one after the other, since they share the tables
 			g := with(t, dialect, db, Plugin{IDs: stand.IDs(t)})
 			err := g.Transaction(func(tx *gorm.DB) error {
 				if err := test.create(tx); err != nil {
