@@ -122,7 +122,7 @@ func configureAgain(t *testing.T, s *redistest.Server, settings prefix.Server) {
 }
 
 // A master that was emptied issues nothing, and the other one continues.
-func TestAnEmptiedMasterConflictsWithNobody(t *testing.T) {
+func TestEmptiedMasterConflictsWithNoOther(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := intervalMasters(t, s)
@@ -152,7 +152,7 @@ func TestAnEmptiedMasterConflictsWithNobody(t *testing.T) {
 }
 
 // Identities have neither prefix nor tag, and neither do the numbers of a server with an interval alone.
-func TestABareServerBesideTheHomeOfIdentitiesNeedsADisjointInterval(t *testing.T) {
+func TestBareServerBesideTheHomeOfIdentitiesNeedsADisjointInterval(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name         string

@@ -170,7 +170,7 @@ func TestNextNumberJumpsOnceAfterAFailoverToOlderState(t *testing.T) {
 
 // The removal of Durable is logged once, with its reason. If nothing was stated, the log entry of a jump names what would have
 // avoided it.
-func TestTheRemovalOfDurableIsLogged(t *testing.T) {
+func TestRemovalOfDurableIsLogged(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string

@@ -146,7 +146,7 @@ func untilNumber(t *testing.T, a *Allocator, collection string) int64 {
 }
 
 // A client that cannot wait on the connection of its write is refused, and its server is not down.
-func TestAClientThatCannotWaitIsRefusedUnderReplicas(t *testing.T) {
+func TestClientThatCannotWaitIsRefusedUnderReplicas(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		withReplica(t, s)

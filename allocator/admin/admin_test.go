@@ -113,7 +113,7 @@ func TestAdminRefusesInvalidArgumentsAndCorruptKeys(t *testing.T) {
 }
 
 // Admin refuses every counter that a script would refuse, so that an import of many fails before its first write.
-func TestCounterIsAsStrictAsTheScripts(t *testing.T) {
+func TestAdminIsAsStrictAsTheScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client, m := redistest.NewClient(t, s), mustNew(t, redistest.NewClient(t, s), Options{})

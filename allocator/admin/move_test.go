@@ -181,7 +181,7 @@ func settings() prefix.Server {
 
 // The namespace is moved by the documented steps at a random moment, after which the old server is no longer used. From then on
 // each call is made to both servers.
-func TestAMovedNamespaceGoesOnAsItWouldHave(t *testing.T) {
+func TestMovedNamespaceContinuesAsOnItsOldServer(t *testing.T) {
 	t.Parallel()
 	run := func(name string, start func(t *testing.T) *redistest.Server) {
 		t.Run(name, func(t *testing.T) {

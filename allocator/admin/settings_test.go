@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestAChangeIsMadeOfThePresentSettings(t *testing.T) {
+func TestChangeServerPrefixChangesThePresentSettings(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)
@@ -50,7 +50,7 @@ func TestAChangeIsMadeOfThePresentSettings(t *testing.T) {
 	})
 }
 
-func TestAnIntervalBelongsToItsServerForEver(t *testing.T) {
+func TestSetServerPrefixKeepsTheIntervalOfItsServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		m := mustNew(t, redistest.NewClient(t, s), Options{})

@@ -188,7 +188,7 @@ func TestWritersOfBothKindsStoreNoNumberTwice(t *testing.T) {
 }
 
 // The control shows the duplicates that the tests above would find.
-func TestWithoutTheRaiseNumbersComeTwice(t *testing.T) {
+func TestWritersWithoutRaiseStoreNumbersTwice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *site) {
 		var last int64
@@ -209,7 +209,7 @@ func TestWithoutTheRaiseNumbersComeTwice(t *testing.T) {
 	})
 }
 
-func TestAnOldWriterBeyondTheHeadroomIsRefused(t *testing.T) {
+func TestRaiseRefusesAnOldWriterBeyondTheHeadroom(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *site) {
 		if _, err := fromserial.Raise(t.Context(), s.db, s.admin, s.table, s.collection(), 10); err != nil {

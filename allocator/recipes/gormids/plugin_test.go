@@ -61,7 +61,7 @@ func with(t testing.TB, dialect stand.Dialect, db *sql.DB, plugin Plugin) *gorm.
 	return g
 }
 
-func TestEveryWayToCreateTakesItsKeysFromHilo(t *testing.T) {
+func TestPluginSetsTheKeysOfEveryWayToCreate(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -129,7 +129,7 @@ func keys(t *testing.T, g *gorm.DB, table string) []string {
 	return found
 }
 
-func TestTheModelFindsItsKeyAndARollbackBurnsIt(t *testing.T) {
+func TestPluginReusesNoKeyAfterARollback(t *testing.T) {
 	t.Parallel()
 	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
 		g := with(t, dialect, db, Plugin{IDs: stand.IDs(t)})
@@ -168,7 +168,7 @@ func TestBatchesCostARequestForEachRangeOnly(t *testing.T) {
 	})
 }
 
-func TestTablesCanBeLeftToTheDatabase(t *testing.T) {
+func TestPluginLeavesTablesWithoutACollectionToTheDatabase(t *testing.T) {
 	t.Parallel()
 	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
 		g := with(t, dialect, db, Plugin{IDs: stand.IDs(t), Collection: func(table string) string {
@@ -184,7 +184,7 @@ func TestTablesCanBeLeftToTheDatabase(t *testing.T) {
 	})
 }
 
-func TestWhatRedisRefusesIsTheErrorOfTheCreate(t *testing.T) {
+func TestPluginReturnsTheErrorOfTheAllocator(t *testing.T) {
 	t.Parallel()
 	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
 		server := redistest.StartMini(t)

@@ -85,7 +85,7 @@ func (r *recorder) all() []string {
 	return slices.Clone(r.documents)
 }
 
-func TestAnIdentifierInItsPartsIsStoredAsItsText(t *testing.T) {
+func TestRegistryStoresAnIdentifierAsItsText(t *testing.T) {
 	t.Parallel()
 	type invoice struct {
 		ID    prefix.ID `bson:"_id"`
@@ -107,7 +107,7 @@ func TestAnIdentifierInItsPartsIsStoredAsItsText(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredIsReadBackInItsParts(t *testing.T) {
+func TestRegistryReadsATextAsAnIdentifier(t *testing.T) {
 	t.Parallel()
 	type invoice struct {
 		ID prefix.ID `bson:"_id"`
@@ -139,7 +139,7 @@ func TestWhatIsStoredIsReadBackInItsParts(t *testing.T) {
 	}
 }
 
-func TestADocumentWithoutAnIdentifierIsRefused(t *testing.T) {
+func TestRegistryRefusesAnEmptyIdentifier(t *testing.T) {
 	t.Parallel()
 	sent := new(recorder)
 	client, err := mongo.Connect(sent.options())

@@ -31,7 +31,7 @@ func newIDs(t *testing.T) (*allocator.Allocator, *miniredis.Miniredis) {
 	return ids, server
 }
 
-func TestOrdersAreNumberedFromOne(t *testing.T) {
+func TestPlaceNumbersOrdersFromOne(t *testing.T) {
 	t.Parallel()
 	ids, _ := newIDs(t)
 	for _, want := range []string{"orders/1", "orders/2", "orders/3"} {
@@ -41,7 +41,7 @@ func TestOrdersAreNumberedFromOne(t *testing.T) {
 	}
 }
 
-func TestNumbersGoOnAboveWhatStands(t *testing.T) {
+func TestPlaceContinuesAboveTheCounter(t *testing.T) {
 	t.Parallel()
 	ids, server := newIDs(t)
 	server.HSet("{Raven}/HiLo/orders", "Max", "4000")
@@ -50,7 +50,7 @@ func TestNumbersGoOnAboveWhatStands(t *testing.T) {
 	}
 }
 
-func TestAnOrderIsRefusedWithoutRedis(t *testing.T) {
+func TestPlaceFailsWithoutRedis(t *testing.T) {
 	t.Parallel()
 	ids, server := newIDs(t)
 	server.Close()

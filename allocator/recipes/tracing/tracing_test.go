@@ -79,7 +79,7 @@ func spansOf(t *testing.T, server *redistest.Server, use func(ids *allocator.All
 	return slices.DeleteFunc(exporter.GetSpans(), func(s tracetest.SpanStub) bool { return !strings.HasPrefix(s.Name, "eval") })
 }
 
-func TestARefillIsASpanAndAnIdentifierIsNone(t *testing.T) {
+func TestInstrumentMakesASpanForARefillOnly(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
 		var ranges int64
@@ -108,7 +108,7 @@ func TestARefillIsASpanAndAnIdentifierIsNone(t *testing.T) {
 	})
 }
 
-func TestARefillThatFailsIsASpanWithAnError(t *testing.T) {
+func TestInstrumentMakesASpanWithAnErrorForAFailedRefill(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
 	server.Hook(func(command string, _ []string) string {
@@ -127,7 +127,7 @@ func TestARefillThatFailsIsASpanWithAnError(t *testing.T) {
 	}
 }
 
-func TestAClientWhoseHooksTheAllocatorWouldNotCallIsRefused(t *testing.T) {
+func TestInstrumentRefusesAClientWhoseHooksAreNotCalled(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
 	options := redistest.Options(server)

@@ -27,7 +27,7 @@ func TestSouthIssuesNumbersOfItsIntervalFromTheStart(t *testing.T) {
 	}
 }
 
-func TestAMasterWithAnotherIntervalIsRefused(t *testing.T) {
+func TestNextNumberRefusesAMasterWithAnotherInterval(t *testing.T) {
 	t.Parallel()
 	north, south := stand.Masters(t)
 	ids := stand.Both(t, south, north, allocator.Options{}) // the wrong way round
