@@ -18,7 +18,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// startTLS starts a server that shows a certificate for 127.0.0.1, and URLs of every kind that lead to it.
+// startTLS starts a server with a certificate for 127.0.0.1, and returns URLs of every kind that lead to it.
 func startTLS(t *testing.T, config *tls.Config) (urls map[string]string) {
 	t.Helper()
 	m := miniredis.NewMiniRedis()
@@ -128,7 +128,7 @@ func TestAServerCanAskForACertificate(t *testing.T) {
 	}
 }
 
-// What a server has against a client's certificate comes after the handshake of TLS 1.3, and may be lost with the connection.
+// A server refuses a client's certificate after the handshake of TLS 1.3, and its alert may be lost with the connection.
 func TestAServerThatHangsUpMayWantACertificate(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
@@ -173,7 +173,7 @@ func TestThePasswordOfAFile(t *testing.T) {
 	})
 }
 
-// A password that changes, as those of a vault and of managed services do, is read for each new connection.
+// The password of a vault or of a managed service may change, so it is read for each new connection.
 func TestPasswordFileIsReadForEachConnection(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {

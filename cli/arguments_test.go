@@ -13,7 +13,7 @@ func TestReadPutsEveryFlagWhereItIsUnderstood(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		args string // separated by spaces; '' is the empty argument
+		args string // separated by spaces, where '' is the empty argument
 		want string
 	}{
 		{"nothing", "", ""},
@@ -71,7 +71,7 @@ func TestReadWithoutAProgramName(t *testing.T) {
 	}
 }
 
-// FuzzRead: nothing is lost, nothing is added, and nothing panics.
+// FuzzRead checks that no argument is lost or added, and that nothing panics.
 func FuzzRead(f *testing.F) {
 	f.Add("next orders --count 5")
 	f.Add("--redis a prefix set -- -x --tag")

@@ -39,7 +39,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue makes a certificate for the hosts, which are addresses or names.
+// issue returns a certificate for hosts, which are addresses or names.
 func (a *authority) issue(hosts ...string) tls.Certificate {
 	a.t.Helper()
 	template := &x509.Certificate{
@@ -56,10 +56,10 @@ func (a *authority) issue(hosts ...string) tls.Certificate {
 	return a.sign(template)
 }
 
-// sign signs with the authority's key, or, as long as it has none, with that of the certificate.
+// sign signs with the authority's key, or with that of the certificate while it has none.
 func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 	a.t.Helper()
-	template.SerialNumber = big.NewInt(time.Now().UnixNano()) // so that tests tell certificates apart
+	template.SerialNumber = big.NewInt(time.Now().UnixNano()) // so that tests can distinguish certificates
 	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// files writes a certificate and its key as the flags want them.
+// files writes a certificate and its key to files for the flags.
 func (a *authority) files(pair tls.Certificate) (cert, key string) {
 	a.t.Helper()
 	certText, keyText := a.texts(pair)

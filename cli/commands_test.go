@@ -17,22 +17,22 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// tried is how the tests that hold for every command run one of them.
+// tried describes how the tests of every command run one of them.
 type tried struct {
-	before     string            // command lines that come first, a line each
-	line       string            // the command line, without the program, that needs nothing; $DIR stands for a folder with files in it
+	before     string            // command lines that precede it, one a line
+	line       string            // a complete command line, without the program, where $DIR is a folder with files
 	files      map[string]string // by name
 	stdin      string
 	json       string // the type that --output json prints
-	lines      bool   // prints a value a line and not one in all
-	serverless bool   // works on no server, and refuses one
-	endless    bool   // goes on until it is told to stop
+	lines      bool   // prints one value a line instead of a single one
+	serverless bool   // uses no server, and refuses one
+	endless    bool   // runs until it is stopped
 	slow       bool   // for seconds
-	code       int    // that it ends with
+	code       int    // of its exit
 	note       string // about the JSON, for the reference
 }
 
-// everyCommand has all commands that do something, by their words. One that is not here fails the tests.
+// everyCommand contains all commands that do something, by their words. The tests fail if one is missing.
 var everyCommand = map[string]tried{
 	"demo":          {line: "demo", json: "show.outcome", serverless: true, slow: true},
 	"next":          {line: "next orders --count 2", json: "[]string"},
@@ -77,7 +77,7 @@ func TestEveryCommandIsTried(t *testing.T) {
 	}
 }
 
-// eachLeaf gives all commands that do something themselves, with the words that lead to them.
+// eachLeaf calls do with each command that does something itself, and the words that lead to it.
 func eachLeaf(commands []*cli.Command, above string, do func(path string, c *cli.Command)) {
 	for _, c := range commands {
 		path := strings.TrimSpace(above + " " + c.Name)
@@ -91,8 +91,8 @@ func eachLeaf(commands []*cli.Command, above string, do func(path string, c *cli
 	}
 }
 
-// run runs the command, after those that come before it, with flags of the test's own. One that is endless is stopped
-// when it has printed something, and after a while in any case.
+// run runs the command, after those that precede it, with additional flags. An endless command is stopped when it has printed
+// something, and after a while in any case.
 func (c tried) run(t *testing.T, environment map[string]string, flags ...string) clitest.Result {
 	t.Helper()
 	for line := range strings.Lines(c.before) {

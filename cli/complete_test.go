@@ -15,19 +15,19 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// completers have a shell complete a command line after it took the script, and print a candidate a line.
+// completers make a shell complete a command line after it has loaded the script, and print one candidate a line.
 var completers = map[string]struct {
 	flags  []string
 	script string
 }{
-	// bash takes a word apart at = and : before it asks.
+	// bash splits a word at = and : before it completes.
 	"bash": {[]string{"--norc"}, `source "$1"; shift
 COMP_WORDS=(); for word; do case $word in
   -*=*) COMP_WORDS+=("${word%%=*}" = "${word#*=}") ;;
   *) COMP_WORDS+=("$word") ;;
 esac; done
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _hilo; printf '%s\n' "${COMPREPLY[@]}"`},
-	// zsh completes at a terminal only, so what its completion system would be told is printed.
+	// zsh completes at a terminal only, so this prints what its completion system would receive.
 	"zsh": {[]string{"-f"}, `compdef() { true }
 _describe() { local name=$argv[-1] word; for word in "${(@P)name}"; do word=${word%%:*}; [[ $word == $words[CURRENT]* ]] && print -r -- $word; done }
 compset() { words[CURRENT]=${words[CURRENT]#*=} }
@@ -48,7 +48,7 @@ func TestShellsComplete(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(folder, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable() // which is hilo where it is called so, as TestMain has it
+	self, err := os.Executable() // which TestMain makes hilo where it has that name
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestShellsComplete(t *testing.T) {
 	}
 }
 
-// afterCommand are the arguments of a script behind -c: but for fish, the first of them is the shell's own name.
+// afterCommand returns the arguments of a script behind -c. For all shells except fish the first of them is the shell's own name.
 func afterCommand(shell string, arguments []string) []string {
 	if shell == "fish" {
 		return arguments
@@ -131,7 +131,8 @@ func runShell(t *testing.T, program, folder string, args ...string) []string {
 	return slices.Sorted(slices.Values(strings.Fields(string(output))))
 }
 
-// shellOrSkip finds a shell. One that is missing is a failure where CI says that all are there, and for bash.
+// shellOrSkip finds a shell. If it is missing, the test is skipped, or fails in CI where all shells are required, and always for
+// bash.
 func shellOrSkip(t *testing.T, shell string) string {
 	t.Helper()
 	program, err := exec.LookPath(shell)
@@ -162,7 +163,7 @@ func TestCompletionRefusesWhatItDoesNotKnow(t *testing.T) {
 	clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "completion", "bash", "--redis", "embedded:"), "uses no server; remove --redis")
 }
 
-// TestAnswersToShells are one candidate a line, whatever came before, and never a word about mistakes.
+// TestAnswersToShells expects one candidate a line, whatever precedes it, and never an error message.
 func TestAnswersToShells(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, line, want string }{

@@ -15,21 +15,22 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// movingFleet is workers that take numbers of "orders" from the server behind their address. A proxy can lead to another server.
+// movingFleet is a set of workers that take numbers of "orders" from the server at their address. A proxy can redirect it to
+// another server.
 type movingFleet struct {
 	t       *testing.T
 	working sync.WaitGroup
 	enough  chan struct{}
 
 	mu    sync.Mutex
-	given map[int64]int // how often each number was
+	given map[int64]int // how often each number was issued
 }
 
 func newMovingFleet(t *testing.T) *movingFleet {
 	return &movingFleet{t: t, enough: make(chan struct{}), given: make(map[int64]int)}
 }
 
-// add starts 4 workers at an address. Each goes on when there is no server for a while, and stops with the fleet.
+// add starts 4 workers at an address. Each retries while there is no server, and stops with the fleet.
 func (f *movingFleet) add(address string) {
 	f.t.Helper()
 	server, err := target.Parse("redis://" + address + "?max_retries=-1")
@@ -63,7 +64,7 @@ func (f *movingFleet) work(a *allocator.Allocator) {
 		n, err := a.NextNumber(context.Background(), "orders")
 		switch {
 		case errors.Is(err, allocator.ErrUnavailable):
-			continue // it waits, with a back-off
+			continue // the allocator waits, with a back-off
 		case err != nil:
 			f.t.Errorf("a worker: %v", err)
 			return
@@ -74,7 +75,7 @@ func (f *movingFleet) work(a *allocator.Allocator) {
 	}
 }
 
-// await returns when so many more numbers were given.
+// await waits until so many more numbers were issued.
 func (f *movingFleet) await(more int) {
 	f.t.Helper()
 	deadline := time.After(60 * time.Second)
@@ -93,7 +94,7 @@ func (f *movingFleet) count() int {
 	return len(f.given)
 }
 
-// stop ends all workers and gives how many numbers were given twice.
+// stop ends all workers and returns how many numbers were issued twice.
 func (f *movingFleet) stop() (twice int) {
 	close(f.enough)
 	f.working.Wait()
@@ -105,8 +106,8 @@ func (f *movingFleet) stop() (twice int) {
 	return twice
 }
 
-// TestALiveFleetMovesToAnotherServer follows cli/README.md: no range is taken from the old server any more, export,
-// import, and the address leads to the new one. Living workers go on and new ones start beside them.
+// TestMoveOfALiveFleetRepeatsNoNumber follows cli/README.md. The old server is disconnected, exported and imported, and the
+// address leads to the new one. Active workers continue, and new ones start beside them.
 func TestALiveFleetMovesToAnotherServer(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, old *redistest.Server) {
@@ -136,7 +137,7 @@ func TestALiveFleetMovesToAnotherServer(t *testing.T) {
 	})
 }
 
-// TestAMoveWithAMargin is for an old server that cannot be kept from giving ranges: the margin is more than those.
+// TestMoveWithAMarginRepeatsNoNumber moves from an old server that continues to issue ranges. The margin exceeds them.
 func TestAMoveWithAMargin(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, old *redistest.Server) {
@@ -146,7 +147,7 @@ func TestAMoveWithAMargin(t *testing.T) {
 	})
 }
 
-// TestAMoveWithAnOldExportGivesNumbersTwice: the tests above can fail.
+// TestMoveWithAnOldExportRepeatsNumbers shows that the tests above can fail.
 func TestAMoveWithAnOldExportGivesNumbersTwice(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, old *redistest.Server) {
@@ -156,7 +157,7 @@ func TestAMoveWithAnOldExportGivesNumbersTwice(t *testing.T) {
 	})
 }
 
-// moveLate moves a fleet that works on at the old server after the export.
+// moveLate moves a fleet that still uses the old server after the export, and returns how many numbers were issued twice.
 func moveLate(t *testing.T, old *redistest.Server, margin string) (twice int) {
 	t.Helper()
 	other := startAlike(t, old)
@@ -168,7 +169,7 @@ func moveLate(t *testing.T, old *redistest.Server, margin string) (twice int) {
 	if r := clitest.HiloIn(t, lines, "import", "--margin", margin, "--redis", other.URL()); r.Code != exit.Done {
 		t.Fatalf("%+v", r)
 	}
-	f.add(other.HostPort()) // the living keep their connections; new ones start on the new server
+	f.add(other.HostPort()) // running workers keep their connections, new ones use the new server
 	f.await(20_000)
 	return f.stop()
 }
@@ -185,7 +186,7 @@ func startAlike(t *testing.T, s *redistest.Server) *redistest.Server {
 	return nil
 }
 
-// TestWhatWasGivenBareMovesAlong: an identity of the name goes on above it, also where the server has a prefix by then.
+// The identity of a name continues above its bare numbers, even if the new server already has a prefix.
 func TestWhatWasGivenBareMovesAlong(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {

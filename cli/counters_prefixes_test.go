@@ -51,7 +51,7 @@ func TestPrefixSetReplacesWhatIsNamedAndKeepsWhatIsNot(t *testing.T) {
 	})
 }
 
-// TestIdentitiesComeFromTheHomeThatIsSet: each answer of the commands that use one changes with the key.
+// TestIdentitiesComeFromTheHomeThatIsSet runs the commands that use a home, each of whose answers changes with the settings.
 func TestIdentitiesComeFromTheHomeThatIsSet(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -101,7 +101,7 @@ func TestPrefixSetEndsIdentitiesOnlyWhereItIsNamed(t *testing.T) {
 	})
 }
 
-// The steps that cli/README.md gives, with what workers are issued after each of them.
+// These are the steps in cli/README.md, with what is issued to workers after each of them.
 func TestHomeMovesAwayFromADeadServer(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
@@ -132,7 +132,7 @@ func TestHomeMovesAwayFromADeadServer(t *testing.T) {
 				t.Errorf("at the new home: got %+v, want companies/101", r)
 			}
 
-			north.Restart() // behind the proxy: only the operator reaches it
+			north.Restart() // behind the proxy, so that only the operator reaches it
 			if r := next(reached); r.Stdout != "companies/102\n" {
 				t.Errorf("with the old home out of reach: got %+v, want companies/102", r)
 			}
@@ -221,7 +221,7 @@ func TestImportRaisesWhatTheOldServerMayHaveLost(t *testing.T) {
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		old, other := start(), start()
 		clitest.Must(t, "next", "orders", "--count", "32", "--redis", old.URL())
-		old.ChangeReplicationID() // a restart or a failover, in which later ranges may have been lost
+		old.ChangeReplicationID() // as a restart or failover that may have lost later ranges
 		lines := clitest.Must(t, "export", "--redis", old.URL())
 		if !strings.Contains(lines, `"lost":true`) {
 			t.Errorf("got %s, want a counter that is marked", lines)

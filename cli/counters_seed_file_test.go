@@ -114,7 +114,7 @@ func TestSeedOfManyRowsTakesFewRoundTrips(t *testing.T) {
 		if r.Code != exit.Done || !strings.HasPrefix(r.Stdout, "20000 counters: 20000 new") || r.Stderr != "" {
 			t.Errorf("%+v", r)
 		}
-		// The server reads 16 KB at once, so that is how often it did with some hundred bytes a row. Row by row it would be n.
+		// The server reads 16 KB at once, which is many rows of some hundred bytes. If each row were a request, it would read n times.
 		said := s.Client(t).InfoMap(t.Context(), "stats").Item("Stats", "total_reads_processed")
 		if reads, err := strconv.Atoi(said); err != nil || reads > n/10 {
 			t.Errorf("the server read %q times", said)

@@ -16,7 +16,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// documentKeys are keys as applications have them, and others.
+// documentKeys are keys of documents as applications have them, and others.
 var documentKeys = []string{
 	"orders/1", "orders/NorthServer/4000", "Orders/SouthServer/3999-B", "orders/17-A", "{orders/4100}", "{orders}/12", "orders/{13}",
 	"people/5", "people/NorthServer/4", "orders/007", "orders/x", "orders/0000000000000000099", "orders", "app:invoices/9",
@@ -139,7 +139,7 @@ func TestSeedScanWithoutATerminalAsksNobody(t *testing.T) {
 	})
 }
 
-// atTerminal runs a command line at a terminal of 80 columns where typed is typed, and gives what is seen there.
+// atTerminal runs a command line at a terminal of 80 columns with typed as its input, and returns what the terminal shows.
 func atTerminal(t *testing.T, typed string, args ...string) (code int, seen string) {
 	t.Helper()
 	screen, tty, err := pty.Open()

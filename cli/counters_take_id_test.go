@@ -70,7 +70,7 @@ func TestIDsThatNeedNoServerAskNone(t *testing.T) {
 	}
 }
 
-// dialled reports whether a run of hilo connects to its server, which accepts and says nothing.
+// dialled reports whether a run of hilo connects to its server, which accepts and sends nothing.
 func dialled(t *testing.T, code int, args ...string) bool {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +86,7 @@ func dialled(t *testing.T, code int, args ...string) bool {
 		t.Fatal(err)
 	}
 	defer func() { _ = ours.Close() }()
-	first, err := listener.Accept() // first come, first served
+	first, err := listener.Accept() // the first client is served
 	if err != nil {
 		t.Fatal(err)
 	}

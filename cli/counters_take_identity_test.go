@@ -99,7 +99,7 @@ func TestIdentityNextKeepsItsWarningsAboutLostWrites(t *testing.T) {
 	})
 }
 
-// TestNamesKeepToTheSeparator: with another separator a name may hold a slash, in every command alike.
+// With another separator a name may contain a slash, in every command.
 func TestNamesKeepToTheSeparator(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -41,7 +41,7 @@ func TestAnExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
 				t.Errorf("%s: %s, and before %s", args, there, here)
 			}
 		}
-		// No jump: what is imported is no evidence of lost writes, and no origin came with it.
+		// There is no jump, since an import carries no origin and is no evidence of lost writes.
 		for args, want := range map[string]string{
 			"next orders": "orders/NorthServer/51-A\n", "identity next companies": "companies/4\n", "id invoices/": "invoices/NorthServer/0000000000000000003-A\n",
 		} {
@@ -52,8 +52,8 @@ func TestAnExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
 	})
 }
 
-// Workers that require a prefix wait at an empty server until it has one. If they did not wait until it has the counters
-// too, they would begin at 1.
+// Workers that require a prefix wait at an empty server until it has one. The prefix has to be set after the counters, or they
+// would begin at 1.
 func TestAnImportSetsThePrefixLast(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
@@ -197,7 +197,8 @@ func TestImportTakesWhatIsSaidToBeMeant(t *testing.T) {
 	}
 }
 
-// TestAnExportIsWholeOrNothing: what is missing in it would begin at 1 elsewhere.
+// TestExportIsWholeOrNothing covers counters that cannot be exported, since one that is missing in an export would begin at 1
+// elsewhere.
 func TestAnExportIsWholeOrNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -213,7 +214,7 @@ func TestAnExportIsWholeOrNothing(t *testing.T) {
 			{"the prefix", "{Raven}/", func(client redistest.Client) {
 				client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North1")
 			}},
-			// Both could be read, and not be imported.
+			// Both of these can be read but not imported.
 			{"a name", `"north/broken" holds the separator`, func(client redistest.Client) { client.HSet(t.Context(), "{Raven}/HiLo/north/broken", "Max", "1") }},
 			{"two of a name", "hilo orders stands on line", func(client redistest.Client) { client.HSet(t.Context(), "{Raven}/HiLo/ORDERS", "Max", "1") }},
 		} {
@@ -226,8 +227,7 @@ func TestAnExportIsWholeOrNothing(t *testing.T) {
 	})
 }
 
-// TestAnExportNamesTheKeyThatACounterStandsAt: a name that was changed by hand would lead elsewhere, and the counter begin
-// at 1.
+// An export with a name that was edited by hand would import the counter under another key, and its own key would begin at 1.
 func TestAnExportNamesTheKeyThatACounterStandsAt(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -10,12 +10,12 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestStateThatWasEditedByHandIsNamed has keys as somebody at redis-cli may leave them. Each row has a namespace of its own.
+// TestStateThatWasEditedByHandIsNamed edits keys as an operator with redis-cli may. Each row has a namespace of its own.
 func TestStateThatWasEditedByHandIsNamed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
-		edit     string // a command of redis-cli; {} is the namespace
+		edit     string // a command of redis-cli, where {} is the namespace
 		commands string // of hilo, all of which fail
 		want     string
 	}{

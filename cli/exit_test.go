@@ -123,7 +123,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			// Nothing answers there, and nobody must have asked.
+			// No server listens there, and no request may be sent.
 			environment := map[string]string{"HILO_REDIS_URL": "redis://127.0.0.1:1/0"}
 			clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, environment, test.args...), test.want)
 		})
@@ -152,7 +152,7 @@ func TestAFlagWinsOverTheEnvironment(t *testing.T) {
 	}
 }
 
-// commandsOnAServer are those that talk to one, in an order in which they all succeed.
+// commandsOnAServer returns the commands that use a server, in an order in which they all succeed.
 func commandsOnAServer() []string {
 	return []string{"next orders", "bench --count 100", "seed orders --max 3", "list", "inspect orders", "prefix get", "prefix set North/", "prefix set North/ --tag A", "prefix clear",
 		"id companies/", "id companies|", "identity next companies", "identity seed companies --value 3", "identity list",

@@ -87,7 +87,7 @@ func TestEveryCommandHasItsHelp(t *testing.T) {
 	}
 }
 
-// paths are the words that lead to each command.
+// paths returns the words that lead to each command.
 func paths(commands []*cli.Command, above []string) [][]string {
 	var all [][]string
 	for _, c := range commands {
@@ -121,7 +121,7 @@ func TestHelpMayBeAskedForBehindArguments(t *testing.T) {
 	}
 }
 
-// So that hilo --help | head -1 ends in order.
+// The output of hilo --help | head -1 depends on this.
 func TestHelpIsWrittenAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"help", "next --help", "prefix"} {
@@ -208,7 +208,7 @@ func TestVersionOfABuildWithARevision(t *testing.T) {
 	}
 }
 
-// TestNewAloneIsPure: New touches nothing, so that an application can be built at any time, and its own Run works too.
+// New has no side effects, so that an application can be built at any time, and its own Run works too.
 func TestNewAloneIsPure(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr strings.Builder

@@ -30,7 +30,7 @@ func TestCommandsByWayOfSentinels(t *testing.T) {
 	})
 }
 
-// startSentinel answers as far as a client asks a sentinel that watches one master.
+// startSentinel starts a fake sentinel that watches one master. It answers the commands that a client sends.
 func startSentinel(t *testing.T, name string, master *redistest.Server) (addr string) {
 	t.Helper()
 	url, err := target.Parse(master.URL())
@@ -64,7 +64,7 @@ func startSentinel(t *testing.T, name string, master *redistest.Server) (addr st
 
 func TestCommandsInACluster(t *testing.T) {
 	t.Parallel()
-	s := miniredis.RunT(t) // says of itself that it serves all slots
+	s := miniredis.RunT(t) // reports that it serves all slots
 	url := "redis+cluster://" + s.Addr() + "," + s.Addr()
 	for _, command := range commandsOnAServer() {
 		clitest.Must(t, append(clitest.Words(command), "--redis", url)...)

@@ -67,7 +67,7 @@ func checkJSON(t *testing.T, command tried, r clitest.Result) {
 	}
 }
 
-// faults are the differences between a JSON value and the type that the reference shows.
+// faults returns the differences between a JSON value and the type that the reference shows.
 func faults(what string, value any, is shape) []string {
 	if is.null && value == nil {
 		return nil

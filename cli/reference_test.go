@@ -17,7 +17,7 @@ const referenceFile = "REFERENCE.md"
 
 var update = flag.Bool("update", false, "write "+referenceFile+" anew")
 
-// TestReferenceIsCurrent: what is written of each command is what it says of itself.
+// The reference of each command contains its help.
 func TestReferenceIsCurrent(t *testing.T) {
 	t.Parallel()
 	want := reference(t)
@@ -64,7 +64,7 @@ func reference(t *testing.T) string {
 	return b.String()
 }
 
-// shapeText shows a shape, with what the code says of each field.
+// shapeText formats a shape, with the comment of each field in the code.
 func shapeText(is shape, indent string) string {
 	switch is.kind {
 	case "list":

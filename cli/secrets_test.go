@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestPasswordsAreNeverShown runs all commands, with everything logged, against servers of all tempers.
+// TestPasswordsAreNeverShown runs all commands, with everything logged, against servers that succeed and fail in many ways.
 func TestPasswordsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	right := redistest.StartMini(t)
@@ -112,7 +112,7 @@ func TestAURLInTheWrongVariableIsNotQuoted(t *testing.T) {
 	}
 }
 
-// TestGoRedisLogsThroughOurs: at debug its messages are there, else nowhere.
+// Messages of go-redis are in the log at debug, and nowhere otherwise.
 func TestGoRedisLogsThroughOurs(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

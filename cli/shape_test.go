@@ -11,29 +11,30 @@ import (
 	"testing"
 )
 
-// shape is a type as the JSON that it becomes, read from the code: the types belong to the commands' own packages.
+// shape is a type as the JSON that it is encoded to. It is read from the code, since the types belong to the packages of the
+// commands.
 type shape struct {
 	kind   string // object, list, map, string, boolean, number or integer
 	null   bool   // it is a pointer
-	of     *shape // of a list or map: its elements
+	of     *shape // elements of a list or map
 	fields []jsonField
 }
 
-// jsonField is one that encoding/json writes.
+// jsonField is a field that encoding/json writes.
 type jsonField struct {
 	name     string
 	of       shape
-	comment  string // what the code says behind the field
+	comment  string // the trailing comment of the field
 	optional bool
 }
 
-// goSource is the code that shapes are read from: a folder, or a text alone.
+// goSource is the code from which shapes are read. It is a folder or a single text.
 type goSource struct {
 	types   map[string]ast.Expr
 	imports map[string]string // folders, by the name of the package
 }
 
-// shapeOf is the shape of a type such as []counters.listed.
+// shapeOf returns the shape of a type such as []counters.listed.
 func shapeOf(t *testing.T, name string) shape {
 	t.Helper()
 	expr, err := parser.ParseExpr(name)
@@ -131,7 +132,7 @@ func (s goSource) shape(t *testing.T, expr ast.Expr) shape {
 	return shape{}
 }
 
-// object has the fields of a struct, in order, with those of embedded ones.
+// object returns the shape of a struct, with its fields in order and those of embedded structs.
 func (s goSource) object(t *testing.T, e *ast.StructType) shape {
 	t.Helper()
 	all := shape{kind: "object"}

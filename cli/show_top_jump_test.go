@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestTopReportsTheJumpThatTheClientLogs, and calls a changed replication id no loss.
+// TestTopReportsTheJumpThatTheClientLogs also expects that a changed replication id is not reported as a loss.
 func TestTopReportsTheJumpThatTheClientLogs(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {

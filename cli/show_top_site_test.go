@@ -139,7 +139,7 @@ func TestSiteServesTheSameStateAsTopPrints(t *testing.T) {
 	})
 }
 
-// TestSiteSendsChanges to two viewers: first the whole state, and then changed rows only.
+// TestSiteSendsChanges has two viewers. Each receives the whole state first, and then changed rows only.
 func TestSiteSendsChanges(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -224,7 +224,7 @@ func TestSiteRefuses(t *testing.T) {
 	}
 }
 
-// TestSiteSmugglesNoRequest: what stands where a proxy may see the body of another request is not served.
+// A request inside what a proxy may regard as the body of another one is not served.
 func TestSiteSmugglesNoRequest(t *testing.T) {
 	t.Parallel()
 	site := startTop(t, "--redis", "embedded:")

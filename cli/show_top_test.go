@@ -161,7 +161,7 @@ func TestTopReportsServersAndIdentities(t *testing.T) {
 	})
 }
 
-// TestTopNeedsNoRightToCONFIG and requests it only once, since the server logs each refusal.
+// top requests CONFIG only once, since the server logs each refusal.
 func TestTopNeedsNoRightToCONFIG(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {

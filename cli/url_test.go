@@ -95,7 +95,7 @@ func TestServersAreTakenFromFlagsOrEnvironment(t *testing.T) {
 	}
 }
 
-// FuzzASecretInAURLIsNeverShown puts a secret, as it is, where somebody could put one, and whatever else around it.
+// FuzzURLShowsNoSecret puts a secret wherever a URL may contain one, with random text around it.
 func FuzzASecretInAURLIsNeverShown(f *testing.F) {
 	shapes := []func(secret string) string{
 		func(s string) string { return "redis://ann:" + s + "@h:1/0" },
@@ -129,7 +129,7 @@ func FuzzASecretInAURLIsNeverShown(f *testing.F) {
 			shown := got.Addr + " " + got.Name
 			if err != nil {
 				shown += err.Error()
-				// What does not parse does no I/O: the whole program can be asked.
+				// A URL that does not parse causes no I/O, so the whole program can be run.
 				r := clitest.Hilo(t, "next", "orders", "--log-level", "debug", "--redis", shape(secret))
 				shown += r.Stdout + r.Stderr
 				if r.Code != exit.Usage {

@@ -73,7 +73,7 @@ func TestTheHomeOfIdentitiesIsJudged(t *testing.T) {
 	tests := []struct {
 		name    string
 		servers []finding.Server
-		level   finding.Level // "": nothing is said
+		level   finding.Level // "" for no finding
 		want    string
 	}{
 		{"one with neither prefix nor tag", []finding.Server{{Name: "a", HasIdentities: true}}, "", ""},

@@ -46,7 +46,7 @@ func TestRoundedLatencies(t *testing.T) {
 	}
 }
 
-// Of a million calls in hand one thousand were timed. All of the 1,500 calls that waited were.
+// A thousand of a million calls with numbers in hand were timed, and so were all of the 1,500 calls that waited.
 func TestEstimateWeighsTheSample(t *testing.T) {
 	t.Parallel()
 	seen := make(histogram)

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestIdentitiesAreNeverGivenTwiceOverAKill: what the server acknowledged it has on disk.
+// The server has on disk what it acknowledged.
 func TestIdentitiesAreNeverGivenTwiceOverAKill(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
@@ -27,7 +27,7 @@ func TestIdentitiesAreNeverGivenTwiceOverAKill(t *testing.T) {
 	}
 }
 
-// TestIdentitiesAreGivenTwiceByAServerThatForgets: the test above can fail.
+// TestIdentitiesRepeatIfTheServerLosesWrites shows that the test above can fail.
 func TestIdentitiesAreGivenTwiceByAServerThatForgets(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
@@ -40,14 +40,13 @@ func TestIdentitiesAreGivenTwiceByAServerThatForgets(t *testing.T) {
 
 // run is one process that took identities.
 type run struct {
-	before bool // begun before the server was killed
-	failed bool // with exit 3: it found no server
+	before bool // started before the server was killed
+	failed bool // with exit 3, since it found no server
 	values string
 }
 
-// identitiesOverAKill has 8 processes at a time take identities of one name, and starts another wherever one ends. It
-// kills the server under them and starts it again, until the kill has hit a process that was running, and gives
-// everything that was printed.
+// identitiesOverAKill keeps 8 processes running that take identities of one name. It kills and restarts their server until the
+// kill has hit a running process, and returns everything that was printed.
 func identitiesOverAKill(t *testing.T, hilo string, s *redistest.Server) (outputs []string) {
 	t.Helper()
 	const processes = 8
@@ -63,7 +62,7 @@ func identitiesOverAKill(t *testing.T, hilo string, s *redistest.Server) (output
 			}
 		})
 	}
-	// await is over when so many more runs are as wanted.
+	// await waits for so many more runs for which wanted is true.
 	await := func(many int, wanted func(run) bool) {
 		for many > 0 {
 			r := <-runs
@@ -97,7 +96,7 @@ func identitiesOverAKill(t *testing.T, hilo string, s *redistest.Server) (output
 	return outputs
 }
 
-// takeIdentities runs one process. What it printed counts, also when it failed.
+// takeIdentities runs one process and returns its output, even if it failed.
 func takeIdentities(t *testing.T, hilo string, s *redistest.Server) (values string, failed bool) {
 	t.Helper()
 	const unavailable = 3

@@ -63,7 +63,7 @@ func TestALinkThatLeadsNowhereIsFound(t *testing.T) {
 	}
 }
 
-// TestTheReadmeIsShort: its rule is 120 lines, and Go among the first 40.
+// The README has at most 120 lines, and Go code among the first 40.
 func TestTheReadmeIsShort(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
@@ -76,7 +76,7 @@ func TestTheReadmeIsShort(t *testing.T) {
 	}
 }
 
-// pages are all Markdown files of the repository, those of nested modules too.
+// pages returns all Markdown files of the repository, including those of nested modules.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -102,7 +102,7 @@ var (
 	codePattern = regexp.MustCompile("`[^`]*`")
 )
 
-// brokenLinks says of each link of a page that leads to no file or heading of the repository what is wrong with it.
+// brokenLinks returns a message for each link of a page that leads to no file or heading of the repository.
 func brokenLinks(repository fs.FS, page string) []string {
 	text, err := fs.ReadFile(repository, page)
 	if err != nil {
@@ -138,7 +138,7 @@ func brokenLinks(repository fs.FS, page string) []string {
 	return faults
 }
 
-// prose is a page without its blocks of code.
+// prose returns a page without its blocks of code.
 func prose(text string) string {
 	var kept strings.Builder
 	fenced := false
@@ -152,8 +152,8 @@ func prose(text string) string {
 	return kept.String()
 }
 
-// anchors are what GitHub makes of the headings of a page: lower case, spaces as hyphens, no other signs, and a number
-// behind one that comes again.
+// anchors returns the anchors that GitHub makes of the headings of a page. They are in lower case, with hyphens for spaces and
+// without other signs, and a repeated one ends in a number.
 func anchors(text string) []string {
 	var found []string
 	seen := make(map[string]int)

@@ -18,8 +18,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// command is the name by which the test is the command: signals, closed pipes and many processes at once are not to be had
-// in one process.
+// command is the name under which the test binary runs hilo. Signals, closed pipes and many processes need processes of their
+// own.
 const command = "hilo"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-// binary is the command, for processes of its own.
+// binary returns the path of hilo.
 func binary(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -49,7 +49,7 @@ func binary(t *testing.T) string {
 	return name
 }
 
-// TestManyProcessesShareOneCounter has 16 processes take 10,000 identifiers each.
+// TestManyProcessesShareOneCounter takes 10,000 identifiers with each of 16 processes.
 func TestManyProcessesShareOneCounter(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
@@ -95,7 +95,7 @@ func TestASignalEndsNextInGoodOrder(t *testing.T) {
 	hilo := binary(t)
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-		if !signal.Ignored(syscall.SIGHUP) { // else it is to be ignored
+		if !signal.Ignored(syscall.SIGHUP) { // otherwise it has to be ignored
 			signals = append(signals, syscall.SIGHUP)
 		}
 		for _, signal := range signals {
@@ -110,7 +110,7 @@ func TestASignalEndsNextInGoodOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			output := bufio.NewReader(stdout)
-			if _, err := output.ReadString('\n'); err != nil { // it is under way
+			if _, err := output.ReadString('\n'); err != nil { // it is running
 				t.Fatal(err)
 			}
 			if err := command.Process.Signal(signal); err != nil {
@@ -157,7 +157,7 @@ func TestAClosedPipeIsAnError(t *testing.T) {
 	}
 }
 
-// TestDevEndsWithASignal: that is how it is meant to end.
+// A signal is the normal way to end hilo dev.
 func TestDevEndsWithASignal(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)

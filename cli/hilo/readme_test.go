@@ -14,7 +14,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestWhatIsShownOfComingFromElsewhereRuns takes the commands from cli/README.md and runs them as they stand.
+// TestReadmeOfComingFromElsewhereRuns runs the commands of cli/README.md unchanged.
 func TestWhatIsShownOfComingFromElsewhereRuns(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "jq", "sqlite3", "psql", "redis-cli"} {
@@ -116,7 +116,8 @@ func TestWhatTheReadmeShowsInRedisRuns(t *testing.T) {
 	})
 }
 
-// environmentOf has hilo and redis-cli find a server by themselves, hilo by another URL if one is given.
+// environmentOf returns variables with which hilo and redis-cli find a server by themselves. hilo uses another URL if one is
+// passed.
 func environmentOf(t *testing.T, s *redistest.Server, hilo string, url ...string) []string {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.HostPort())
@@ -126,7 +127,7 @@ func environmentOf(t *testing.T, s *redistest.Server, hilo string, url ...string
 	return []string{"HILO_REDIS_URL=" + append(url, s.URL())[0], "REDIS_HOST=" + host, "REDIS_PORT=" + port, "HILO=" + hilo}
 }
 
-// bash runs commands with the server as the one that hilo and redis-cli find by themselves.
+// bash runs commands with that environment.
 func bash(t *testing.T, dir string, environment []string, commands string) string {
 	t.Helper()
 	const here = `hilo() { "$HILO" "$@"; }; redis-cli() { command redis-cli -h "$REDIS_HOST" -p "$REDIS_PORT" "$@"; }; `
@@ -141,7 +142,7 @@ func bash(t *testing.T, dir string, environment []string, commands string) strin
 	return string(output)
 }
 
-// shellBlocks are the commands that a section of a page shows, which has so many blocks of them.
+// shellBlocks returns the commands that a section of a page shows, which must have so many blocks of them.
 func shellBlocks(t *testing.T, page, heading string, count int) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))

@@ -18,7 +18,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestTopLeavesTheTerminalAsItWas however it is ended: the screen that was there before, the cursor, and the settings.
+// TestTopLeavesTheTerminalAsItWas ends hilo top in several ways. Each restores the screen, the cursor, and the settings.
 func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
@@ -59,7 +59,7 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 				t.Errorf("settings %+v, before %+v", after, before)
 			}
 			_ = inside.Close()
-			reading.Wait() // the other side is closed: all of it was read
+			reading.Wait() // the other side is closed, so everything was read
 			text := screen.text()
 			for _, pair := range [][2]string{{"\x1b[?1049h", "\x1b[?1049l"}, {"\x1b[?25l", "\x1b[?25h"}} {
 				if on, off := strings.LastIndex(text, pair[0]), strings.LastIndex(text, pair[1]); on < 0 || off < on {
@@ -70,7 +70,7 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 	}
 }
 
-// screen is what was written to a terminal.
+// screen is the output that was written to a terminal.
 type screen struct {
 	mu      sync.Mutex
 	written bytes.Buffer
@@ -93,7 +93,7 @@ func (s *screen) text() string {
 	return s.written.String()
 }
 
-// wait waits until something is on the screen.
+// wait waits until a text is on the screen.
 func (s *screen) wait(t *testing.T, text string) {
 	t.Helper()
 	late := time.After(30 * time.Second)
@@ -115,7 +115,7 @@ func (s *screen) wait(t *testing.T, text string) {
 	}
 }
 
-// openTerminal makes a terminal of 80x24; what runs in it has the second end.
+// openTerminal opens a terminal of 80x24 and returns both its ends. Programs run in the second one.
 func openTerminal(t *testing.T) (terminal, inside *os.File) {
 	t.Helper()
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -176,8 +176,8 @@ func signalTo(t *testing.T, process *os.Process, signal os.Signal) {
 	}
 }
 
-// TestNothingWrapsOnATerminal of 80 columns: what is too long is broken between words, errors and log too. In a pipe an
-// error is one line.
+// TestNothingWrapsOnATerminal uses 80 columns. Long lines are broken between words, also those of errors and of the log. In a
+// pipe an error is one line.
 func TestNothingWrapsOnATerminal(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// With any signal the workers return what they hold.
+// Workers return what they hold on any signal.
 func TestWorkersOfAFleetEndWithTheirSignal(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)

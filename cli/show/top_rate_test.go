@@ -82,7 +82,7 @@ func TestMeterIsExactFromTheSecondRangeOn(t *testing.T) {
 	}
 }
 
-// TestMeterFallsToZero slowly after a worker stopped.
+// TestMeterFallsToZero stops a worker, after which the rate falls slowly.
 func TestMeterFallsToZero(t *testing.T) {
 	t.Parallel()
 	got := rates(t, 1000, ranges(300, 8192, 400))
@@ -96,7 +96,7 @@ func TestMeterFallsToZero(t *testing.T) {
 	}
 }
 
-// TestMeterLeavesOutReturnedNumbers of a worker that uses 5 of 32 numbers a second and returns the rest.
+// TestMeterLeavesOutReturnedNumbers has a worker that uses 5 of 32 numbers a second and returns the rest.
 func TestMeterLeavesOutReturnedNumbers(t *testing.T) {
 	t.Parallel()
 	got := rates(t, 600, func(second float64) int64 {

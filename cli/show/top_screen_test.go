@@ -187,7 +187,7 @@ func TestTopExplainsMissingCounters(t *testing.T) {
 	}
 }
 
-// TestTopHighlightsAJump for a minute.
+// The highlight lasts for a minute.
 func TestTopHighlightsAJump(t *testing.T) {
 	t.Parallel()
 	row := func(s *screen) string {
@@ -214,7 +214,7 @@ func TestTopHighlightsAJump(t *testing.T) {
 	}
 }
 
-// TestTopReplacesControlCharacters in names, which any client of Redis may have written.
+// The names of counters may contain control characters, since any client of Redis can write them.
 func TestTopReplacesControlCharacters(t *testing.T) {
 	t.Parallel()
 	const evil = "a\x1b[2Jb\nc\u202ed"

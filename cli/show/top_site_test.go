@@ -74,7 +74,7 @@ func TestSiteEscapesNames(t *testing.T) {
 	}
 }
 
-// TestSiteDropsAViewerThatStalls without an effect on other viewers.
+// Other viewers are not affected by one that stalls.
 func TestSiteDropsAViewerThatStalls(t *testing.T) {
 	t.Parallel()
 	s := newSite()
@@ -95,7 +95,7 @@ func TestSiteDropsAViewerThatStalls(t *testing.T) {
 	}
 }
 
-// stream is a ResponseWriter that passes on what is written, without a copy.
+// stream is a ResponseWriter that sends what is written to a channel, without a copy.
 type stream chan []byte
 
 func (stream) Header() http.Header                  { return http.Header{} }
@@ -103,7 +103,7 @@ func (stream) WriteHeader(int)                      {}
 func (stream) Flush()                               {}
 func (s stream) Write(text []byte) (n int, _ error) { s <- text; return len(text), nil }
 
-// TestSiteSharesItsEventsBetweenViewers, each of which may stall with several of them.
+// Each viewer may stall with several events, all of which share their memory.
 func TestSiteSharesItsEventsBetweenViewers(t *testing.T) {
 	t.Parallel()
 	s := newSite()

@@ -156,7 +156,7 @@ func TestTopShowsTheHealthOfServers(t *testing.T) {
 	}
 }
 
-// TestTopMarksCountersNearTheBoundOfTheColumns: one near it, one that is about to reach it, and one that jumped.
+// The counters are one near the bound, one that will reach it soon, and one that jumped.
 func TestTopMarksCountersNearTheBoundOfTheColumns(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -205,7 +205,7 @@ func testAlarms(t *testing.T, all top, alarm, want string) {
 	}
 }
 
-// TestTopThinsOutTheHistory of a counter that grows for a day.
+// The counter grows for a day.
 func TestTopThinsOutTheHistory(t *testing.T) {
 	t.Parallel()
 	s := newState([]target.Target{{Name: "north"}}, math.MaxInt64)

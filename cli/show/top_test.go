@@ -54,7 +54,7 @@ func TestTopReconnectsToARestartedServer(t *testing.T) {
 	})
 }
 
-// TestTopReadsThousandsOfCounters and pauses after that, to limit the load.
+// After the counters were read, top pauses to limit the load.
 func TestTopReadsThousandsOfCounters(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -8,7 +8,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// TestEmbeddedFinishesCommandsBeforeItCloses: of INFO, miniredis alone would read its server after it was closed, and panic.
+// TestEmbeddedFinishesCommandsBeforeItCloses includes INFO, for which miniredis would read its closed server and panic.
 func TestEmbeddedFinishesCommandsBeforeItCloses(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]string{
@@ -43,7 +43,7 @@ func TestEmbeddedFinishesCommandsBeforeItCloses(t *testing.T) {
 			}
 			close(proceed)
 			<-closed
-			e.Close() // twice is no error
+			e.Close() // a second call is no error
 		})
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// FuzzARedisURL: whatever --redis says is one kind of server, of which a client can be made, or a mistake in the command line.
+// FuzzParseURL checks that any value of --redis is either one kind of server, of which a client can be made, or a mistake in the
+// command line.
 func FuzzARedisURL(f *testing.F) {
 	for _, url := range []string{
 		"redis://127.0.0.1:6379/0", "rediss://ann:p%40ss@h:1/3?max_retries=2", "unix://ann:x@/run/redis.sock?db=2", "embedded:", "north=redis://[::1]:7/0",
@@ -29,7 +30,7 @@ func FuzzARedisURL(f *testing.F) {
 		if got.Embedded {
 			return
 		}
-		optionsOf(got).MinIdleConns = 0 // they would be made at once
+		optionsOf(got).MinIdleConns = 0 // they would be opened at once
 		client := redis.NewUniversalClient(optionsOf(got))
 		if err := client.Close(); err != nil {
 			t.Errorf("%q: %v", url, err)

@@ -90,7 +90,7 @@ func TestURLsOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestNoOptionOfAURLIsLost: what go-redis reads from a URL of any kind, a client of any kind has an option of the same name for.
+// A client of any kind has an option of the same name for each value that go-redis reads from a URL.
 func TestNoOptionOfAURLIsLost(t *testing.T) {
 	t.Parallel()
 	elsewhere := []string{

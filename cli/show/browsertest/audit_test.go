@@ -1,6 +1,6 @@
 package browsertest
 
-// audit returns the accessibility faults of the page: missing names and roles, overflow, and contrast below WCAG AA.
+// audit returns the accessibility faults of the page, which are missing names and roles, overflow, and contrast below WCAG AA.
 const audit = `(() => {
 	const faults = [];
 	const parse = (text) => (text.match(/[\d.]+/g) || []).map(Number);

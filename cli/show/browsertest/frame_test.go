@@ -85,7 +85,7 @@ func (m many) heap() float64 {
 	return 0
 }
 
-// TestPageDrawsOnlyChangedRows of 10,000 counters.
+// TestPageDrawsOnlyChangedRows changes some of 10,000 counters.
 func TestPageDrawsOnlyChangedRows(t *testing.T) {
 	t.Parallel()
 	m := openMany(t)

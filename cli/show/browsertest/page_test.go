@@ -34,7 +34,7 @@ func add(t testing.TB, client redistest.Client, n int) {
 	}
 }
 
-// TestPageFollowsItsServers from the first row, through a jump, to the end of a server and its return.
+// TestPageFollowsItsServers follows servers from the first row, through a jump, to the end of a server and its recovery.
 func TestPageFollowsItsServers(t *testing.T) {
 	t.Parallel()
 	north, south := startServer(t, "NorthServer/", true), startServer(t, "SouthServer/", false)
@@ -70,7 +70,7 @@ func TestPageFollowsItsServers(t *testing.T) {
 	p.await("a server that is back", cell(`data-server="south"`, "state")+` === "up" && /^[0-9:]{8}$/.test(`+cell(`data-server="south"`, "since")+`)`)
 }
 
-// TestPageReconnectsToItsProgram after it was down, and shows the outage meanwhile.
+// TestPageReconnectsToItsProgram restarts the program. The page shows the outage meanwhile.
 func TestPageReconnectsToItsProgram(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, "NorthServer/", true)
@@ -89,7 +89,7 @@ func TestPageReconnectsToItsProgram(t *testing.T) {
 	p.await("the return", `!document.body.classList.contains("lost") && `+cell(`data-collection="orders"`, "max")+` === "10"`)
 }
 
-// TestPageReplacesASilentConnection, which reports no error.
+// TestPageReplacesASilentConnection makes connections silent, which report no error.
 func TestPageReplacesASilentConnection(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, "NorthServer/", true)
@@ -200,7 +200,7 @@ func TestPageFiltersAndSorts(t *testing.T) {
 	}
 }
 
-// TestPageShowsUsedSharesApart, each with its figure.
+// TestPageShowsUsedSharesApart compares the bars of several used shares, and the figure of each.
 func TestPageShowsUsedSharesApart(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, "NorthServer/", true)
@@ -243,7 +243,7 @@ func TestPageShowsUsedSharesApart(t *testing.T) {
 	}
 }
 
-// TestPageAlarmsAtMaxValue of the server of a counter, beside a server that issues all numbers.
+// TestPageAlarmsAtMaxValue covers counters of a server with a MaxValue, next to one that issues all numbers.
 func TestPageAlarmsAtMaxValue(t *testing.T) {
 	t.Parallel()
 	north, south := startServer(t, "NorthServer/", true), startServer(t, "SouthServer/", false)
@@ -264,7 +264,7 @@ func TestPageAlarmsAtMaxValue(t *testing.T) {
 	}
 }
 
-// TestPageOfAPhone has the servers on its first screen, and one control for the order in place of the titles of columns.
+// TestPageOfAPhone expects the servers on the first screen, and one control for the order instead of column titles.
 func TestPageOfAPhone(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, "NorthServer/", true)
@@ -297,7 +297,7 @@ func TestPageOfAPhone(t *testing.T) {
 	}
 }
 
-// TestPageFitsAllScreens without a horizontal scroll bar, and with enough contrast in both colour schemes.
+// TestPageFitsAllScreens expects no horizontal scroll bar, and enough contrast in both colour schemes.
 func TestPageFitsAllScreens(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, strings.Repeat("N", 62)+"/", true)
@@ -320,7 +320,7 @@ func TestPageFitsAllScreens(t *testing.T) {
 	}
 }
 
-// TestPageSupportsKeyboards: each control can receive a visible focus, and Enter opens a history.
+// TestPageSupportsKeyboards expects a visible focus on each control, and Enter to open a history.
 func TestPageSupportsKeyboards(t *testing.T) {
 	t.Parallel()
 	north := startServer(t, "NorthServer/", true)
