@@ -47,7 +47,7 @@ func startTLS(t *testing.T, config *tls.Config) (urls map[string]string) {
 	}
 }
 
-func TestTheAuthorityIsThatOfTheFlag(t *testing.T) {
+func TestTLSCASetsTheAuthority(t *testing.T) {
 	t.Parallel()
 	right, wrong := newAuthority(t), newAuthority(t)
 	urls := startTLS(t, &tls.Config{Certificates: []tls.Certificate{right.issue("127.0.0.1")}})
@@ -65,7 +65,7 @@ func TestTheAuthorityIsThatOfTheFlag(t *testing.T) {
 	}
 }
 
-func TestACertificateForOtherNamesIsRefused(t *testing.T) {
+func TestCertificateForOtherNamesIsRefused(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	urls := startTLS(t, &tls.Config{Certificates: []tls.Certificate{a.issue("redis.example.com")}})
@@ -104,7 +104,7 @@ func TestSentinelsThatWantALogin(t *testing.T) {
 	}
 }
 
-func TestAServerCanAskForACertificate(t *testing.T) {
+func TestServerMayRequireACertificate(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	clients := x509.NewCertPool()
@@ -129,7 +129,7 @@ func TestAServerCanAskForACertificate(t *testing.T) {
 }
 
 // A server refuses a client's certificate after the handshake of TLS 1.3, and its alert may be lost with the connection.
-func TestAServerThatHangsUpMayWantACertificate(t *testing.T) {
+func TestServerThatClosesConnectionsMayRequireACertificate(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	config := &tls.Config{Certificates: []tls.Certificate{a.issue("127.0.0.1")}}
@@ -142,7 +142,7 @@ func TestAServerThatHangsUpMayWantACertificate(t *testing.T) {
 	clitest.MustFail(t, exit.Unavailable, r, "refuses the connection", "--tls-cert FILE")
 }
 
-func TestThePasswordOfAFile(t *testing.T) {
+func TestPasswordFileSetsThePassword(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -207,7 +207,7 @@ func TestPasswordFileIsReadForEachConnection(t *testing.T) {
 	})
 }
 
-func TestMistakesInTheAccessFlags(t *testing.T) {
+func TestAccessFlagsAreValidated(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	cert, key := a.files(a.issue("worker"))

@@ -9,7 +9,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-func TestReadPutsEveryFlagWhereItIsUnderstood(t *testing.T) {
+func TestReadMovesEveryFlagToItsCommand(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

@@ -163,8 +163,8 @@ func TestCompletionRefusesWhatItDoesNotKnow(t *testing.T) {
 	clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "completion", "bash", "--redis", "embedded:"), "uses no server; remove --redis")
 }
 
-// TestAnswersToShells expects one candidate a line, whatever precedes it, and never an error message.
-func TestAnswersToShells(t *testing.T) {
+// TestCompletionAnswersShells expects one candidate a line, whatever precedes it, and never an error message.
+func TestCompletionAnswersShells(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, line, want string }{
 		{"what a word does", "pre", "\nprefix\tshow or set the prefix and the other settings of the server\n"},

@@ -108,7 +108,7 @@ func (f *movingFleet) stop() (twice int) {
 
 // TestMoveOfALiveFleetRepeatsNoNumber follows cli/README.md. The old server is disconnected, exported and imported, and the
 // address leads to the new one. Active workers continue, and new ones start beside them.
-func TestALiveFleetMovesToAnotherServer(t *testing.T) {
+func TestMoveOfALiveFleetRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, old *redistest.Server) {
 		other := startAlike(t, old)
@@ -138,7 +138,7 @@ func TestALiveFleetMovesToAnotherServer(t *testing.T) {
 }
 
 // TestMoveWithAMarginRepeatsNoNumber moves from an old server that continues to issue ranges. The margin exceeds them.
-func TestAMoveWithAMargin(t *testing.T) {
+func TestMoveWithAMarginRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, old *redistest.Server) {
 		if twice := moveLate(t, old, "1000000000"); twice > 0 {
@@ -148,7 +148,7 @@ func TestAMoveWithAMargin(t *testing.T) {
 }
 
 // TestMoveWithAnOldExportRepeatsNumbers shows that the tests above can fail.
-func TestAMoveWithAnOldExportGivesNumbersTwice(t *testing.T) {
+func TestMoveWithAnOldExportRepeatsNumbers(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, old *redistest.Server) {
 		if twice := moveLate(t, old, "0"); twice == 0 {
@@ -187,7 +187,7 @@ func startAlike(t *testing.T, s *redistest.Server) *redistest.Server {
 }
 
 // The identity of a name continues above its bare numbers, even if the new server already has a prefix.
-func TestWhatWasGivenBareMovesAlong(t *testing.T) {
+func TestMoveContinuesAboveBareNumbers(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		old := start()
@@ -209,7 +209,7 @@ func TestWhatWasGivenBareMovesAlong(t *testing.T) {
 	})
 }
 
-func TestAnImportMakesOnlyAnEmptyServerTheHomeOfIdentities(t *testing.T) {
+func TestImportMakesOnlyAnEmptyServerTheHomeOfIdentities(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, before string // commands

@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestAFileMayBeginAsSpreadsheetsWriteIt(t *testing.T) {
+func TestSeedFileMayBeginWithAByteOrderMark(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{"collection,max\norders,5\n", `{"collection":"orders","max":5}`} {
 		if r := clitest.HiloIn(t, "\ufeff"+content, "seed", "--file", "-", "--redis", "embedded:"); r.Code != exit.Done || r.Stderr != "" {
@@ -125,7 +125,7 @@ func TestSeedOfManyRowsTakesFewRoundTrips(t *testing.T) {
 	})
 }
 
-func TestSeedOfAFileThatBreaksOffSaysHowFarItCame(t *testing.T) {
+func TestSeedOfAFileThatFailsReportsHowFarItCame(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	written := 0
@@ -146,7 +146,7 @@ func TestSeedOfAFileThatBreaksOffSaysHowFarItCame(t *testing.T) {
 	clitest.MustFail(t, exit.Unavailable, r, "after 1500 of 2500 counters", "run it again, which does no harm")
 }
 
-func TestSeedRefusesWhatDoesNotGoTogether(t *testing.T) {
+func TestSeedRefusesFlagsThatExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ args, want string }{
 		{"seed --file f --scan x*", "--file and --scan exclude each other"},

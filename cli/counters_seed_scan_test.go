@@ -128,7 +128,7 @@ func TestSeedScanOfAClusterLooksAtAllPrimaries(t *testing.T) {
 	}
 }
 
-func TestSeedScanWithoutATerminalAsksNobody(t *testing.T) {
+func TestSeedScanDoesNotPromptWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
@@ -165,7 +165,7 @@ func atTerminal(t *testing.T, typed string, args ...string) (code int, seen stri
 	return code, shown.String()
 }
 
-func TestSeedScanAsksAtATerminal(t *testing.T) {
+func TestSeedScanPromptsAtATerminal(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, typed string
@@ -205,7 +205,7 @@ func TestSeedScanAsksAtATerminal(t *testing.T) {
 	}
 }
 
-func TestABarIsShownAtATerminalAndTakenAway(t *testing.T) {
+func TestSeedShowsABarAtATerminal(t *testing.T) {
 	t.Parallel()
 	var content strings.Builder
 	content.WriteString("collection,max\n")

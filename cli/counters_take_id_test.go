@@ -16,7 +16,7 @@ import (
 
 var guid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-func TestIDGivesEachTextWhatItAsksFor(t *testing.T) {
+func TestIDResolvesEachText(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "NorthServer/", "--tag", "A", "--identities", "--redis", s.URL())
@@ -46,7 +46,7 @@ func TestIDKeepsToTheSeparator(t *testing.T) {
 	}
 }
 
-func TestIDsThatNeedNoServerAskNone(t *testing.T) {
+func TestIDConnectsToNoServerUnlessItNeedsOne(t *testing.T) {
 	t.Parallel()
 	dead := redistest.StartMini(t)
 	dead.Kill()
@@ -104,7 +104,7 @@ func TestIDChecksAllBeforeItTakesTheFirst(t *testing.T) {
 	})
 }
 
-func TestIDThatFailsInTheMiddleSaysHowManyWereGiven(t *testing.T) {
+func TestIDThatFailsInTheMiddleReportsHowManyItPrinted(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
@@ -127,7 +127,7 @@ func TestIDThatFailsInTheMiddleSaysHowManyWereGiven(t *testing.T) {
 	})
 }
 
-func TestIDWhoseRedisIsAwayKeepsWhatItPrinted(t *testing.T) {
+func TestIDKeepsWhatItPrintedWhenTheServerFails(t *testing.T) {
 	t.Parallel()
 	dead := redistest.StartMini(t)
 	dead.Kill()
@@ -139,7 +139,7 @@ func TestIDWhoseRedisIsAwayKeepsWhatItPrinted(t *testing.T) {
 	clitest.MustFail(t, exit.Unavailable, r, "hilo: after 1 id: no Redis answers at "+dead.Addr())
 }
 
-func TestIDThatIsInterruptedSaysHowManyWereGiven(t *testing.T) {
+func TestIDThatIsInterruptedReportsHowManyItPrinted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -57,7 +57,7 @@ func TestIdentityNextAsJSON(t *testing.T) {
 	}
 }
 
-func TestAnIdentityAndACollectionOfOneNameAreRefused(t *testing.T) {
+func TestIdentityAndCollectionOfOneNameAreRefused(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
@@ -71,7 +71,7 @@ func TestAnIdentityAndACollectionOfOneNameAreRefused(t *testing.T) {
 	})
 }
 
-func TestIdentityNextGivesWhatIsLeftAndThenSaysThatNothingIs(t *testing.T) {
+func TestIdentityNextIssuesTheRestAndThenReportsExhaustion(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "identity", "seed", "companies", "--value", "9223372036854775805", "--redis", s.URL())

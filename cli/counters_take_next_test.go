@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestNextGoesOnWhereItEnded(t *testing.T) {
+func TestNextContinuesWhereItEnded(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		if got := clitest.Must(t, "next", "orders", "--count", "5", "--redis", s.URL()); got != clitest.Lines(1, 5) {
@@ -69,7 +69,7 @@ func TestNextOfACollectionNamedLikeACommandOrFlag(t *testing.T) {
 	}
 }
 
-func TestNextGivesWhatIsLeftAndThenSaysThatNothingIs(t *testing.T) {
+func TestNextIssuesTheRestAndThenReportsExhaustion(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "seed", "orders", "--max", "9223372036854775805", "--redis", s.URL())
@@ -97,7 +97,7 @@ func TestNextOverCorruptStateChangesNothing(t *testing.T) {
 	})
 }
 
-func TestNextWhoseRedisGoesAwayKeepsWhatItPrinted(t *testing.T) {
+func TestNextKeepsWhatItPrintedWhenTheServerFails(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		command, format string
@@ -154,7 +154,7 @@ func TestNextInterruptedReturnsWhatItDidNotPrint(t *testing.T) {
 	})
 }
 
-func TestNextWhoseOutputBreaksOffSaysWhatIsLost(t *testing.T) {
+func TestNextReportsWhatIsLostWhenItsOutputFails(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestAnExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
+func TestExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Furnish(t, s)
@@ -54,7 +54,7 @@ func TestAnExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
 
 // Workers that require a prefix wait at an empty server until it has one. The prefix has to be set after the counters, or they
 // would begin at 1.
-func TestAnImportSetsThePrefixLast(t *testing.T) {
+func TestImportSetsThePrefixLast(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	var last atomic.Value
@@ -166,7 +166,7 @@ func TestImportRefusesBeforeItWrites(t *testing.T) {
 	}
 }
 
-func TestImportTakesWhatIsSaidToBeMeant(t *testing.T) {
+func TestImportFollowsItsFlags(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, content, flags, prefix, key string }{
 		{"another namespace", clitest.Furnished, "--from-namespace Raven --namespace Other --prefix take", "NorthServer/", "{Other}/HiLo/orders"},
@@ -199,7 +199,7 @@ func TestImportTakesWhatIsSaidToBeMeant(t *testing.T) {
 
 // TestExportIsWholeOrNothing covers counters that cannot be exported, since one that is missing in an export would begin at 1
 // elsewhere.
-func TestAnExportIsWholeOrNothing(t *testing.T) {
+func TestExportIsWholeOrNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for _, broken := range []struct {
@@ -228,7 +228,7 @@ func TestAnExportIsWholeOrNothing(t *testing.T) {
 }
 
 // An export with a name that was edited by hand would import the counter under another key, and its own key would begin at 1.
-func TestAnExportNamesTheKeyThatACounterStandsAt(t *testing.T) {
+func TestExportUsesTheNameOfTheKey(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "seed", "Orders", "--max", "9", "--redis", s.URL())

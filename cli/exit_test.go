@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestMistakesInTheCommandLine(t *testing.T) {
+func TestCommandLineIsValidated(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 200)
 	tests := []struct {
@@ -141,7 +141,7 @@ func TestBadValuesOfTheEnvironmentAreNamedAfterIt(t *testing.T) {
 	}
 }
 
-func TestAFlagWinsOverTheEnvironment(t *testing.T) {
+func TestFlagsOverrideTheEnvironment(t *testing.T) {
 	t.Parallel()
 	environment := map[string]string{"HILO_REDIS_URL": "embedded:", "HILO_OUTPUT": "json", "HILO_SEPARATOR": ":"}
 	if r := clitest.HiloWith(t, environment, "next", "orders"); r.Stdout != "[\n  \"orders:1\"\n]\n" {
@@ -159,7 +159,7 @@ func commandsOnAServer() []string {
 		"prefix check", "doctor --require-seeded"}
 }
 
-func TestNoRedisThere(t *testing.T) {
+func TestUnreachableServerIsReported(t *testing.T) {
 	t.Parallel()
 	dead := redistest.StartMini(t)
 	dead.Kill()
@@ -181,7 +181,7 @@ func TestNoRedisThere(t *testing.T) {
 	}
 }
 
-func TestRedisThatNeverAnswers(t *testing.T) {
+func TestServerThatNeverRepliesIsReported(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody reads
 	if err != nil {
@@ -218,7 +218,7 @@ func TestLoginRefused(t *testing.T) {
 	})
 }
 
-func TestRedisThatDoesNotServe(t *testing.T) {
+func TestErrorReplyIsExplained(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, reply, want string }{
 		{"while it loads", "LOADING Redis is loading the dataset in memory", "still loading its data (LOADING"},

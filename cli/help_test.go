@@ -139,7 +139,7 @@ func (w *countedWrites) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestHelpIsOfCommandsOnly(t *testing.T) {
+func TestHelpRefusesWhatIsNoCommand(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"help next orders":          `there is no help about "orders"`,
@@ -209,7 +209,7 @@ func TestVersionOfABuildWithARevision(t *testing.T) {
 }
 
 // New has no side effects, so that an application can be built at any time, and its own Run works too.
-func TestNewAloneIsPure(t *testing.T) {
+func TestNewHasNoSideEffects(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr strings.Builder
 	env := base.Env{Stdout: &stdout, Stderr: &stderr}

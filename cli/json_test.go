@@ -125,7 +125,7 @@ func faults(what string, value any, is shape) []string {
 	return append(found, fmt.Sprintf("%s is %v, not %s", what, value, is.kind))
 }
 
-func TestFaultsOfJSONAreFound(t *testing.T) {
+func TestJSONCheckFindsDifferences(t *testing.T) {
 	t.Parallel()
 	const code = `package p
 type inner struct {

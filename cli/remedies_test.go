@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-func TestWhatARuleRefusesIsSaidWithItsRemedy(t *testing.T) {
+func TestRefusalNamesItsRemedy(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string

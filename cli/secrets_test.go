@@ -61,7 +61,7 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 	}
 }
 
-func TestAURLInTheWrongPlaceIsNotQuoted(t *testing.T) {
+func TestURLInTheWrongPlaceIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	url, address := "redis://ann:"+clitest.Password+"@h:1/0", "ann:S3cr3t@h:6379"
 	tests := []struct {
@@ -95,7 +95,7 @@ func TestAURLInTheWrongPlaceIsNotQuoted(t *testing.T) {
 	}
 }
 
-func TestAURLInTheWrongVariableIsNotQuoted(t *testing.T) {
+func TestURLInTheWrongVariableIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	for _, variable := range []string{
 		"HILO_NAMESPACE", "HILO_SEPARATOR", "HILO_TIMEOUT", "HILO_TLS_CA", "HILO_PREFER", "HILO_REPLICAS", "HILO_SERVE_NODE", "HILO_SERVE_DATABASE",
@@ -113,7 +113,7 @@ func TestAURLInTheWrongVariableIsNotQuoted(t *testing.T) {
 }
 
 // Messages of go-redis are in the log at debug, and nowhere otherwise.
-func TestGoRedisLogsThroughOurs(t *testing.T) {
+func TestLogHasTheMessagesOfGoRedis(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, level string

@@ -50,7 +50,7 @@ func TestCommandsThatAllocateGoOnAtTheNextMaster(t *testing.T) {
 	})
 }
 
-func TestAMasterWithoutPrefixIsRefused(t *testing.T) {
+func TestMasterWithoutPrefixIsRefused(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, _, flags := clitest.Masters(t, func() *redistest.Server { return start() })
@@ -74,7 +74,7 @@ func TestRefusalsOfSeveralServersHaveTheirCodes(t *testing.T) {
 	}
 }
 
-func TestDurabilityIsAskedFor(t *testing.T) {
+func TestDurabilityFlagsRefuseUnconfirmedNumbers(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		for _, command := range []string{"next orders", "id companies/", "identity next companies"} {
@@ -90,7 +90,7 @@ func TestDurabilityIsAskedFor(t *testing.T) {
 	})
 }
 
-func TestRequireSeededIsAskedFor(t *testing.T) {
+func TestRequireSeededRefusesMissingCounters(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for _, command := range []string{"next orders", "id companies/", "identity next companies"} {
@@ -104,7 +104,7 @@ func TestRequireSeededIsAskedFor(t *testing.T) {
 	})
 }
 
-func TestTheEnvironmentSaysHowToAllocate(t *testing.T) {
+func TestEnvironmentSetsServersAndOptions(t *testing.T) {
 	t.Parallel()
 	north, south, _ := clitest.Masters(t, func() *redistest.Server { return redistest.StartMini(t) })
 	urls := fmt.Sprintf("north=%s south=%s", north.URL(), south.URL())
@@ -124,7 +124,7 @@ func TestTheEnvironmentSaysHowToAllocate(t *testing.T) {
 	}
 }
 
-func TestMistakesAboutServers(t *testing.T) {
+func TestServerFlagsAreValidated(t *testing.T) {
 	t.Parallel()
 	two := []string{"next", "orders", "--redis", "north=embedded:", "--redis", "south=embedded:"}
 	tests := []struct {
@@ -164,7 +164,7 @@ func TestMistakesAboutServers(t *testing.T) {
 	}
 }
 
-func TestAMasterThatCameBackEmptyGivesNoBareNumbers(t *testing.T) {
+func TestRequirePrefixRefusesAMasterThatRestartedEmpty(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "prefix", "set", "North/", "--redis", s.URL())
@@ -183,7 +183,7 @@ func TestAMasterThatCameBackEmptyGivesNoBareNumbers(t *testing.T) {
 	})
 }
 
-func TestEitherMasterMayBeTheHomeOfIdentities(t *testing.T) {
+func TestHomeOfIdentitiesMayBeEitherMaster(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		_, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })

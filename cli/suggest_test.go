@@ -9,7 +9,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 )
 
-func TestWhatIsUnknownHasTheNearestNameBesideIt(t *testing.T) {
+func TestUnknownNameSuggestsTheNearest(t *testing.T) {
 	t.Parallel()
 	program := &cli.App{Name: "hilo"}
 	for _, name := range []string{"next", "seed", "list", "top", "inspect", "prefix", "dev", "h", "log-level"} {

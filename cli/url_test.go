@@ -9,7 +9,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-func TestBadURLsSayWhichRule(t *testing.T) {
+func TestParseNamesTheRuleThatAURLBreaks(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, url, want string }{
 		{"empty", "", "must be HOST:PORT or embedded:, or begin with"},
@@ -96,7 +96,7 @@ func TestServersAreTakenFromFlagsOrEnvironment(t *testing.T) {
 }
 
 // FuzzURLShowsNoSecret puts a secret wherever a URL may contain one, with random text around it.
-func FuzzASecretInAURLIsNeverShown(f *testing.F) {
+func FuzzURLShowsNoSecret(f *testing.F) {
 	shapes := []func(secret string) string{
 		func(s string) string { return "redis://ann:" + s + "@h:1/0" },
 		func(s string) string { return "redis://" + s + "@h:1/0" },

@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-func TestPrefixesAreCompared(t *testing.T) {
+func TestCheckComparesPrefixes(t *testing.T) {
 	t.Parallel()
 	server := func(name, serverPrefix, tag string) finding.Server {
 		return finding.Server{Name: name, Settings: prefix.Server{ServerPrefix: serverPrefix, NodeTag: tag}}
@@ -65,7 +65,7 @@ func TestPrefixesAreCompared(t *testing.T) {
 	}
 }
 
-func TestTheHomeOfIdentitiesIsJudged(t *testing.T) {
+func TestCheckReportsTheHomeOfIdentities(t *testing.T) {
 	t.Parallel()
 	home := prefix.Server{ServerPrefix: "N/", Identities: true}
 	none := prefix.Server{ServerPrefix: "S/"}

@@ -13,7 +13,7 @@ func hiloRow(line int, name string, max int64) planRow {
 	return planRow{Line: line, State: admin.State{Kind: admin.KindHiLo, Counter: admin.Counter{Name: name, Max: max}}}
 }
 
-func TestASeedFileIsReadAsItIsMeant(t *testing.T) {
+func TestSeedFileIsParsed(t *testing.T) {
 	t.Parallel()
 	identity := hiloRow(3, "companies", 17)
 	identity.Kind = admin.KindIdentity
@@ -40,7 +40,7 @@ func TestASeedFileIsReadAsItIsMeant(t *testing.T) {
 	}
 }
 
-func TestASeedFileThatCannotBeIsRefusedWithItsLine(t *testing.T) {
+func TestSeedFileThatIsInvalidIsRefusedWithItsLine(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, content, want string }{
 		{"nothing", "", "f names no counters"},

@@ -2,7 +2,7 @@ package counters
 
 import "testing"
 
-func TestKeysThatAreHilosOwn(t *testing.T) {
+func TestIsOursMatchesKeysOfHiloOnly(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]bool{
 		"{Raven}/HiLo/orders2": true, "{a}/Identities/x/1": true, "{a}/ServerSide": true, "{}/ServerPrefixForHilo": true,

@@ -13,7 +13,7 @@ import (
 )
 
 // The server has on disk what it acknowledged.
-func TestIdentitiesAreNeverGivenTwiceOverAKill(t *testing.T) {
+func TestIdentitiesNeverRepeatOverAKill(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
 	for _, server := range redistest.Binaries(t) {
@@ -28,7 +28,7 @@ func TestIdentitiesAreNeverGivenTwiceOverAKill(t *testing.T) {
 }
 
 // TestIdentitiesRepeatIfTheServerLosesWrites shows that the test above can fail.
-func TestIdentitiesAreGivenTwiceByAServerThatForgets(t *testing.T) {
+func TestIdentitiesRepeatIfTheServerLosesWrites(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {

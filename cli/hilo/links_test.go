@@ -27,7 +27,7 @@ func TestAllLinksOfAllPagesResolve(t *testing.T) {
 	}
 }
 
-func TestALinkThatLeadsNowhereIsFound(t *testing.T) {
+func TestBrokenLinksAreFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -64,7 +64,7 @@ func TestALinkThatLeadsNowhereIsFound(t *testing.T) {
 }
 
 // The README has at most 120 lines, and Go code among the first 40.
-func TestTheReadmeIsShort(t *testing.T) {
+func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {

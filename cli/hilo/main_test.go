@@ -90,7 +90,7 @@ func TestManyProcessesShareOneCounter(t *testing.T) {
 	})
 }
 
-func TestASignalEndsNextInGoodOrder(t *testing.T) {
+func TestNextReturnsUnusedNumbersOnASignal(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -132,7 +132,7 @@ func TestASignalEndsNextInGoodOrder(t *testing.T) {
 	})
 }
 
-func TestAClosedPipeIsAnError(t *testing.T) {
+func TestClosedPipeIsAnError(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
 	command := exec.CommandContext(t.Context(), hilo, "next", "orders", "--count", "1000000", "--redis", "embedded:")

@@ -15,7 +15,7 @@ import (
 )
 
 // TestReadmeOfComingFromElsewhereRuns runs the commands of cli/README.md unchanged.
-func TestWhatIsShownOfComingFromElsewhereRuns(t *testing.T) {
+func TestReadmeOfComingFromElsewhereRuns(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "jq", "sqlite3", "psql", "redis-cli"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -65,7 +65,7 @@ func TestWhatIsShownOfComingFromElsewhereRuns(t *testing.T) {
 	})
 }
 
-func TestWhatIsShownOfSeedingRuns(t *testing.T) {
+func TestReadmeOfSeedingRuns(t *testing.T) {
 	t.Parallel()
 	seeding := shellBlocks(t, "cli/README.md", "Seed", 1)[0]
 	hilo := binary(t)
@@ -85,7 +85,7 @@ func TestWhatIsShownOfSeedingRuns(t *testing.T) {
 	})
 }
 
-func TestWhatIsShownOfPrefixesRuns(t *testing.T) {
+func TestReadmeOfPrefixesRuns(t *testing.T) {
 	t.Parallel()
 	prefixes := shellBlocks(t, "cli/README.md", "Prefixes", 1)[0]
 	hilo := binary(t)
@@ -99,8 +99,8 @@ func TestWhatIsShownOfPrefixesRuns(t *testing.T) {
 	})
 }
 
-// TestWhatTheReadmeShowsInRedisRuns also shows that the rights of its user are enough for a worker.
-func TestWhatTheReadmeShowsInRedisRuns(t *testing.T) {
+// TestReadmeOfRedisStateRuns also shows that the rights of its user are enough for a worker.
+func TestReadmeOfRedisStateRuns(t *testing.T) {
 	t.Parallel()
 	block := shellBlocks(t, "README.md", "What stands in Redis", 1)[0]
 	if _, err := exec.LookPath("redis-cli"); err != nil {

@@ -2,7 +2,7 @@ package target
 
 import "testing"
 
-func TestThePasswordGoesToWhoeverLacksOne(t *testing.T) {
+func TestPasswordIsSetWhereAURLHasNone(t *testing.T) {
 	t.Parallel()
 	const given = "given"
 	tests := []struct{ name, url, server, sentinel string }{

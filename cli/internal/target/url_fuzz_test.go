@@ -8,7 +8,7 @@ import (
 
 // FuzzParseURL checks that any value of --redis is either one kind of server, of which a client can be made, or a mistake in the
 // command line.
-func FuzzARedisURL(f *testing.F) {
+func FuzzParseURL(f *testing.F) {
 	for _, url := range []string{
 		"redis://127.0.0.1:6379/0", "rediss://ann:p%40ss@h:1/3?max_retries=2", "unix://ann:x@/run/redis.sock?db=2", "embedded:", "north=redis://[::1]:7/0",
 		"rediss+sentinel://ann:x@h1:1,h2/m/4?sentinel_password=y&dial_timeout=3s", "redis+cluster://ann:x@h1:1,[::1]:2,h3?read_timeout=1s",

@@ -91,7 +91,7 @@ func TestURLsOfEveryKind(t *testing.T) {
 }
 
 // A client of any kind has an option of the same name for each value that go-redis reads from a URL.
-func TestNoOptionOfAURLIsLost(t *testing.T) {
+func TestParseKeepsEveryOptionOfAURL(t *testing.T) {
 	t.Parallel()
 	elsewhere := []string{
 		"Network", "Addr", "NodeAddress", "SentinelAddrs", // the addresses, which are given beside the rest
