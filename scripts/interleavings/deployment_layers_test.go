@@ -16,63 +16,63 @@ var deploymentWithout = []struct {
 }{
 	{
 		"Bare", running("local bare_to = bare and high or", "local bare_to ="),
-		extent{events: []event{requestRange, requestIdentity, prefixSetByHand}, depth: 4},
+		extent{events: []event{takeRange, takeIdentity, prefixSetByHand}, depth: 4},
 	},
 	{
 		"the settling of the counters", allLayers,
-		extent{hasty: true, events: []event{requestRange, durableSet}, depth: 3, begin: []transition{
-			{event: requestRange}, {event: keep}, {event: requestRange, client: 1}, {event: restartOld},
+		extent{hasty: true, events: []event{takeRange, durableSet}, depth: 3, begin: []transition{
+			{event: takeRange}, {event: keep}, {event: takeRange, client: 1}, {event: restartOld},
 		}},
 	},
 	{
 		"the guard of the other kind", running("if lost or above(other_floor, other_bare) then", "if above(other_floor, other_bare) then"),
-		extent{events: []event{requestRange, requestIdentity, prefixSetByHand, keep, restartOld}, depth: 6, begin: []transition{{event: requestRange}}},
+		extent{events: []event{takeRange, takeIdentity, prefixSetByHand, keep, restartOld}, depth: 6, begin: []transition{{event: takeRange}}},
 	},
 	{
 		"the floor of the other kind", sending(func(r *scripts.NextRequest) { r.IdentityFloor = 0 }),
-		extent{events: []event{requestRange, requestIdentity, keyLost, prefixSetByHand}, depth: 4},
+		extent{events: []event{takeRange, takeIdentity, keyLost, prefixSetByHand}, depth: 4},
 	},
 	{
 		"the Bare that a jump leaves", running("evidence ~= '' and far or '0'", "'0'"),
 		extent{
-			events: []event{requestRange, requestIdentity, newClient, keep, restartOld}, depth: 5,
-			begin: []transition{{event: requestRange}, {event: keep}, {event: requestRange, client: 1}, {event: restartOld}, {event: prefixSetByHand}},
+			events: []event{takeRange, takeIdentity, newClient, keep, restartOld}, depth: 5,
+			begin: []transition{{event: takeRange}, {event: keep}, {event: takeRange, client: 1}, {event: restartOld}, {event: prefixSetByHand}},
 		},
 	},
 	{
 		"what an emptied master refuses", running("if bare and not interval and require_prefix == '1' then", "if false then"),
-		extent{events: []event{requestRange, newClient, emptied}, depth: 4, interval: true},
+		extent{events: []event{takeRange, newClient, emptied}, depth: 4, interval: true},
 	},
 	{
 		"the gap of an import", running("if lost == '1' then", "if false then"),
 		extent{
-			events: []event{requestRange, keep, restartOld, moved}, depth: 5,
-			begin: []transition{{event: prefixSet}, {event: requestRange}},
+			events: []event{takeRange, keep, restartOld, moved}, depth: 5,
+			begin: []transition{{event: prefixSet}, {event: takeRange}},
 		},
 	},
 	{
 		"the history of a promoted replica", running("not find(info, 'master_replid2:0000000000000000000000000000000000000000\\r', 1, true)", "false"),
-		extent{within: true, events: []event{requestRange, attach, detach, promote}, depth: 5, begin: []transition{{event: durableSet}, {event: requestRange}}},
+		extent{within: true, events: []event{takeRange, attach, detach, promote}, depth: 5, begin: []transition{{event: durableSet}, {event: takeRange}}},
 	},
 	{
 		"the removal of Durable", running("redis.call('HDEL', server_key, 'Durable')", ""),
 		extent{
-			within: true, events: []event{requestRange, attach, detach, replicaRestarted}, depth: 6,
-			begin: []transition{{event: durableSet}, {event: requestRange}},
+			within: true, events: []event{takeRange, attach, detach, replicaRestarted}, depth: 6,
+			begin: []transition{{event: durableSet}, {event: takeRange}},
 		},
 	},
 	{
 		"the look for replicas", running("if durable == 'always' and find(info, 'connected_slaves:', 1, true) and", "if false and"),
 		extent{
-			within: true, events: []event{requestRange, attach, detach, replicaRestarted}, depth: 6,
-			begin: []transition{{event: attach}, {event: detach}, {event: durableSet}, {event: requestRange}},
+			within: true, events: []event{takeRange, attach, detach, replicaRestarted}, depth: 6,
+			begin: []transition{{event: attach}, {event: detach}, {event: durableSet}, {event: takeRange}},
 		},
 	},
 	{
 		"the look at the AOF", running("or not find(persistence, 'aof_enabled:1\\r', 1, true)", ""),
 		extent{
-			events: []event{requestRange, aofOff, restartRDB}, depth: 4,
-			begin: []transition{{event: durableSet}, {event: requestRange}, {event: keep}},
+			events: []event{takeRange, aofOff, restartRDB}, depth: 4,
+			begin: []transition{{event: durableSet}, {event: takeRange}, {event: keep}},
 		},
 	},
 }
@@ -92,21 +92,21 @@ var replicasWithout = []struct {
 }{
 	{
 		"the evidence is the replication id alone", "if evidence == 'origin' and replicas ~= '0'", "if replicas ~= '0'",
-		extent{events: []event{requestRange, turnedBack}, depth: 3, begin: slices.Concat(confirmed, []transition{
-			{event: detach}, {event: thirdAttached}, {event: requestRange}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: requestRange, client: 1},
-			{event: requestRange, client: 1}, {event: promote},
+		extent{events: []event{takeRange, turnedBack}, depth: 3, begin: slices.Concat(confirmed, []transition{
+			{event: detach}, {event: thirdAttached}, {event: takeRange}, {event: takeRange, client: 1}, {event: takeRange, client: 1}, {event: takeRange, client: 1},
+			{event: takeRange, client: 1}, {event: promote},
 		})},
 	},
 	{
 		"master_replid2 is the Origin", "find(info, 'master_replid2:' .. origin .. '\\r', 1, true)", "true",
-		extent{events: []event{requestRange, attach, promote, turnedBack}, depth: 4, begin: slices.Concat(confirmed, []transition{
-			{event: keep}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: detach}, {event: restartOld},
+		extent{events: []event{takeRange, attach, promote, turnedBack}, depth: 4, begin: slices.Concat(confirmed, []transition{
+			{event: keep}, {event: takeRange, client: 1}, {event: takeRange, client: 1}, {event: takeRange, client: 1}, {event: detach}, {event: restartOld},
 		})},
 	},
 	{
 		"the server has run since before the write", "few = age >= 0 and uptime > age + 1", "few = true",
-		extent{events: []event{requestRange, restartRDB, attach}, depth: 3, begin: slices.Concat(confirmed, []transition{
-			{event: keep}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: requestRange, client: 1}, {event: detach},
+		extent{events: []event{takeRange, restartRDB, attach}, depth: 3, begin: slices.Concat(confirmed, []transition{
+			{event: keep}, {event: takeRange, client: 1}, {event: takeRange, client: 1}, {event: takeRange, client: 1}, {event: detach},
 		})},
 	},
 }
@@ -137,11 +137,11 @@ func TestFalseReplicasIssuesATextTwice(t *testing.T) {
 	for _, e := range []extent{
 		{
 			name: "a replica was away when the word was taken back, and is promoted", depth: 6,
-			events: []event{requestRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: replicasRemovedAlone}}),
+			events: []event{takeRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: replicasRemovedAlone}}),
 		},
 		{
 			name: "another replica acknowledges than the one that is promoted", depth: 6,
-			events: []event{requestRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: thirdAttached}}),
+			events: []event{takeRange, promote, turnedBack}, begin: slices.Concat(confirmed, []transition{{event: detach}, {event: thirdAttached}}),
 		},
 	} {
 		t.Run(e.name, func(t *testing.T) {
@@ -177,17 +177,17 @@ func TestEachProtectionOfADeploymentIsNeeded(t *testing.T) {
 // sequence that issues a text twice because of it.
 func TestFalseStatementIssuesATextTwice(t *testing.T) {
 	t.Parallel()
-	begin := []transition{{event: durableSet}, {event: requestRange}}
+	begin := []transition{{event: durableSet}, {event: takeRange}}
 	for _, e := range []extent{
-		{name: "a replica is restarted alone, from its own AOF", events: []event{requestRange, attach, detach, replicaRestarted}, depth: 6, begin: begin},
-		{name: "a promoted replica forgets its history before it issues anything", events: []event{requestRange, attach, detach, promote, historyForgotten}, depth: 6, begin: begin},
-		{name: "the server is started from an older copy", events: []event{requestRange, keep, restartOld}, depth: 5, begin: begin},
-		{name: "the AOF is off for a while", events: []event{requestRange, aofOff, aofOn}, depth: 5, begin: begin},
+		{name: "a replica is restarted alone, from its own AOF", events: []event{takeRange, attach, detach, replicaRestarted}, depth: 6, begin: begin},
+		{name: "a promoted replica forgets its history before it issues anything", events: []event{takeRange, attach, detach, promote, historyForgotten}, depth: 6, begin: begin},
+		{name: "the server is started from an older copy", events: []event{takeRange, keep, restartOld}, depth: 5, begin: begin},
+		{name: "the AOF is off for a while", events: []event{takeRange, aofOff, aofOn}, depth: 5, begin: begin},
 		{
-			name: "the removal of a prefix is lost", beyond: true, events: []event{requestRange, requestIdentity, prefixCleared, restartOld}, depth: 6,
-			begin: []transition{{event: prefixSet}, {event: requestRange}, {event: keep}},
+			name: "the removal of a prefix is lost", beyond: true, events: []event{takeRange, takeIdentity, prefixCleared, restartOld}, depth: 6,
+			begin: []transition{{event: prefixSet}, {event: takeRange}, {event: keep}},
 		},
-		{name: "Durable is set by hand after a loss", events: []event{requestRange, keep, restartOld, durableSetByHand}, depth: 5, begin: begin[1:]},
+		{name: "Durable is set by hand after a loss", events: []event{takeRange, keep, restartOld, durableSetByHand}, depth: 5, begin: begin[1:]},
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ func transitions(e extent) (all []transition) {
 	for _, ev := range e.events {
 		for n := range int8(2) {
 			switch ev {
-			case requestRange, requestLost, requestAgain, requestIdentity:
+			case takeRange, takeLost, takeAgain, takeIdentity:
 				all = append(all, transition{ev, n, 0}, transition{ev, n, 1})
 			case newClient:
 				if n == 0 {
@@ -98,43 +98,43 @@ func explore(m *deploymentModel, e extent) (found []string, worlds int) {
 var covered = []extent{
 	{
 		name: "both kinds of a name, a prefix that comes and goes, a loss", depth: 5,
-		events: []event{requestRange, requestIdentity, newClient, prefixSet, prefixCleared, prefixSetByHand, prefixClearedByHand, keep, restartOld, keyLost},
-		begin:  []transition{{event: requestRange}},
+		events: []event{takeRange, takeIdentity, newClient, prefixSet, prefixCleared, prefixSetByHand, prefixClearedByHand, keep, restartOld, keyLost},
+		begin:  []transition{{event: takeRange}},
 	},
 	{
 		name: "a name of both kinds beside a prefix", depth: 5,
-		events: []event{requestRange, requestIdentity, prefixCleared, prefixClearedByHand, prefixSetByHand, keep, restartOld, seededLow, moved},
-		begin:  []transition{{event: prefixSet}, {event: requestRange}, {event: keep}},
+		events: []event{takeRange, takeIdentity, prefixCleared, prefixClearedByHand, prefixSetByHand, keep, restartOld, seededLow, moved},
+		begin:  []transition{{event: prefixSet}, {event: takeRange}, {event: keep}},
 	},
 	{
 		name: "Durable as it is stated", depth: 5, calm: true,
-		events: []event{requestRange, requestLost, requestAgain, requestIdentity, prefixSet, prefixCleared, restartAOF, durableRemoved},
-		begin:  []transition{{event: durableSet}, {event: requestRange}},
+		events: []event{takeRange, takeLost, takeAgain, takeIdentity, prefixSet, prefixCleared, restartAOF, durableRemoved},
+		begin:  []transition{{event: durableSet}, {event: takeRange}},
 	},
 	{
 		name: "Durable set after a loss", depth: 5,
-		events: []event{requestRange, requestIdentity, restartAOF, durableSet, durableRemoved, prefixSetByHand},
-		begin:  []transition{{event: requestRange}, {event: keep}, {event: requestRange, client: 1}, {event: restartOld}},
+		events: []event{takeRange, takeIdentity, restartAOF, durableSet, durableRemoved, prefixSetByHand},
+		begin:  []transition{{event: takeRange}, {event: keep}, {event: takeRange, client: 1}, {event: restartOld}},
 	},
 	{
 		name: "Durable beside replicas", depth: 6, within: true,
-		events: []event{requestRange, requestAgain, requestLost, restartAOF, attach, detach, promote, replicaRestarted, turnedBack},
-		begin:  []transition{{event: durableSet}, {event: requestRange}},
+		events: []event{takeRange, takeAgain, takeLost, restartAOF, attach, detach, promote, replicaRestarted, turnedBack},
+		begin:  []transition{{event: durableSet}, {event: takeRange}},
 	},
 	{
 		name: "Durable, and the AOF switched off", depth: 6,
-		events: []event{requestRange, requestIdentity, keep, aofOff, restartRDB, durableSet, durableRemoved},
-		begin:  []transition{{event: durableSet}, {event: requestRange}},
+		events: []event{takeRange, takeIdentity, keep, aofOff, restartRDB, durableSet, durableRemoved},
+		begin:  []transition{{event: durableSet}, {event: takeRange}},
 	},
 	{
 		name: "a master with an interval", depth: 5, interval: true,
-		events: []event{requestRange, requestLost, requestAgain, newClient, keep, restartOld, seededLow, emptied, moved, attach, promote},
-		begin:  []transition{{event: requestRange}},
+		events: []event{takeRange, takeLost, takeAgain, newClient, keep, restartOld, seededLow, emptied, moved, attach, promote},
+		begin:  []transition{{event: takeRange}},
 	},
 	{
 		name: "identities of a master with an interval", depth: 5, interval: true,
-		events: []event{requestIdentity, newClient, keep, restartOld, restartAOF, emptied, moved},
-		begin:  []transition{{event: requestIdentity}},
+		events: []event{takeIdentity, newClient, keep, restartOld, restartAOF, emptied, moved},
+		begin:  []transition{{event: takeIdentity}},
 	},
 }
 
@@ -143,24 +143,24 @@ var covered = []extent{
 var coveredByReplicas = []extent{
 	{
 		name: "failovers", depth: 6,
-		events: []event{requestRange, requestLost, requestAgain, attach, detach, promote, turnedBack}, begin: confirmed,
+		events: []event{takeRange, takeLost, takeAgain, attach, detach, promote, turnedBack}, begin: confirmed,
 	},
 	{
 		name: "restarts from a disk", depth: 6,
-		events: []event{requestRange, keep, attach, detach, promote, restartRDB, restartOld}, begin: confirmed,
+		events: []event{takeRange, keep, attach, detach, promote, restartRDB, restartOld}, begin: confirmed,
 	},
 	{
 		name: "the word set and taken back", depth: 6,
-		events: []event{requestRange, attach, detach, promote, turnedBack, replicasSet, replicasRemoved}, begin: confirmed,
+		events: []event{takeRange, attach, detach, promote, turnedBack, replicasSet, replicasRemoved}, begin: confirmed,
 	},
 	{
 		name: "both kinds of a name", depth: 5,
-		events: []event{requestRange, requestIdentity, prefixCleared, attach, detach, promote, turnedBack}, begin: slices.Concat([]transition{{event: prefixSet}}, confirmed),
+		events: []event{takeRange, takeIdentity, prefixCleared, attach, detach, promote, turnedBack}, begin: slices.Concat([]transition{{event: prefixSet}}, confirmed),
 	},
 }
 
 // confirmed begins with a primary, a replica and replicas:1, and a range in use.
-var confirmed = []transition{{event: attach}, {event: replicasSet}, {event: requestRange}}
+var confirmed = []transition{{event: attach}, {event: replicasSet}, {event: takeRange}}
 
 func TestNoInterleavingUnderReplicasIssuesATextTwice(t *testing.T) {
 	t.Parallel()

@@ -13,10 +13,10 @@ import (
 type event int8
 
 const (
-	requestRange event = iota + 1 // a client takes a range of two
-	requestLost                   // and the reply is lost
-	requestAgain                  // it is sent again
-	requestIdentity
+	takeRange event = iota + 1 // a client takes a range of two
+	takeLost                   // and the reply is lost
+	takeAgain                  // it is sent again
+	takeIdentity
 	newClient
 	prefixSet // by admin, which makes the server the home of identities
 	prefixCleared
@@ -72,7 +72,7 @@ func (m *deploymentModel) apply(d *deployment, h transition) (r result) {
 		return result{}
 	}
 	switch h.event {
-	case requestRange, requestLost, requestAgain, requestIdentity:
+	case takeRange, takeLost, takeAgain, takeIdentity:
 		return m.request(d, h)
 	case newClient:
 		r = result{possible: *p != clientState{sent: p.sent}, words: fmt.Sprintf("%c ends, and another one comes", name)}
@@ -120,7 +120,7 @@ func (m *deploymentModel) apply(d *deployment, h transition) (r result) {
 func (m *deploymentModel) request(d *deployment, h transition) result {
 	n, p, name := h.host, &d.clients[h.client], 'A'+rune(h.client)
 	nd := &d.hosts[n]
-	if !nd.up || h.event == requestAgain && !p.pending || !m.covered(d, n, p, h.event == requestIdentity) {
+	if !nd.up || h.event == takeAgain && !p.pending || !m.covered(d, n, p, h.event == takeIdentity) {
 		return result{}
 	}
 	stated := m.field(d, n, hilo.keys.Server, "Durable") != ""
@@ -131,12 +131,12 @@ func (m *deploymentModel) request(d *deployment, h transition) result {
 	discarded := awaited > 0 && !nd.replicas && !nd.third // no replica confirms it
 	d.beside, nd.heir = d.beside || nd.replicas, false
 	prefix := m.field(d, n, hilo.keys.Server, "ServerPrefix")
-	if h.event == requestRange || h.event == requestLost || h.event == requestIdentity {
+	if h.event == takeRange || h.event == takeLost || h.event == takeIdentity {
 		p.sent++
-		p.pending = p.pending && h.event == requestIdentity
+		p.pending = p.pending && h.event == takeIdentity
 	}
 	token := fmt.Sprintf("request %d of %c", p.sent, name)
-	if h.event == requestIdentity {
+	if h.event == takeIdentity {
 		r := scripts.IdentityRequest{
 			Token: token, Name: "orders", Count: 1, Limit: math.MaxInt64,
 			Floor: int64(p.identityFloor), Epoch: int64(p.identityEpoch), BareFloor: int64(p.bare), Awaited: awaited, RequirePrefix: m.interval,
@@ -177,7 +177,7 @@ func (m *deploymentModel) request(d *deployment, h transition) result {
 	}
 	d.jumped = d.jumped || stated && got.Evidence != ""
 	words := fmt.Sprintf("%c asks host %d for a range: %s%d..%d %s", name, n+1, prefix, got.Low, got.High, got.Evidence)
-	if h.event == requestLost {
+	if h.event == takeLost {
 		p.pending = true
 		return result{possible: true, words: words + ", and the reply is lost"}
 	}
