@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestTheFirstClientOfACounterLogsThatItIsNew(t *testing.T) {
+func TestFirstClientOfACounterLogsThatItIsNew(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)

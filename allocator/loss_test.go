@@ -51,7 +51,7 @@ func TestNextNumberContinuesAboveTheFloorOfALostCounter(t *testing.T) {
 }
 
 // The counter is deleted and grows above the floor of an active client before that client sends another request.
-func TestNextNumberNoticesACounterThatWasMadeAnew(t *testing.T) {
+func TestNextNumberDetectsACounterThatWasRecreated(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)

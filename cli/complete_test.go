@@ -155,7 +155,7 @@ func TestCompletionAsJSON(t *testing.T) {
 	}
 }
 
-func TestCompletionRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestCompletionRefusesUnknownShellsAndFlags(t *testing.T) {
 	t.Parallel()
 	clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "completion"), "SHELL", "bash|zsh|fish")
 	clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "completion", "tcsh"), `"tcsh"`, "bash, zsh, fish")

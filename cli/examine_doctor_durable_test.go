@@ -56,7 +56,7 @@ func TestDoctorComparesStatedReplicasWithThoseConnected(t *testing.T) {
 }
 
 // The sentinels know a replica that is not connected and its priority, which the primary does not.
-func TestDoctorAsksSentinelsForReplicas(t *testing.T) {
+func TestDoctorReadsReplicasFromSentinels(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		do(t, s, "CONFIG", "SET", "appendonly", "yes")

@@ -13,7 +13,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestCommandsThatAllocateGoOnAtTheNextMaster(t *testing.T) {
+func TestCommandsThatAllocateContinueAtTheNextMaster(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })

@@ -31,7 +31,7 @@ func TestFoldAgreesWithEqualFoldOnAllCharacters(t *testing.T) {
 	}
 }
 
-func TestFoldGivesNamesThatDifferInCaseOneKey(t *testing.T) {
+func TestFoldReturnsOneKeyForNamesThatDifferInCase(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{
 		{"ΠΕΛΆΤΗΣ", "πελάτης", "πελάτησ", "Πελάτης"},

@@ -104,7 +104,7 @@ func viewed(texts []string, view func(string) string) []string {
 
 func same(text string) string { return text }
 
-func TestAppendGivesDifferentIDsDifferentTexts(t *testing.T) {
+func TestAppendReturnsDifferentTextsForDifferentIDs(t *testing.T) {
 	t.Parallel()
 	for _, separator := range []string{"/", "-", ":", "→"} {
 		for _, tt := range []struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheCodeOfTheReadmeIsOfTheExample(t *testing.T) {
+func TestReadmeHasTheCodeOfTheExample(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

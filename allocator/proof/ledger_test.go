@@ -11,7 +11,7 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-func TestTheJudgeFindsEveryDuplicate(t *testing.T) {
+func TestLedgerFindsEveryDuplicate(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -96,7 +96,7 @@ func TestLedgerAgreesWithACount(t *testing.T) {
 	}
 }
 
-func TestTheJudgeReadsTexts(t *testing.T) {
+func TestLedgerParsesTexts(t *testing.T) {
 	t.Parallel()
 	var j Ledger
 	for worker, text := range []string{

@@ -176,9 +176,9 @@ func signalTo(t *testing.T, process *os.Process, signal os.Signal) {
 	}
 }
 
-// TestNothingWrapsOnATerminal uses 80 columns. Long lines are broken between words, also those of errors and of the log. In a
+// TestOutputWrapsBetweenWordsOnATerminal uses 80 columns. Long lines are broken between words, also those of errors and of the log. In a
 // pipe an error is one line.
-func TestNothingWrapsOnATerminal(t *testing.T) {
+func TestOutputWrapsBetweenWordsOnATerminal(t *testing.T) {
 	t.Parallel()
 	hilo := binary(t)
 	long := strings.Repeat("a-long-name-", 5) // of 60 characters

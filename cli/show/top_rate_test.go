@@ -36,7 +36,7 @@ func ranges(perSecond, size, until float64) func(float64) int64 {
 	}
 }
 
-func TestTotalRateIsUnknownUntilOneIsKnown(t *testing.T) {
+func TestTotalRateIsUnknownUntilTheFirstRate(t *testing.T) {
 	t.Parallel()
 	s := newState([]target.Target{{Name: "north"}}, math.MaxInt64)
 	figure := func() string { return (top{}).summarize(s).Rate.Figure }

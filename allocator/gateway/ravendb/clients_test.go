@@ -168,7 +168,7 @@ func TestNewRefusesInvalidNodes(t *testing.T) {
 }
 
 // Java sends a request for an identity to every node, with one id.
-func TestIdentityNextOfAClientThatAsksAllNodesRepeatsNothing(t *testing.T) {
+func TestIdentityNextOfAClientThatContactsAllNodesRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)

@@ -54,7 +54,7 @@ func TestRecordLowersTheFloorAfterAForcedSeedOnly(t *testing.T) {
 	}
 }
 
-func TestRecordFindsACounterThatWasMadeAnew(t *testing.T) {
+func TestRecordDetectsACounterThatWasRecreated(t *testing.T) {
 	t.Parallel()
 	seen := scripts.Range{High: 100, Epoch: 2, Ranges: 7}
 	for _, test := range []struct {
