@@ -15,30 +15,13 @@ const (
 	maxBound  = 1e18
 )
 
-// Histogram returns a table of Bins(counts) for a terminal of the given width, with a bar in each row.
+// Histogram returns a table, for a terminal of the given width, of calls by their duration. A row counts the calls that took at
+// most its bound, and longer than the bound of the row before. counts holds the number of calls of each duration; estimates may
+// be fractional.
 func (s Style) Histogram(counts map[time.Duration]float64, columns int) Table {
 	t, width := Table{Style: s}, min(max(columns-binTexts, minBar), maxBinBar)
-	for _, b := range Bins(counts) {
-		share := b.Share
-		if b.Count > 0 {
-			share = max(share, 1/float64(8*width)) // the shortest visible bar
-		}
-		t.Add("≤ "+Short(int64(b.Bound)), bar(share, width, " "), b.Count)
-	}
-	return t
-}
-
-// Bin counts the calls that took at most Bound, and longer than the Bound of the previous bin.
-type Bin struct {
-	Bound time.Duration
-	Count int64
-	Share float64 // relative to the largest bin
-}
-
-// Bins groups calls by their duration. counts holds the number of calls of each duration; estimates may be fractional.
-func Bins(counts map[time.Duration]float64) []Bin {
 	if len(counts) == 0 {
-		return nil
+		return t
 	}
 	times := slices.Sorted(maps.Keys(counts))
 	from, to := min(times[0], maxBound), min(times[len(times)-1], maxBound)
@@ -51,11 +34,15 @@ func Bins(counts map[time.Duration]float64) []Bin {
 		at, _ := slices.BinarySearch(bounds, took)
 		sums[min(at, len(sums)-1)] += n
 	}
-	bins, greatest := make([]Bin, len(bounds)), max(slices.Max(sums), 1e-9)
+	greatest := max(slices.Max(sums), 1e-9)
 	for i, n := range sums {
-		bins[i] = Bin{bounds[i], int64(math.Round(n)), n / greatest}
+		count, share := int64(math.Round(n)), n/greatest
+		if count > 0 {
+			share = max(share, 1/float64(8*width)) // the shortest visible bar
+		}
+		t.Add("≤ "+Short(int64(bounds[i])), bar(share, width, " "), count)
 	}
-	return bins
+	return t
 }
 
 // Blocks draws non-negative numbers as blocks whose height is relative to the largest number.

@@ -70,13 +70,7 @@ func (s Style) Sprintf(format string, values ...any) string {
 }
 
 // Number returns n in decimal.
-func (s Style) Number(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	if !s.Group {
-		return text
-	}
-	return group(text)
-}
+func (s Style) Number(n int64) string { return s.Sprintf("%d", n) }
 
 // Digits returns text as Number does if it is a decimal number, and otherwise unchanged.
 func (s Style) Digits(text string) string {
@@ -105,18 +99,11 @@ func (n number) Format(f fmt.State, verb rune) {
 }
 
 // group inserts thousands separators into the integer part of a decimal number. It works on text, so that every int64 stays
-// exact.
+// exact. Inf and NaN have no digits, and stay as they are.
 func group(decimal string) string {
-	first := strings.IndexAny(decimal, "0123456789")
-	if first < 0 { // Inf or NaN
-		return decimal
+	point := strings.IndexByte(decimal+".", '.')
+	for at := point - 3; at > 0 && '0' <= decimal[at-1] && decimal[at-1] <= '9'; at -= 3 {
+		decimal = decimal[:at] + "," + decimal[at:]
 	}
-	whole, fraction, digits := decimal[first:], "", ""
-	if point := strings.IndexByte(whole, '.'); point >= 0 {
-		whole, fraction = whole[:point], whole[point:]
-	}
-	for ; len(whole) > 3; whole = whole[:len(whole)-3] {
-		digits = "," + whole[len(whole)-3:] + digits
-	}
-	return decimal[:first] + whole + digits + fraction
+	return decimal
 }

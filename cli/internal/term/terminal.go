@@ -4,7 +4,6 @@ package term
 
 import (
 	"cmp"
-	"io"
 	"os"
 
 	"golang.org/x/term"
@@ -14,22 +13,18 @@ import (
 type terminal interface{ Columns() int }
 
 // IsTerminal reports whether stream, a reader or a writer, is a terminal.
-func IsTerminal(stream any) bool {
-	if t, ok := stream.(terminal); ok {
-		return t.Columns() > 0
-	}
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor is a small number
-}
+func IsTerminal(stream any) bool { return Columns(stream) > 0 }
 
-// Columns returns the width of the terminal w, or 0 if w is no terminal and lines may have any length.
-func Columns(w io.Writer) int {
-	if t, ok := w.(terminal); ok {
+// Columns returns the width of the terminal stream, or 0 if stream is no terminal and lines may have any length.
+func Columns(stream any) int {
+	switch t := stream.(type) {
+	case terminal:
 		return t.Columns()
+	case *os.File:
+		if fd := int(t.Fd()); term.IsTerminal(fd) { //nolint:gosec // a file descriptor is a small number
+			width, _, _ := term.GetSize(fd)
+			return cmp.Or(width, usualWidth) // a terminal may not report its size
+		}
 	}
-	if !IsTerminal(w) {
-		return 0
-	}
-	width, _, _ := term.GetSize(int(w.(*os.File).Fd())) //nolint:gosec // a file descriptor is a small number
-	return cmp.Or(width, usualWidth)                    // a terminal may not report its size
+	return 0
 }
