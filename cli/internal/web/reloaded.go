@@ -3,6 +3,7 @@ package web
 import (
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,12 +39,7 @@ func (r *reloaded[T]) load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.due.Store(r.now().Add(checkInterval).UnixNano())
-	r.known = r.stat()
-	value, err := r.read()
-	if err == nil {
-		r.value.Store(&value)
-	}
-	return err
+	return r.reload()
 }
 
 // get returns the value. If changed files cannot be used, it logs a warning and returns the previous value.
@@ -51,27 +47,28 @@ func (r *reloaded[T]) get() T {
 	now := r.now()
 	if due := r.due.Load(); now.UnixNano() >= due && r.due.CompareAndSwap(due, now.Add(checkInterval).UnixNano()) && r.mu.TryLock() {
 		defer r.mu.Unlock()
-		if infos := r.stat(); r.failed != "" || r.changed(infos, now) {
-			r.known = infos
-			r.reload()
+		if r.failed != "" || r.changed(now) {
+			switch err := r.reload(); {
+			case err == nil:
+				r.failed = ""
+				r.log.Info("files were read again", zap.Strings("files", r.files))
+			case err.Error() != r.failed:
+				r.failed = err.Error()
+				r.log.Warn("files changed and cannot be used; continuing with what they held before", zap.Strings("files", r.files), zap.Error(err))
+			}
 		}
 	}
 	return *r.value.Load()
 }
 
-// reload reads the files again. The caller holds mu.
-func (r *reloaded[T]) reload() {
+// reload reads the files. The caller holds mu.
+func (r *reloaded[T]) reload() error {
+	r.known = r.stat()
 	value, err := r.read()
-	if err != nil {
-		if err.Error() != r.failed {
-			r.failed = err.Error()
-			r.log.Warn("files changed and cannot be used; continuing with what they held before", zap.Strings("files", r.files), zap.Error(err))
-		}
-		return
+	if err == nil {
+		r.value.Store(&value)
 	}
-	r.failed = ""
-	r.value.Store(&value)
-	r.log.Info("files were read again", zap.Strings("files", r.files))
+	return err
 }
 
 // stat returns the FileInfo of each file, or nil.
@@ -84,15 +81,12 @@ func (r *reloaded[T]) stat() []fs.FileInfo {
 }
 
 // changed reports whether a file may have changed since it was read. The caller holds mu.
-func (r *reloaded[T]) changed(infos []fs.FileInfo, now time.Time) bool {
-	for i, info := range infos {
-		known := r.known[i]
-		switch {
-		case info == nil && known == nil:
-		case info == nil, known == nil, !os.SameFile(info, known), !info.ModTime().Equal(known.ModTime()), info.Size() != known.Size(),
-			now.Sub(info.ModTime()) < settleTime+checkInterval:
-			return true
+func (r *reloaded[T]) changed(now time.Time) bool {
+	return !slices.EqualFunc(r.stat(), r.known, func(info, known fs.FileInfo) bool {
+		if info == nil || known == nil {
+			return info == known
 		}
-	}
-	return false
+		return os.SameFile(info, known) && info.ModTime().Equal(known.ModTime()) && info.Size() == known.Size() &&
+			now.Sub(info.ModTime()) >= settleTime+checkInterval
+	})
 }
