@@ -25,8 +25,8 @@ const (
 type counter struct {
 	polledCounter // the newest reading
 	server        *server
-	alarm         int   // index in headroom of the bound that alarms
-	seq           int64 // state.seq of the result that changed it last
+	alarm         string // name of the bound that alarms
+	seq           int64  // state.seq of the result that changed it last
 	meter         meter
 	rate          float64 // numbers reserved a second, less those returned
 	rated         bool    // whether the rate is known
@@ -67,15 +67,14 @@ func evidenceOf(before, after string) string {
 // columns are the types of the columns that store ids, the narrowest first.
 var columns = []string{"int", "double", "bigint"}
 
-// alarmBound returns the index of the bound that alarms: that of the type of the columns, or the limit if it is nearer.
-func alarmBound(column string, limit int64) int {
+// alarmBound returns the name of the bound that alarms: that of the type of the columns, or the limit if it is nearer.
+func alarmBound(column string, limit int64) string {
 	bounds := headroom.To(limit, 0, 0)
-	name, last := map[string]string{"int": "2^31-1", "double": "2^53-1"}[column], len(bounds)-1
-	i := slices.IndexFunc(bounds, func(h headroom.Headroom) bool { return h.Bound == name })
-	if i < 0 || bounds[i].Left > bounds[last].Left {
-		return last
+	greatest := headroom.Find(bounds, map[string]string{"int": "2^31-1", "double": "2^53-1"}[column])
+	if last := bounds[len(bounds)-1]; last.Left < greatest.Left {
+		return last.Bound
 	}
-	return i
+	return greatest.Bound
 }
 
 // read adds a reading and reports whether the displayed values changed.
@@ -127,48 +126,36 @@ func rounded(number float64) float64 {
 	return short
 }
 
-// next returns the headroom to the nearest bound that is not reached, or nil if the counter is exhausted.
-func (c *counter) next() *headroom.Headroom {
-	nearest := &c.headroom[len(c.headroom)-1]
-	if nearest.Left == 0 {
-		return nil
-	}
-	for i := range c.headroom {
-		if h := &c.headroom[i]; h.Left > 0 && h.Left < nearest.Left {
-			nearest = h
+// nextOf returns the headroom to the nearest bound that is not reached, or to the limit if the counter is exhausted.
+func nextOf(all []headroom.Headroom) headroom.Headroom {
+	next := all[len(all)-1]
+	for _, h := range all {
+		if h.Left > 0 && h.Left < next.Left {
+			next = h
 		}
 	}
-	return nearest
+	return next
 }
 
-// left returns the seconds until the counter exceeds its next bound.
-func (c *counter) left() float64 {
-	switch h := c.next(); {
-	case h == nil:
+// secondsTo returns the seconds until a counter exceeds a bound.
+func secondsTo(h headroom.Headroom) float64 {
+	switch {
+	case h.Left == 0:
 		return 0
-	case h.SecondsLeft != nil:
-		return *h.SecondsLeft
+	case h.SecondsLeft == nil:
+		return math.Inf(1)
 	}
-	return math.Inf(1)
+	return *h.SecondsLeft
 }
 
 // critical returns the headroom to the bound that alarms.
-func (c *counter) critical() *headroom.Headroom { return &c.headroom[c.alarm] }
+func (c *counter) critical() headroom.Headroom { return headroom.Find(c.headroom, c.alarm) }
 
 // criticalLeft returns the seconds until the counter exceeds the bound that alarms.
-func (c *counter) criticalLeft() float64 {
-	switch h := c.critical(); {
-	case h.Left == 0:
-		return 0
-	case h.SecondsLeft != nil:
-		return *h.SecondsLeft
-	}
-	return math.Inf(1)
-}
+func (c *counter) criticalLeft() float64 { return secondsTo(c.critical()) }
 
 func (c *counter) low() bool {
-	h := c.critical()
-	return h.Left == 0 || h.Used >= lowUsed || c.criticalLeft() < lowLeft.Seconds()
+	return c.critical().Used >= lowUsed || c.criticalLeft() < lowLeft.Seconds()
 }
 
 // jumpedSince reports whether the counter jumped after a time.
@@ -207,23 +194,35 @@ func (s *state) sorted(by, filter string, reverse bool) []*counter {
 
 var orders = map[string]func(a, b *counter) int{
 	"alarm": func(a, b *counter) int {
-		switch alarmed := a.alarmed(); {
-		case alarmed != b.alarmed():
-			if alarmed {
-				return -1
-			}
-			return 1
-		case alarmed:
+		if a.alarmed() && b.alarmed() {
 			return cmp.Or(cmp.Compare(a.criticalLeft(), b.criticalLeft()), byRate(a, b))
 		}
-		return byRate(a, b)
+		return cmp.Or(trueFirst(a.alarmed(), b.alarmed()), byRate(a, b))
 	},
 	"rate":   byRate,
 	"name":   byName,
 	"max":    func(a, b *counter) int { return cmp.Compare(b.Max, a.Max) },
 	"ranges": func(a, b *counter) int { return cmp.Compare(b.Ranges, a.Ranges) },
 	"epoch":  func(a, b *counter) int { return cmp.Compare(b.Epoch, a.Epoch) },
-	"left":   func(a, b *counter) int { return cmp.Compare(a.left(), b.left()) },
+	"left": func(a, b *counter) int {
+		return cmp.Compare(secondsTo(nextOf(a.headroom)), secondsTo(nextOf(b.headroom)))
+	},
+}
+
+// byHeadroom sorts the counter with the least headroom first.
+func byHeadroom(a, b *counter) int {
+	return cmp.Or(trueFirst(a.low(), b.low()), cmp.Compare(a.criticalLeft(), b.criticalLeft()),
+		cmp.Compare(b.critical().Used, a.critical().Used), byName(a, b))
+}
+
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 func byRate(a, b *counter) int { return cmp.Compare(b.rate, a.rate) }

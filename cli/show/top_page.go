@@ -111,13 +111,7 @@ func writeCounter(w *strings.Builder, several bool, server, kind, name string, c
 
 // usedText returns the used share of the numbers up to the next bound, or to the last one.
 func usedText(all []headroom.Headroom) string {
-	next := all[len(all)-1]
-	for _, h := range all {
-		if h.Left > 0 && h.Left < next.Left {
-			next = h
-		}
-	}
-	share := "<0.01"
+	next, share := nextOf(all), "<0.01"
 	switch used := next.Used; {
 	case used == 0 || used == 100:
 		share = fmt.Sprintf("%.0f", used)

@@ -107,7 +107,7 @@ func (t top) changes(s *state, now time.Time) snapshot {
 // newSnapshot returns a snapshot without rows. Its lists are not nil, so that JSON contains them.
 func (t top) newSnapshot(s *state, now time.Time) snapshot {
 	shown := snapshot{
-		Time: now.Format(time.RFC3339), Namespace: t.Namespace, Alarms: s.alarmBound(s.limit), Summary: t.summarize(s),
+		Time: now.Format(time.RFC3339), Namespace: t.Namespace, Alarms: alarmBound(s.columns, s.limit), Summary: t.summarize(s),
 		Servers: []shownServer{}, Collections: []shownCollection{}, Identities: []shownIdentity{},
 	}
 	if !s.began.IsZero() {
@@ -117,11 +117,6 @@ func (t top) newSnapshot(s *state, now time.Time) snapshot {
 		shown.Interval = max(shown.Interval, (server.last.took + server.last.pause).Round(time.Millisecond).Seconds())
 	}
 	return shown
-}
-
-// alarmBound returns the name of the bound that alarms.
-func (s *state) alarmBound(limit int64) string {
-	return headroom.To(limit, 0, 0)[alarmBound(s.columns, limit)].Bound
 }
 
 func (shown *snapshot) add(c *counter, rates [][2]float64) {
@@ -146,12 +141,10 @@ func (s *server) shown() shownServer {
 }
 
 func (c *counter) shown() shownCounter {
-	row := shownCounter{Max: c.Max, Epoch: c.Epoch, Headroom: c.headroom, Left: "past", Low: c.low()}
-	if h := c.next(); h != nil {
-		row.Left = timeLeft(*h)
-		if h.SecondsLeft != nil {
-			row.Left += " to " + h.Bound
-		}
+	next := nextOf(c.headroom)
+	row := shownCounter{Max: c.Max, Epoch: c.Epoch, Headroom: c.headroom, Left: timeLeft(next), Low: c.low()}
+	if next.Left > 0 && next.SecondsLeft != nil {
+		row.Left += " to " + next.Bound
 	}
 	if c.rated {
 		row.Rate = new(c.rate)

@@ -42,7 +42,7 @@ func (t top) summarize(s *state) summary {
 				collections++
 			}
 			rate, rated = rate+c.rate, rated || c.rated
-			if scarce == nil || moreUrgent(c, scarce) {
+			if scarce == nil || byHeadroom(c, scarce) < 0 {
 				scarce = c
 			}
 			if len(c.jumps) > 0 {
@@ -75,20 +75,6 @@ func (t top) summarize(s *state) summary {
 	return found
 }
 
-// moreUrgent reports whether a has less headroom than b.
-func moreUrgent(a, b *counter) bool {
-	if a.low() != b.low() {
-		return a.low()
-	}
-	if left, other := a.criticalLeft(), b.criticalLeft(); left != other {
-		return left < other
-	}
-	if used, other := a.critical().Used, b.critical().Used; used != other {
-		return used > other
-	}
-	return byName(a, b) < 0
-}
-
 func (c *counter) headroomFigure() figure {
 	h := c.critical()
 	switch {
@@ -97,7 +83,7 @@ func (c *counter) headroomFigure() figure {
 	case h.SecondsLeft == nil:
 		return figure{fmt.Sprintf("%.3g%% used", h.Used), c.label() + " of " + h.Bound, c.low()}
 	}
-	return figure{timeLeft(*h), c.label() + " to " + h.Bound, c.low()}
+	return figure{timeLeft(h), c.label() + " to " + h.Bound, c.low()}
 }
 
 // serversFigure counts the servers that are up and describes the problems of the others.
