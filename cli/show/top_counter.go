@@ -2,6 +2,7 @@ package show
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -49,11 +50,6 @@ type reading struct {
 	at          time.Time
 	max, ranges int64
 	rate        float64
-}
-
-// matches reports whether the name contains filter, ignoring case.
-func (c *counter) matches(filter string) bool {
-	return strings.Contains(strings.ToLower(c.label()), strings.ToLower(filter))
 }
 
 // evidenceOf returns the evidence that follows from the replication ids before and after.
@@ -171,25 +167,30 @@ func (c *counter) alarmed() bool { return len(c.jumps) > 0 || c.low() }
 // sorts lists the sort keys. The first is the default.
 var sorts = []string{"alarm", "rate", "name", "max", "ranges", "epoch", "left"}
 
-// sorted returns the counters of all servers that match filter, in order.
-func (s *state) sorted(by, filter string, reverse bool) []*counter {
-	var all []*counter
-	for _, server := range s.servers {
-		for _, c := range server.counters {
-			if c.matches(filter) {
-				all = append(all, c)
+// counters returns the counters of all servers whose names contain filter, ignoring case.
+func (s *state) counters(filter string) iter.Seq[*counter] {
+	filter = strings.ToLower(filter)
+	return func(yield func(*counter) bool) {
+		for _, server := range s.servers {
+			for _, c := range server.counters {
+				if strings.Contains(strings.ToLower(c.label()), filter) && !yield(c) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// sorted returns the result of counters in order.
+func (s *state) sorted(by, filter string, reverse bool) []*counter {
 	order := orders[by]
-	slices.SortFunc(all, func(a, b *counter) int {
+	return slices.SortedFunc(s.counters(filter), func(a, b *counter) int {
 		ordered := order(a, b)
 		if reverse {
 			ordered = -ordered
 		}
 		return cmp.Or(ordered, byName(a, b), strings.Compare(a.label(), b.label()), strings.Compare(a.server.name, b.server.name))
 	})
-	return all
 }
 
 var orders = map[string]func(a, b *counter) int{

@@ -89,14 +89,13 @@ func (t top) snapshot(s *state, now time.Time) snapshot {
 func (t top) changes(s *state, now time.Time) snapshot {
 	shown := t.newSnapshot(s, now)
 	for _, server := range s.servers {
-		if server.seq != s.seq {
-			continue
+		if server.seq == s.seq {
+			shown.Servers = append(shown.Servers, server.shown())
 		}
-		shown.Servers = append(shown.Servers, server.shown())
-		for _, c := range server.counters {
-			if c.seq == s.seq && c.matches(t.Filter) {
-				shown.add(c, nil)
-			}
+	}
+	for c := range s.counters(t.Filter) {
+		if c.seq == s.seq {
+			shown.add(c, nil)
 		}
 	}
 	shown.Events = shownEvents(s.fresh)

@@ -31,25 +31,20 @@ func (t top) summarize(s *state) summary {
 	var scarce, jumped *counter
 	var jumps, collections, identities int64
 	rate, rated := 0.0, false
-	for _, server := range s.servers {
-		for _, c := range server.counters {
-			if !c.matches(t.Filter) {
-				continue
-			}
-			if c.identity {
-				identities++
-			} else {
-				collections++
-			}
-			rate, rated = rate+c.rate, rated || c.rated
-			if scarce == nil || byHeadroom(c, scarce) < 0 {
-				scarce = c
-			}
-			if len(c.jumps) > 0 {
-				jumps++
-				if jumped == nil || c.lastJump().at.After(jumped.lastJump().at) {
-					jumped = c
-				}
+	for c := range s.counters(t.Filter) {
+		if c.identity {
+			identities++
+		} else {
+			collections++
+		}
+		rate, rated = rate+c.rate, rated || c.rated
+		if scarce == nil || byHeadroom(c, scarce) < 0 {
+			scarce = c
+		}
+		if len(c.jumps) > 0 {
+			jumps++
+			if jumped == nil || c.lastJump().at.After(jumped.lastJump().at) {
+				jumped = c
 			}
 		}
 	}
