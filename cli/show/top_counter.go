@@ -39,10 +39,8 @@ type counter struct {
 
 // jump is an increase of the epoch.
 type jump struct {
-	at       time.Time
-	by       int64 // skipped numbers, or the increase of Max since the previous poll if more than one range was issued
-	epoch    int64
-	evidence string
+	at time.Time
+	shownJump
 }
 
 // reading is an entry of the history of a counter.

@@ -24,7 +24,6 @@ type pollResult struct {
 	down     string        // reason for the failure, as a sentence; empty if the server is up
 	brief    string        // the reason in a few words
 	counters []polledCounter
-	lows     map[string]int64 // first numbers of the newest ranges of collections that jumped; incomplete
 	about
 }
 
@@ -56,6 +55,7 @@ type polledCounter struct {
 	admin.Counter
 	at       time.Time
 	identity bool
+	low      int64 // first number of the newest range, if it was read after a jump
 }
 
 // label returns the name as commands accept it. The name of an identity ends in |.
@@ -69,18 +69,15 @@ func (c *polledCounter) label() string {
 // poller polls one server.
 type poller struct {
 	top
-	index    int // index of the server
-	client   *target.Client
-	admin    *admin.Admin
-	settings settings
-	epochs   map[string]int64 // of the collections, at the last poll that succeeded
-}
+	index  int // index of the server
+	client *target.Client
+	admin  *admin.Admin
+	epochs map[string]int64 // of the collections, at the last poll that succeeded
 
-// settings caches the reply of CONFIG for a minute. An empty reply means that CONFIG is not permitted, and is never requested
-// again.
-type settings struct {
-	config map[string]string
-	due    time.Time
+	// config is the reply of CONFIG, read again at configDue. An empty one means that CONFIG is not permitted, and is never
+	// requested again.
+	config    map[string]string
+	configDue time.Time
 }
 
 // open calls do with a poller for each server. It sends no command. opened holds the pollers of the first servers.
@@ -156,7 +153,7 @@ func (p *poller) read(ctx context.Context, found *pollResult) error {
 		case err != nil:
 			return err
 		case state.Kind != admin.KindServerSide:
-			found.counters = append(found.counters, polledCounter{state.Counter, time.Now(), state.Kind == admin.KindIdentity})
+			found.counters = append(found.counters, polledCounter{Counter: state.Counter, at: time.Now(), identity: state.Kind == admin.KindIdentity})
 		}
 	}
 	p.readJumps(ctx, client, found)
@@ -165,9 +162,9 @@ func (p *poller) read(ctx context.Context, found *pollResult) error {
 
 // readJumps reads the first number after each jump of a collection since the last poll, from which its size follows.
 func (p *poller) readJumps(ctx context.Context, client *target.Client, found *pollResult) {
-	epochs, keys := make(map[string]int64, len(found.counters)), prefix.NewKeys(p.Namespace)
+	epochs := make(map[string]int64, len(found.counters))
 	var jumped []*polledCounter
-	var read []string
+	var keys []string
 	for i := range found.counters {
 		c := &found.counters[i]
 		if c.identity {
@@ -175,21 +172,17 @@ func (p *poller) readJumps(ctx context.Context, client *target.Client, found *po
 		}
 		epochs[c.Name] = c.Epoch
 		if before, known := p.epochs[c.Name]; known && before != c.Epoch {
-			jumped, read = append(jumped, c), append(read, keys.HiLo(c.Name))
+			jumped, keys = append(jumped, c), append(keys, prefix.NewKeys(p.Namespace).HiLo(c.Name))
 		}
 	}
 	p.epochs = epochs
-	if len(jumped) == 0 {
-		return
-	}
-	found.lows = make(map[string]int64)
-	for i, values := range client.Fields(ctx, read, "Low", "Ranges") {
+	for i, values := range client.Fields(ctx, keys, "Low", "Ranges") {
 		if len(values) != 2 || values[1] != strconv.FormatInt(jumped[i].Ranges, 10) { // more ranges were issued since
 			continue
 		}
 		text, _ := values[0].(string)
 		if low, err := strconv.ParseInt(text, 10, 64); err == nil {
-			found.lows[jumped[i].Name] = low
+			jumped[i].low = low
 		}
 	}
 }
@@ -200,12 +193,12 @@ func (p *poller) facts(ctx context.Context, client *target.Client) (info.Facts, 
 	if err != nil && !target.Answered(err) {
 		return info.Facts{}, err
 	}
-	if now := time.Now(); p.settings.config == nil || len(p.settings.config) > 0 && now.After(p.settings.due) {
+	if now := time.Now(); p.config == nil || len(p.config) > 0 && now.After(p.configDue) {
 		config, err := client.Settings(ctx)
 		if err != nil {
 			return info.Facts{}, err
 		}
-		p.settings = settings{config, now.Add(time.Minute)}
+		p.config, p.configDue = config, now.Add(time.Minute)
 	}
-	return info.Facts{Info: fields, Config: p.settings.config}, nil
+	return info.Facts{Info: fields, Config: p.config}, nil
 }

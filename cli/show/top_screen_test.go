@@ -24,7 +24,7 @@ func screenOf(n int) *screen {
 	})
 	first := at(0)
 	for i := range n {
-		first.counters = append(first.counters, polledCounter{counterOf(fmt.Sprintf("c%04d", i), int64(i), 1, 0), first.at, false})
+		first.counters = append(first.counters, polledCounter{Counter: counterOf(fmt.Sprintf("c%04d", i), int64(i), 1, 0), at: first.at})
 	}
 	s.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	s.Update(tick(topClock))

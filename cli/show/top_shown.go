@@ -149,13 +149,9 @@ func (c *counter) shown() shownCounter {
 		row.Rate = new(c.rate)
 	}
 	if len(c.jumps) > 0 {
-		row.Jumped = new(c.lastJump().shown())
+		row.Jumped = new(c.lastJump().shownJump)
 	}
 	return row
-}
-
-func (j jump) shown() shownJump {
-	return shownJump{j.at.Format(time.RFC3339), j.by, j.epoch, j.evidence}
 }
 
 // rates returns the history of the rate, or nil if it was always 0.

@@ -250,7 +250,7 @@ func (s *site) serveHistory(w http.ResponseWriter, r *http.Request) {
 			shown.Readings = append(shown.Readings, shownReading{h.at.Format(time.RFC3339), h.max, h.ranges, h.rate})
 		}
 		for _, j := range c.jumps {
-			shown.Jumps = append(shown.Jumps, j.shown())
+			shown.Jumps = append(shown.Jumps, j.shownJump)
 		}
 	}
 	s.mu.Unlock()

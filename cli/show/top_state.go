@@ -3,7 +3,6 @@ package show
 import (
 	"time"
 
-	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
@@ -46,18 +45,12 @@ type removed struct {
 	Identity   string `json:"identity,omitempty"`
 }
 
-func newState(targets []target.Target, limit int64) *state {
-	s := &state{limit: limit}
-	for _, t := range targets {
-		s.servers = append(s.servers, &server{name: t.Label()})
-	}
-	return s
-}
-
 // newState returns a state without results.
 func (t top) newState() *state {
-	s := newState(t.targets, t.Limit)
-	s.columns = t.Columns
+	s := &state{limit: t.Limit, columns: t.Columns}
+	for _, each := range t.targets {
+		s.servers = append(s.servers, &server{name: each.Label()})
+	}
 	return s
 }
 
@@ -113,7 +106,7 @@ func (s *state) mergeCounters(server *server, r pollResult) {
 		if c == nil {
 			c = &counter{server: server, seq: s.seq}
 		} else {
-			s.compare(c, seen, r.lows[seen.Name])
+			s.compare(c, seen)
 			delete(before, label)
 		}
 		c.alarm = alarm
@@ -132,17 +125,17 @@ func (s *state) mergeCounters(server *server, r pollResult) {
 	}
 }
 
-// compare records the changes of a counter other than issued numbers. low is the first number after a jump, 0 if unknown.
-func (s *state) compare(c *counter, now polledCounter, low int64) {
+// compare records the changes of a counter other than issued numbers.
+func (s *state) compare(c *counter, now polledCounter) {
 	switch {
 	case now.Epoch != c.Epoch:
-		j := jump{at: now.at, by: now.Max - c.Max, epoch: now.Epoch, evidence: evidenceOf(c.Origin, now.Origin)}
-		if low > 0 && !now.identity && now.Ranges == c.Ranges+1 {
-			j.by = low - 1 - c.Max
+		j := shownJump{now.at.Format(time.RFC3339), now.Max - c.Max, now.Epoch, evidenceOf(c.Origin, now.Origin)}
+		if now.low > 0 && now.Ranges == c.Ranges+1 {
+			j.By = now.low - 1 - c.Max
 		}
 		s.eventf(now.at, true, "%s on %s jumped by %d, epoch %d → %d, Max %d → %d: %s",
-			c.label(), c.server.name, j.by, c.Epoch, now.Epoch, c.Max, now.Max, j.evidence)
-		c.jumps = append(c.jumps, j)
+			c.label(), c.server.name, j.By, c.Epoch, now.Epoch, c.Max, now.Max, j.Evidence)
+		c.jumps = append(c.jumps, jump{now.at, j})
 		c.jumps = c.jumps[max(0, len(c.jumps)-maxJumps):]
 	case !c.identity && now.Ranges == c.Ranges && now.Max > c.Max:
 		s.eventf(now.at, false, "%s on %s was seeded: Max %d → %d", c.label(), c.server.name, c.Max, now.Max)

@@ -20,13 +20,17 @@ var topClock = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func at(seconds float64, counters ...admin.Counter) pollResult {
 	l := pollResult{at: topClock.Add(time.Duration(seconds * float64(time.Second))), pause: time.Second, about: about{Role: "primary"}}
 	for _, c := range counters {
-		l.counters = append(l.counters, polledCounter{c, l.at, false})
+		l.counters = append(l.counters, polledCounter{Counter: c, at: l.at})
 	}
 	return l
 }
 
 func counterOf(name string, top, ranges, epoch int64) admin.Counter {
 	return admin.Counter{Name: name, Max: top, Ranges: ranges, Epoch: epoch}
+}
+
+func newState(targets []target.Target, limit int64) *state {
+	return top{targets: targets, Limit: limit}.newState()
 }
 
 func (s *state) texts() string {
@@ -197,7 +201,7 @@ func testAlarms(t *testing.T, all top, alarm, want string) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	got := s.servers[0].counters["jumps"].jumps
-	if len(got) != 1 || got[0].by != 69_995 || got[0].epoch != 1 || got[0].evidence != evidenceOf("", "") {
+	if len(got) != 1 || got[0].By != 69_995 || got[0].Epoch != 1 || got[0].Evidence != evidenceOf("", "") {
 		t.Errorf("jumps: %+v", got)
 	}
 	if evidenceOf("a", "a") == evidenceOf("a", "b") {

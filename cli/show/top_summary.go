@@ -65,7 +65,7 @@ func (t top) summarize(s *state) summary {
 	}
 	if jumped != nil {
 		last := jumped.lastJump()
-		found.Jumps = figure{term.Plural(jumps, "counter"), grouped.Sprintf("%s by %d at %s", jumped.label(), last.by, last.at.Format(time.TimeOnly)), true}
+		found.Jumps = figure{term.Plural(jumps, "counter"), grouped.Sprintf("%s by %d at %s", jumped.label(), last.By, last.at.Format(time.TimeOnly)), true}
 	}
 	return found
 }
