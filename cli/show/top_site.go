@@ -127,21 +127,18 @@ func mustMarshal(value any) []byte {
 // handler returns the handler of the site. Its headers restrict the page to content of the site itself.
 func (s *site) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/{$}", s.servePage)
-	mux.HandleFunc("/state", s.serveState)
-	mux.HandleFunc("/events", s.serveEvents)
-	mux.HandleFunc("/history", s.serveHistory)
+	mux.HandleFunc("GET /{$}", s.servePage)
+	mux.HandleFunc("GET /state", s.serveState)
+	mux.HandleFunc("GET /events", s.serveEvents)
+	mux.HandleFunc("GET /history", s.serveHistory)
+	mux.HandleFunc("GET /", http.NotFound) // so that other methods are refused at every path
 	for name, kind := range map[string]string{"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"} {
-		content, err := page.ReadFile("page/" + name)
-		if err != nil {
-			panic("bug: " + err.Error())
-		}
-		mux.HandleFunc("/"+name, func(w http.ResponseWriter, _ *http.Request) {
+		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", kind+"; charset=utf-8")
-			_, _ = w.Write(content)
+			http.ServeFileFS(w, r, page, "page/"+name)
 		})
 	}
-	inner := access.ForBrowsers(s.web.SignIn, s.web.Loopback, readOnly(mux))
+	inner := access.ForBrowsers(s.web.SignIn, s.web.Loopback, mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
 			"Cache-Control": "no-store",
@@ -159,18 +156,6 @@ func (s *site) handler() http.Handler {
 			return
 		}
 		inner.ServeHTTP(w, r)
-	})
-}
-
-// readOnly refuses all methods but GET and HEAD.
-func readOnly(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "only GET and HEAD are served here", http.StatusMethodNotAllowed)
-			return
-		}
-		next.ServeHTTP(w, r)
 	})
 }
 
