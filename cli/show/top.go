@@ -144,8 +144,7 @@ func (t top) runScreen(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return t.open(ctx, func(pollers []*poller) error {
-		program := tea.NewProgram(newScreen(t),
-			tea.WithInput(t.Stdin), tea.WithOutput(t.Stdout), tea.WithEnvironment(t.environment()), tea.WithoutSignalHandler())
+		program := tea.NewProgram(newScreen(t), tea.WithInput(t.Stdin), tea.WithOutput(t.Stdout), tea.WithoutSignalHandler())
 		defer context.AfterFunc(ctx, program.Quit)()
 
 		var polling sync.WaitGroup
@@ -157,17 +156,4 @@ func (t top) runScreen(ctx context.Context) error {
 		polling.Wait()
 		return exit.Written(err)
 	})
-}
-
-// environment returns the variables that describe the terminal.
-func (t top) environment() []string {
-	var all []string
-	for _, name := range []string{
-		"TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM_PROGRAM", "TMUX", "STY", "SSH_TTY", "WT_SESSION",
-	} {
-		if value, ok := t.Lookup(name); ok {
-			all = append(all, name+"="+value)
-		}
-	}
-	return all
 }
