@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -141,19 +140,10 @@ func (t top) runScreen(ctx context.Context) error {
 	if term.IsTerminal(t.Stderr) { // log lines would disturb the screen
 		t.LogTo(zap.NewNop())
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	return t.open(ctx, func(pollers []*poller) error {
-		program := tea.NewProgram(newScreen(t), tea.WithInput(t.Stdin), tea.WithOutput(t.Stdout), tea.WithoutSignalHandler())
-		defer context.AfterFunc(ctx, program.Quit)()
-
-		var polling sync.WaitGroup
-		for _, p := range pollers {
-			polling.Go(func() { p.run(ctx, func(r pollResult) { program.Send(r) }) })
-		}
+	program := tea.NewProgram(newScreen(t), tea.WithInput(t.Stdin), tea.WithOutput(t.Stdout), tea.WithoutSignalHandler())
+	defer context.AfterFunc(ctx, program.Quit)()
+	return t.watch(ctx, func(r pollResult) { program.Send(r) }, func() error {
 		_, err := program.Run()
-		cancel()
-		polling.Wait()
 		return exit.Written(err)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -88,6 +89,20 @@ func (t top) open(ctx context.Context, do func([]*poller) error, opened ...*poll
 	}
 	return base.AdministerWith(ctx, t.Session, t.targets[index], func(client *target.Client, operator *admin.Admin) error {
 		return t.open(ctx, do, append(opened, &poller{top: t, index: index, client: client, admin: operator})...)
+	})
+}
+
+// watch polls all servers while do runs, and passes the results to report.
+func (t top) watch(ctx context.Context, report func(pollResult), do func() error) error {
+	return t.open(ctx, func(pollers []*poller) error {
+		ctx, cancel := context.WithCancel(ctx)
+		var polling sync.WaitGroup
+		defer polling.Wait()
+		defer cancel()
+		for _, p := range pollers {
+			polling.Go(func() { p.run(ctx, report) })
+		}
+		return do()
 	})
 }
 

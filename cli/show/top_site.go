@@ -37,47 +37,38 @@ type site struct {
 }
 
 // serve serves the page until ctx ends.
-func (t top) serve(whole context.Context) error {
-	ctx, cancel := context.WithCancel(whole) // of the polls; whole tells whether a signal ended it
-	defer cancel()
-	return t.open(whole, func(pollers []*poller) error {
-		s := &site{top: t, done: ctx.Done(), state: t.newState(), viewers: make(map[chan []byte]struct{})}
-		var polling, first sync.WaitGroup
-		first.Add(len(pollers))
-		for _, p := range pollers {
-			polled := sync.OnceFunc(first.Done)
-			polling.Go(func() {
-				defer polled()
-				p.run(ctx, func(r pollResult) { s.merge(r); polled() })
-			})
+func (t top) serve(ctx context.Context) error {
+	s := &site{top: t, done: ctx.Done(), state: t.newState(), viewers: make(map[chan []byte]struct{})}
+	waiting, ready := context.WithTimeout(ctx, firstPollTimeout)
+	defer ready()
+	report := func(r pollResult) {
+		if s.merge(r) {
+			ready()
 		}
-		waiting, ready := context.WithTimeout(ctx, firstPollTimeout)
-		polling.Go(func() { first.Wait(); ready() })
+	}
+	return t.watch(ctx, report, func() error {
 		<-waiting.Done()
-		err := t.web.Serve(ctx, s.handler())
-		cancel()
-		polling.Wait()
-		return err
+		return t.web.Serve(ctx, s.handler())
 	})
 }
 
-// merge adds a poll result to the state and sends the changes to all viewers.
-func (s *site) merge(r pollResult) {
+// merge adds a poll result to the state and sends the changes to all viewers. It reports whether every server was polled.
+func (s *site) merge(r pollResult) (complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.merge(r)
 	s.whole = nil
-	if len(s.viewers) == 0 {
-		return
-	}
-	frame := newEvent(s.changes(s.state, time.Now()))
-	for viewer := range s.viewers {
-		select {
-		case viewer <- frame:
-		default:
-			s.unsubscribe(viewer)
+	if len(s.viewers) > 0 {
+		frame := newEvent(s.changes(s.state, time.Now()))
+		for viewer := range s.viewers {
+			select {
+			case viewer <- frame:
+			default:
+				s.unsubscribe(viewer)
+			}
 		}
 	}
+	return !slices.ContainsFunc(s.state.servers, func(one *server) bool { return one.seq == 0 })
 }
 
 // unsubscribe closes the channel of a viewer. The caller holds mu.
