@@ -40,9 +40,7 @@ Ctrl-C.`,
 		},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			d := dev{Session: r.SessionWithoutRedis()}
-			d.Addr = r.String("addr")
-			return d
+			return dev{r.SessionWithoutRedis(), r.String("addr")}
 		}),
 	}
 }

@@ -105,7 +105,7 @@ sends a token as the password of any user, or once as ?token=TOKEN to receive a 
 func readTop(r *base.Reader) base.Runner {
 	r.Arguments()
 	r.Own = "top"
-	t := top{Session: r.Session(), targets: r.Targets(), Interval: r.Period("interval"), Limit: r.Number("limit")}
+	t := top{Session: r.Session(), targets: r.Targets(), Interval: r.Period("interval"), Limit: cmp.Or(r.Number("limit"), math.MaxInt64)}
 	t.Filter, _ = r.Text("filter")
 	t.Sort, _ = r.Text("sort")
 	t.Columns, _ = r.Text("columns")
@@ -115,7 +115,6 @@ func readTop(r *base.Reader) base.Runner {
 	} else if t.Count == 0 && t.JSON {
 		t.Count = 1
 	}
-	t.Limit = cmp.Or(t.Limit, math.MaxInt64)
 	return t
 }
 

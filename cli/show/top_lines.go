@@ -1,9 +1,9 @@
 package show
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -66,17 +66,11 @@ func (t top) print(state *state, now time.Time) error {
 }
 
 func (t top) printText(state *state, now time.Time) error {
-	counters := state.sorted(t.Sort, t.Filter, false)
-	fmt.Fprintf(t.Stdout, "%s  namespace %s\n\n", now.Format(time.RFC3339), t.Namespace)
-	if err := t.WriteTable(state.serversTable(now)); err != nil {
-		return err
-	}
-	fmt.Fprintln(t.Stdout)
-	if err := t.WriteTable(countersTable(counters, state, timeLeft, 0, t.Style(t.Stdout))); err != nil {
-		return err
-	}
+	style, counters := t.Style(t.Stdout), state.sorted(t.Sort, t.Filter, false)
+	err := cmp.Or(t.Printf("%s  namespace %s\n\n", now.Format(time.RFC3339), t.Namespace), t.WriteTable(state.serversTable(now)),
+		t.Printf("\n"), t.WriteTable(countersTable(counters, state, timeLeft, 0, style)))
 	for _, e := range state.events {
-		_ = t.Printf("%s  %s\n", e.at.Format(time.TimeOnly), term.Printable(e.text(t.Style(t.Stdout)))) // the last write reports the error
+		err = cmp.Or(err, t.Printf("%s  %s\n", e.at.Format(time.TimeOnly), term.Printable(e.text(style))))
 	}
-	return t.Printf("\n")
+	return cmp.Or(err, t.Printf("\n"))
 }

@@ -1,9 +1,11 @@
 package show
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -97,15 +99,11 @@ func (s *site) encode() []byte {
 	return s.whole
 }
 
-// An event is JSON between eventBegin and eventEnd, encoded once for all viewers: a viewer that stalls holds several.
-const (
-	eventBegin = "data: "
-	eventEnd   = "\n\n"
-)
+// eventBegin is what stands before the JSON of an event.
+const eventBegin = "data: "
 
-func newEvent(value any) []byte {
-	return slices.Concat([]byte(eventBegin), mustMarshal(value), []byte(eventEnd))
-}
+// newEvent returns a value as an event. It is encoded once for all viewers: a viewer that stalls holds several.
+func newEvent(value any) []byte { return fmt.Appendf(nil, eventBegin+"%s\n\n", mustMarshal(value)) }
 
 func mustMarshal(value any) []byte {
 	text, err := json.Marshal(value)
@@ -154,7 +152,7 @@ func (s *site) serveState(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	whole := s.encode()
 	s.mu.Unlock()
-	writeJSON(w, whole[len(eventBegin):len(whole)-len(eventEnd)])
+	writeJSON(w, bytes.TrimSpace(whole[len(eventBegin):]))
 }
 
 func writeJSON(w http.ResponseWriter, text []byte) {
