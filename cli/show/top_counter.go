@@ -26,13 +26,11 @@ const (
 type counter struct {
 	polledCounter // the newest reading
 	server        *server
-	alarm         string // name of the bound that alarms
-	seq           int64  // state.seq of the result that changed it last
+	seq           int64 // state.seq of the result that changed it last
 	meter         meter
 	rate          float64 // numbers reserved a second, less those returned
 	rated         bool    // whether the rate is known
 	headroom      []headroom.Headroom
-	least, limit  int64     // bounds of the numbers, of which headroom is
 	jumps         []jump    // since the first poll
 	history       []reading // since the first poll, thinned out
 }
@@ -71,16 +69,15 @@ func alarmBound(column string, limit int64) string {
 	return greatest.Bound
 }
 
-// read adds a reading and reports whether the displayed values changed.
-func (c *counter) read(seen polledCounter, low, limit int64) (changed bool) {
+// read adds a reading and reports whether the displayed values changed. moved tells whether the interval of the server changed.
+func (c *counter) read(seen polledCounter, moved bool) (changed bool) {
 	before, rate, rated := c.Counter, c.rate, c.rated
 	c.polledCounter = seen
 	c.rate, c.rated = c.meter.read(seen.at, seen.Max)
 	c.rate = rounded(c.rate)
-	changed = c.Counter != before || c.rate != rate || c.rated != rated || c.least != low || c.limit != limit
+	changed = moved || c.headroom == nil || c.Counter != before || c.rate != rate || c.rated != rated
 	if changed {
-		c.least, c.limit = low, limit
-		c.headroom = headroom.Within(low, limit, c.Max, c.rate)
+		c.headroom = headroom.Within(c.server.low, c.server.limit, c.Max, c.rate)
 		for i := range c.headroom {
 			h := &c.headroom[i]
 			if h.Used < 100 {
@@ -143,7 +140,7 @@ func secondsTo(h headroom.Headroom) float64 {
 }
 
 // critical returns the headroom to the bound that alarms.
-func (c *counter) critical() headroom.Headroom { return headroom.Find(c.headroom, c.alarm) }
+func (c *counter) critical() headroom.Headroom { return headroom.Find(c.headroom, c.server.alarm) }
 
 // criticalLeft returns the seconds until the counter exceeds the bound that alarms.
 func (c *counter) criticalLeft() float64 { return secondsTo(c.critical()) }

@@ -25,6 +25,9 @@ type server struct {
 	changed  bool       // whether there was one
 	seq      int64      // state.seq of the newest result; 0 before the first
 	counters map[string]*counter
+
+	low, limit int64  // bounds of the numbers that allocators issue of it
+	alarm      string // name of the bound that alarms
 }
 
 // event is a change of a server or a counter that is worth reporting.
@@ -49,7 +52,7 @@ type removed struct {
 func (t top) newState() *state {
 	s := &state{limit: t.Limit, columns: t.Columns}
 	for _, each := range t.targets {
-		s.servers = append(s.servers, &server{name: each.Label()})
+		s.servers = append(s.servers, &server{name: each.Label(), limit: t.Limit})
 	}
 	return s
 }
@@ -99,7 +102,8 @@ func (s *state) mergeCounters(server *server, r pollResult) {
 	before := server.counters
 	server.counters = make(map[string]*counter, len(r.counters))
 	low, limit := r.interval(s.limit)
-	alarm := alarmBound(s.columns, limit)
+	moved := low != server.low || limit != server.limit
+	server.low, server.limit, server.alarm = low, limit, alarmBound(s.columns, limit)
 	for _, seen := range r.counters {
 		label := seen.label()
 		c := before[label]
@@ -109,8 +113,7 @@ func (s *state) mergeCounters(server *server, r pollResult) {
 			s.compare(c, seen)
 			delete(before, label)
 		}
-		c.alarm = alarm
-		if c.read(seen, low, limit) {
+		if c.read(seen, moved) {
 			c.seq = s.seq
 		}
 		server.counters[label] = c

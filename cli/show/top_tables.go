@@ -82,8 +82,7 @@ var units = []struct {
 func (s *state) bounds() []string {
 	var limits []int64
 	for _, server := range s.servers {
-		_, limit := server.last.interval(s.limit)
-		limits = append(limits, limit)
+		limits = append(limits, server.limit)
 	}
 	return headroom.Bounds(limits...)
 }
