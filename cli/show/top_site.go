@@ -195,7 +195,7 @@ func (s *site) serveEvents(w http.ResponseWriter, r *http.Request) {
 // shownHistory is the output of GET /history: the history of one counter since the first poll.
 type shownHistory struct {
 	Readings []shownReading `json:"readings"` // the oldest first
-	Jumps    []shownJump    `json:"jumps"`
+	Jumps    []jump         `json:"jumps"`
 }
 
 type shownReading struct {
@@ -207,7 +207,7 @@ type shownReading struct {
 
 // serveHistory serves the history of a counter. The parameters are server, and collection or identity.
 func (s *site) serveHistory(w http.ResponseWriter, r *http.Request) {
-	query, shown := r.URL.Query(), shownHistory{Readings: []shownReading{}, Jumps: []shownJump{}}
+	query, shown := r.URL.Query(), shownHistory{Readings: []shownReading{}, Jumps: []jump{}}
 	label := query.Get("collection")
 	if query.Has("identity") {
 		label = query.Get("identity") + "|"
@@ -223,9 +223,7 @@ func (s *site) serveHistory(w http.ResponseWriter, r *http.Request) {
 		for _, h := range c.history {
 			shown.Readings = append(shown.Readings, shownReading{h.at.Format(time.RFC3339), h.max, h.ranges, h.rate})
 		}
-		for _, j := range c.jumps {
-			shown.Jumps = append(shown.Jumps, j.shownJump)
-		}
+		shown.Jumps = append(shown.Jumps, c.jumps...)
 	}
 	s.mu.Unlock()
 	if c == nil {
