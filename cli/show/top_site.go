@@ -65,20 +65,13 @@ func (s *site) merge(r pollResult) (complete bool) {
 		for viewer := range s.viewers {
 			select {
 			case viewer <- frame:
-			default:
-				s.unsubscribe(viewer)
+			default: // too slow
+				delete(s.viewers, viewer)
+				close(viewer)
 			}
 		}
 	}
 	return !slices.ContainsFunc(s.state.servers, func(one *server) bool { return one.seq == 0 })
-}
-
-// unsubscribe closes the channel of a viewer. The caller holds mu.
-func (s *site) unsubscribe(viewer chan []byte) {
-	if _, ok := s.viewers[viewer]; ok {
-		delete(s.viewers, viewer)
-		close(viewer)
-	}
 }
 
 // subscribe returns the whole state and a channel of later changes, as events that all viewers share. The channel is closed if
@@ -171,7 +164,7 @@ func (s *site) serveEvents(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.unsubscribe(viewer)
+		delete(s.viewers, viewer)
 	}()
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Time{}) // the server's read timeout would end the stream

@@ -76,10 +76,6 @@ func (s *state) merge(r pollResult) {
 	}
 	s.seq++
 	s.fresh, s.removed, server.seq = nil, nil, s.seq
-	since := server.since
-	if first || (before.down == "") != (r.down == "") {
-		server.since, server.changed = r.at, !first
-	}
 	if r.down != "" {
 		if before.down == "" {
 			s.eventf(r.at, true, "%s is down: %s", server.name, r.brief)
@@ -87,12 +83,15 @@ func (s *state) merge(r pollResult) {
 		r.about = before.about
 	} else {
 		if before.down != "" {
-			s.eventf(r.at, false, "%s is back after %s", server.name, wholeSeconds(r.at.Sub(since)))
+			s.eventf(r.at, false, "%s is back after %s", server.name, wholeSeconds(r.at.Sub(server.since)))
 		}
 		if before.Role != "" && r.Role != "" && before.Role != r.Role {
 			s.eventf(r.at, r.Role == "replica", "%s was a %s and is a %s", server.name, before.Role, r.Role)
 		}
 		s.mergeCounters(server, r)
+	}
+	if first || (before.down == "") != (r.down == "") {
+		server.since, server.changed = r.at, !first
 	}
 	r.counters = nil
 	server.last = r
