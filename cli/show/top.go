@@ -123,8 +123,7 @@ func (t top) Run(ctx context.Context) error {
 	if t.web != nil {
 		return t.serve(ctx)
 	}
-	kind, _ := t.Lookup("TERM")
-	if t.Count == 0 && kind != "dumb" && term.IsTerminal(t.Stdout) && term.IsTerminal(t.Stdin) {
+	if t.Count == 0 && t.Style(t.Stdout).Live && term.IsTerminal(t.Stdin) {
 		return t.runScreen(ctx)
 	}
 	err := t.printSnapshots(ctx)
