@@ -1,7 +1,6 @@
 package term
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,16 +20,14 @@ func Short(nanoseconds int64) string {
 func Plural[N int | int64](n N, thing string) string { return Style{}.Plural(int64(n), thing) }
 
 func noun(n int64, thing string) string {
-	hasSuffix := func(suffixes ...string) bool {
-		return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(thing, suffix) })
-	}
+	stem, endsInY := strings.CutSuffix(thing, "y")
 	switch {
 	case n == 1:
 		return thing
-	case hasSuffix("s", "x", "ch", "sh"):
+	case strings.HasSuffix(thing, "s"), strings.HasSuffix(thing, "x"), strings.HasSuffix(thing, "ch"), strings.HasSuffix(thing, "sh"):
 		return thing + "es"
-	case hasSuffix("y") && !hasSuffix("ay", "ey", "oy", "uy"):
-		return thing[:len(thing)-1] + "ies"
+	case endsInY && !strings.ContainsAny(stem[len(stem)-1:], "aeou"):
+		return stem + "ies"
 	}
 	return thing + "s"
 }
