@@ -78,21 +78,16 @@ var units = []struct {
 	{"used", func(h headroom.Headroom) string { return fmt.Sprintf("%.2f%%", h.Used) }},
 }
 
-// bounds returns the names of the bounds of all servers. The last is the limit, or "limit" if servers have different ones.
-func (s *state) bounds() []string {
-	var limits []int64
-	for _, server := range s.servers {
-		limits = append(limits, server.limit)
-	}
-	return headroom.Bounds(limits...)
-}
-
 // countersTable returns a table of counters, with a column for the server if there are several. format formats a headroom. The
 // headroom columns have at least minWidth, so that they keep their positions on a screen. The column of the nearest bound,
 // which is the most urgent, is dropped last.
 func countersTable(counters []*counter, s *state, format func(headroom.Headroom) string, minWidth int, style term.Style) term.Table {
 	t := term.Table{Head: []string{"COLLECTION", "MAX", "RESERVED/s", "RANGES", "EPOCH"}, Drop: []int{3}, Style: style}
-	several, bounds := len(s.servers) > 1, s.bounds()
+	var limits []int64
+	for _, server := range s.servers {
+		limits = append(limits, server.limit)
+	}
+	several, bounds := len(s.servers) > 1, headroom.Bounds(limits...)
 	for _, bound := range bounds {
 		t.Head = append(t.Head, fmt.Sprintf("%*s", minWidth, style.Digits(bound)))
 	}
