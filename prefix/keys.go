@@ -1,6 +1,7 @@
 package prefix
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -63,10 +64,8 @@ func EscapeGlob(text string) string {
 // "Σ", it becomes the lower case of its upper case, "σ". A folded name may be a
 // few bytes longer than the name.
 func Fold(name string) string {
-	for i := range len(name) {
-		if name[i] >= utf8.RuneSelf {
-			return strings.Map(foldRune, name)
-		}
+	if strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return strings.Map(foldRune, name)
 	}
 	return strings.ToLower(name)
 }
@@ -76,30 +75,18 @@ func Fold(name string) string {
 // strings.EqualFold. unicode.ToLower does not suffice, since it maps "İ" to "i",
 // which EqualFold distinguishes, and keeps "ς" and "σ" distinct.
 func foldRune(r rune) rune {
-	least, lower := r, rune(unicode.MaxRune+1)
-	for at := unicode.SimpleFold(r); ; at = unicode.SimpleFold(at) {
-		least = min(least, at)
-		if to := unicode.ToLower(at); to != at && sameButCase(to, r) {
+	orbit := append(make([]rune, 0, 4), r) // none is longer, as of Unicode 15
+	for at := unicode.SimpleFold(r); at != r; at = unicode.SimpleFold(at) {
+		orbit = append(orbit, at)
+	}
+	lower := rune(unicode.MaxRune + 1)
+	for _, at := range orbit {
+		if to := unicode.ToLower(at); to != at && slices.Contains(orbit, to) {
 			lower = min(lower, to)
-		}
-		if at == r {
-			break
 		}
 	}
 	if lower <= unicode.MaxRune {
 		return lower
 	}
-	return least
-}
-
-// sameButCase reports whether b is in the orbit of a under SimpleFold.
-func sameButCase(a, b rune) bool {
-	for at := unicode.SimpleFold(a); ; at = unicode.SimpleFold(at) {
-		if at == b {
-			return true
-		}
-		if at == a {
-			return false
-		}
-	}
+	return slices.Min(orbit)
 }
