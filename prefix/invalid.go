@@ -14,10 +14,13 @@ import (
 var ErrInvalid = errors.New("invalid name")
 
 // checkText reports the first rule, of those common to all parts of an identifier
-// or a key, that value breaks. A part is at most maxBytes bytes of UTF-8 without
-// the characters in reserved, white space, control characters and code points
-// that Unicode has not assigned.
-func checkText(part, value, reserved string, maxBytes int) error {
+// or a key, that value breaks. A part is minBytes to maxBytes bytes of UTF-8
+// without the characters in reserved, white space, control characters and code
+// points that Unicode has not assigned.
+func checkText(part, value, reserved string, minBytes, maxBytes int) error {
+	if len(value) < minBytes {
+		return fmt.Errorf("%w: %s is empty: %d to %d bytes", ErrInvalid, part, minBytes, maxBytes)
+	}
 	if len(value) > maxBytes {
 		return fmt.Errorf("%w: %s %s is %d bytes long: at most %d",
 			ErrInvalid, part, quote(value), len(value), maxBytes)

@@ -30,10 +30,7 @@ func ValidateCollection(name, separator string) error {
 	if err := ValidateSeparator(separator); err != nil {
 		return err
 	}
-	if name == "" {
-		return fmt.Errorf("%w: collection is empty: 1 to %d bytes", ErrInvalid, maxNameBytes)
-	}
-	if err := checkText("collection", name, "|{}", maxNameBytes); err != nil {
+	if err := checkText("collection", name, "|{}", 1, maxNameBytes); err != nil {
 		return err
 	}
 	if strings.Contains(name, separator) {
@@ -72,8 +69,5 @@ func ValidateSeparator(separator string) error {
 // ValidateNamespace returns nil if namespace can be the part of a key in braces,
 // and otherwise an error that names the broken rule.
 func ValidateNamespace(namespace string) error {
-	if namespace == "" {
-		return fmt.Errorf("%w: namespace is empty: 1 to %d bytes", ErrInvalid, maxNameBytes)
-	}
-	return checkText("namespace", namespace, "{}", maxNameBytes)
+	return checkText("namespace", namespace, "{}", 1, maxNameBytes)
 }

@@ -38,24 +38,20 @@ func Parse(text, separator string) (ID, error) {
 		return ID{}, fmt.Errorf("%w: identifier %s holds no separator %q", ErrInvalid, quote(text), separator)
 	}
 	rest, tag, _ := cutTag(rest)
-	start := len(rest)
-	for start > 0 && isDigit(rest[start-1]) {
-		start--
-	}
-	digits := rest[start:]
+	serverPrefix := strings.TrimRight(rest, "0123456789")
+	digits := rest[len(serverPrefix):]
 	number, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || digits[0] == '0' {
 		return ID{}, fmt.Errorf("%w: number %s of identifier %s is not 1 to %d without leading zeros",
 			ErrInvalid, quote(digits), quote(text), math.MaxInt64)
 	}
-	server := Server{ServerPrefix: rest[:start], NodeTag: tag}
-	if err := server.Validate(); err != nil {
+	if err := (Server{ServerPrefix: serverPrefix, NodeTag: tag}).Validate(); err != nil {
 		return ID{}, err
 	}
 	return ID{
 		Collection:   collection,
-		ServerPrefix: server.ServerPrefix,
+		ServerPrefix: serverPrefix,
 		Number:       number,
-		NodeTag:      server.NodeTag,
+		NodeTag:      tag,
 	}, nil
 }

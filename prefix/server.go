@@ -47,9 +47,8 @@ const durableReplicas = "replicas:"
 // Replicas returns the number of replicas whose acknowledgement Durable requires, and 0
 // if it requires none or is invalid.
 func (s Server) Replicas() int {
-	text, found := strings.CutPrefix(s.Durable, durableReplicas)
-	n, err := strconv.Atoi(text)
-	if !found || err != nil || n < 1 || n > maxReplicas || DurableReplicas(n) != s.Durable {
+	n, _ := strconv.Atoi(strings.TrimPrefix(s.Durable, durableReplicas)) // other texts differ from that of their n
+	if n < 1 || n > maxReplicas || s.Durable != DurableReplicas(n) {
 		return 0
 	}
 	return n
@@ -76,7 +75,7 @@ func (s Server) DisjointFrom(other Server) bool {
 // Validate returns nil if s can be part of an identifier, and otherwise an error
 // that names the broken rule.
 func (s Server) Validate() error {
-	if err := checkText("server prefix", s.ServerPrefix, "|{}", maxServerPrefixBytes); err != nil {
+	if err := checkText("server prefix", s.ServerPrefix, "|{}", 0, maxServerPrefixBytes); err != nil {
 		return err
 	}
 	if head := strings.TrimRightFunc(s.ServerPrefix, unicode.IsDigit); head != s.ServerPrefix {
