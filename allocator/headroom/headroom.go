@@ -3,6 +3,7 @@
 package headroom
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -18,15 +19,11 @@ type Headroom struct {
 	SecondsLeft *float64 `json:"secondsLeft,omitempty"` // at the rate seen; missing where there is none
 }
 
-// bounds are the greatest integers of 32 bits, of JavaScript's exact numbers and of hilo.
-var bounds = []struct {
-	name string
-	max  int64
-}{
-	{"2^31-1", math.MaxInt32},
-	{"2^53-1", 1<<53 - 1},
-	{"2^63-1", math.MaxInt64},
-}
+// maxExact is the greatest of JavaScript's exact numbers.
+const maxExact = 1<<53 - 1
+
+// names are those of the bounds that have one. Others are named by their digits.
+var names = map[int64]string{math.MaxInt32: "2^31-1", maxExact: "2^53-1", math.MaxInt64: "2^63-1"}
 
 // At returns the headroom of a counter at top, its Max, 0 to 2^63-1, to all bounds: 2^31-1, 2^53-1 and 2^63-1, in this order. The
 // time left is at rate, in numbers a second. 0 means unknown.
@@ -38,23 +35,18 @@ func To(limit, top int64, rate float64) []Headroom { return Within(1, limit, top
 
 // Within is like To for a server that issues the numbers from low to limit. Used is the share of those up to each bound.
 func Within(low, limit, top int64, rate float64) []Headroom {
-	all := make([]Headroom, 0, len(bounds))
-	name := strconv.FormatInt(limit, 10)
-	for _, bound := range bounds {
-		switch bound.max {
-		case limit:
-			name = bound.name
-		case math.MaxInt64:
-		default:
-			all = append(all, of(bound.name, low, bound.max, top, rate))
+	all := make([]Headroom, 0, len(names))
+	for _, bound := range []int64{math.MaxInt32, maxExact} {
+		if bound != limit {
+			all = append(all, of(low, bound, top, rate))
 		}
 	}
-	return append(all, of(name, low, limit, top, rate))
+	return append(all, of(low, limit, top, rate))
 }
 
-func of(name string, low, bound, top int64, rate float64) Headroom {
+func of(low, bound, top int64, rate float64) Headroom {
 	top = max(top, low-1)
-	h := Headroom{Bound: name, Left: max(0, bound-top), Used: 100}
+	h := Headroom{Bound: cmp.Or(names[bound], strconv.FormatInt(bound, 10)), Left: max(0, bound-top), Used: 100}
 	if top < bound {
 		h.Used = float64(top-(low-1)) / float64(bound-(low-1)) * 100
 	}
@@ -69,13 +61,13 @@ func of(name string, low, bound, top int64, rate float64) Headroom {
 // the last is "limit".
 func Bounds(limits ...int64) []string {
 	if slices.Min(limits) != slices.Max(limits) {
-		return []string{bounds[0].name, bounds[1].name, "limit"}
+		return []string{names[math.MaxInt32], names[maxExact], "limit"}
 	}
-	var names []string
+	var all []string
 	for _, h := range To(limits[0], 0, 0) {
-		names = append(names, h.Bound)
+		all = append(all, h.Bound)
 	}
-	return names
+	return all
 }
 
 // Find returns the headroom to the bound of this name, or to the last one, the limit, if there is none.
