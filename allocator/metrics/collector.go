@@ -39,7 +39,7 @@ func New(opts Options, allocators ...*allocator.Allocator) (*Collector, error) {
 			return nil, fmt.Errorf("metrics: %w: allocator %d is nil", allocator.ErrInvalidOptions, i+1)
 		}
 	}
-	return &Collector{allocators: allocators, labels: labels{most: opts.MostCollections}}, nil
+	return &Collector{allocators: allocators, labels: labels{most: opts.MostCollections, own: make(map[string]bool)}}, nil
 }
 
 // Describe is part of prometheus.Collector.
@@ -56,12 +56,12 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 		all[i] = a.Stats()
 	}
 	c.labels.learn(all)
-	collections, servers := sum(all, &c.labels)
+	collections, servers, used := sum(all, &c.labels)
 	for label, sums := range collections {
 		sums.send(metrics, label)
 	}
 	for name, sums := range servers {
 		sums.send(metrics, name)
 	}
-	metrics <- prometheus.MustNewConstMetric(collectionsUsed, prometheus.GaugeValue, float64(used(all)))
+	metrics <- prometheus.MustNewConstMetric(collectionsUsed, prometheus.GaugeValue, float64(used))
 }

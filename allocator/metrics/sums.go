@@ -3,7 +3,6 @@ package metrics
 import (
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,30 +17,21 @@ type collectionSums struct {
 	runway, headroom float64
 }
 
-// serverSums is the figures of all servers with one name.
+// serverSums is the figures of all servers with one name. It begins as the first of them.
 type serverSums struct {
-	up       bool
-	retry    time.Duration
-	adds     map[prefix.Server]bool
-	answered bool
-	age      time.Duration // of the oldest answer
-	jumps    map[allocator.Evidence]int64
-	attempts [2]attempts // refills, identities
+	allocator.ServerStats
+	adds map[prefix.Server]bool
 }
 
-type attempts struct {
-	count  int64
-	took   time.Duration
-	atMost []int64
-	failed map[allocator.FailureKind]int64
-}
-
-func sum(all []allocator.Stats, l *labels) (collections map[string]*collectionSums, servers map[string]*serverSums) {
+// sum returns the figures by label, and the number of collections used.
+func sum(all []allocator.Stats, l *labels) (collections map[string]*collectionSums, servers map[string]*serverSums, used int) {
 	collections, servers = make(map[string]*collectionSums), make(map[string]*serverSums)
+	names := make(map[string]bool)
 	for _, stats := range all {
 		low, high := interval(&stats)
 		for i := range stats.Collections {
 			c := &stats.Collections[i]
+			names[prefix.Fold(c.Name)] = true
 			label := l.of(c.Name)
 			if collections[label] == nil {
 				collections[label] = &collectionSums{runway: math.Inf(1), headroom: 1}
@@ -51,13 +41,17 @@ func sum(all []allocator.Stats, l *labels) (collections map[string]*collectionSu
 		for i := range stats.Servers {
 			s := &stats.Servers[i]
 			label := serverLabel(s.Name)
-			if servers[label] == nil {
-				servers[label] = newServerSums()
+			if sums := servers[label]; sums != nil {
+				sums.add(s)
+			} else {
+				servers[label] = &serverSums{*s, make(map[prefix.Server]bool)}
 			}
-			servers[label].add(s)
+			if s.Known {
+				servers[label].adds[s.Settings] = true
+			}
 		}
 	}
-	return collections, servers
+	return collections, servers, len(names)
 }
 
 // interval returns the least and the greatest number that any server issues, as far as they are known.
@@ -68,16 +62,6 @@ func interval(stats *allocator.Stats) (least, greatest int64) {
 		least, greatest = min(least, low), max(greatest, high)
 	}
 	return least, min(stats.Limit, greatest)
-}
-
-func used(all []allocator.Stats) int {
-	names := make(map[string]bool)
-	for _, stats := range all {
-		for i := range stats.Collections {
-			names[prefix.Fold(stats.Collections[i].Name)] = true
-		}
-	}
-	return len(names)
 }
 
 func (s *collectionSums) add(c *allocator.CollectionStats, low, high int64) {
@@ -118,70 +102,56 @@ func bound(value int64) string {
 	return strconv.FormatInt(value, 10)
 }
 
-func newServerSums() *serverSums {
-	s := &serverSums{up: true, adds: make(map[prefix.Server]bool), jumps: make(map[allocator.Evidence]int64)}
-	for i := range s.attempts {
-		s.attempts[i].atMost = make([]int64, len(fleet.Bounds))
-		s.attempts[i].failed = make(map[allocator.FailureKind]int64)
-	}
-	return s
-}
-
 func (s *serverSums) add(one *allocator.ServerStats) {
-	s.up = s.up && one.Up
-	s.retry = max(s.retry, one.RetryIn)
-	if one.Answered {
-		s.answered, s.age = true, max(s.age, one.AnswerAge)
-	}
-	if one.Known {
-		s.adds[one.Settings] = true
-	}
+	s.Up = s.Up && one.Up
+	s.RetryIn = max(s.RetryIn, one.RetryIn)
+	s.Answered, s.AnswerAge = s.Answered || one.Answered, max(s.AnswerAge, one.AnswerAge)
 	for evidence, n := range one.Jumps {
-		s.jumps[evidence] += n
+		s.Jumps[evidence] += n
 	}
-	s.attempts[0].add(&one.Refills)
-	s.attempts[1].add(&one.Identities)
+	addAttempts(&s.Refills, &one.Refills)
+	addAttempts(&s.Identities, &one.Identities)
 }
 
 func (s *serverSums) send(metrics chan<- prometheus.Metric, label string) {
 	isUp := 0.0
-	if s.up {
+	if s.Up {
 		isUp = 1
 	}
 	metrics <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, isUp, label)
-	metrics <- prometheus.MustNewConstMetric(retry, prometheus.GaugeValue, s.retry.Seconds(), label)
+	metrics <- prometheus.MustNewConstMetric(retry, prometheus.GaugeValue, s.RetryIn.Seconds(), label)
 	for adds := range s.adds {
 		metrics <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, label, valid(adds.ServerPrefix), adds.NodeTag, homes[adds.Identities],
 			bound(adds.MinValue), bound(adds.MaxValue), adds.Durable)
 	}
-	if s.answered {
-		metrics <- prometheus.MustNewConstMetric(answerAge, prometheus.GaugeValue, s.age.Seconds(), label)
+	if s.Answered { // maybe after the moment of the snapshot
+		metrics <- prometheus.MustNewConstMetric(answerAge, prometheus.GaugeValue, max(0, s.AnswerAge.Seconds()), label)
 	}
-	for evidence, n := range s.jumps {
+	for evidence, n := range s.Jumps {
 		metrics <- prometheus.MustNewConstMetric(jumps, prometheus.CounterValue, float64(n), label, string(evidence))
 	}
-	s.attempts[0].send(metrics, refills, refillFailures, label)
-	s.attempts[1].send(metrics, identities, identityFailures, label)
+	sendAttempts(metrics, &s.Refills, refills, refillFailures, label)
+	sendAttempts(metrics, &s.Identities, identities, identityFailures, label)
 }
 
-func (a *attempts) add(one *allocator.AttemptStats) {
-	a.count += one.Took.Count
-	a.took += one.Took.Total
+func addAttempts(sum, one *allocator.AttemptStats) {
+	sum.Took.Count += one.Took.Count
+	sum.Took.Total += one.Took.Total
 	for i, n := range one.Took.AtMost {
-		a.atMost[i] += n
+		sum.Took.AtMost[i] += n
 	}
 	for kind, n := range one.Failed {
-		a.failed[kind] += n
+		sum.Failed[kind] += n
 	}
 }
 
-func (a *attempts) send(metrics chan<- prometheus.Metric, took, failures *prometheus.Desc, label string) {
-	buckets := make(map[float64]uint64, len(a.atMost))
+func sendAttempts(metrics chan<- prometheus.Metric, a *allocator.AttemptStats, took, failures *prometheus.Desc, label string) {
+	buckets := make(map[float64]uint64, len(fleet.Bounds))
 	for i, bound := range fleet.Bounds {
-		buckets[bound.Seconds()] = uint64(a.atMost[i])
+		buckets[bound.Seconds()] = uint64(a.Took.AtMost[i])
 	}
-	metrics <- prometheus.MustNewConstHistogram(took, uint64(a.count), a.took.Seconds(), buckets, label)
-	for kind, n := range a.failed {
+	metrics <- prometheus.MustNewConstHistogram(took, uint64(a.Took.Count), a.Took.Total.Seconds(), buckets, label)
+	for kind, n := range a.Failed {
 		metrics <- prometheus.MustNewConstMetric(failures, prometheus.CounterValue, float64(n), label, string(kind))
 	}
 }
