@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,16 +23,15 @@ const (
 type labels struct {
 	most int
 
-	mu   sync.Mutex // guards own
-	own  map[string]bool
-	full bool // all are given, guarded by mu
+	mu  sync.Mutex // guards own
+	own map[string]bool
 }
 
 // learn gives labels to collections that have none yet, the busiest first.
 func (l *labels) learn(all []allocator.Stats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.full {
+	if len(l.own) == l.most {
 		return
 	}
 	issued := make(map[string]int64)
@@ -42,20 +42,12 @@ func (l *labels) learn(all []allocator.Stats) {
 			}
 		}
 	}
-	names := make([]string, 0, len(issued))
-	for name := range issued {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(x, y string) int {
+	names := slices.SortedFunc(maps.Keys(issued), func(x, y string) int {
 		return cmp.Or(cmp.Compare(issued[y], issued[x]), cmp.Compare(x, y))
 	})
-	if l.own == nil {
-		l.own = make(map[string]bool)
-	}
 	for _, name := range names[:min(len(names), l.most-len(l.own))] {
 		l.own[name] = true
 	}
-	l.full = len(l.own) == l.most
 }
 
 // of returns the label of a collection: its name in lower case, since all spellings
@@ -70,12 +62,7 @@ func (l *labels) of(collection string) string {
 	return other
 }
 
-func serverLabel(name string) string {
-	if name == "" {
-		return unnamed
-	}
-	return valid(name)
-}
+func serverLabel(name string) string { return valid(cmp.Or(name, unnamed)) }
 
 // valid returns text without bytes that a label may not have.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
