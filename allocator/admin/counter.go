@@ -64,12 +64,6 @@ const (
 	KindServerSide Kind = "server-side"
 )
 
-// fieldBare holds State.Bare, and fieldForced State.Forced.
-const (
-	fieldBare   = "Bare"
-	fieldForced = "Forced"
-)
-
 // storage describes how the counters of a kind are stored in Redis.
 type storage struct {
 	kind   Kind
@@ -129,11 +123,11 @@ func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
 }
 
 func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
-	return client.HMGet(ctx, key, slices.Concat([]string{"Name", "Origin", "Lease", s.field}, bookkeeping, []string{fieldForced})...)
+	return client.HMGet(ctx, key, append([]string{"Name", "Forced", "Origin", "Lease", s.field}, bookkeeping...)...)
 }
 
 // bookkeeping are the other fields that hold a number. A script refuses a counter in which one of them holds anything else.
-var bookkeeping = []string{"Ranges", "Epoch", fieldBare, "Written", "Top", "Issued", "IssuedBefore", "Low", "Lowered", "Minute"}
+var bookkeeping = []string{"Ranges", "Epoch", "Bare", "Written", "Top", "Issued", "IssuedBefore", "Low", "Lowered", "Minute"}
 
 // counter returns the counter at a key, or ErrNotSeeded if there is none.
 func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) (State, error) {
@@ -141,7 +135,7 @@ func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) 
 	switch {
 	case err != nil || found:
 		return counter, err
-	case slices.ContainsFunc(read.Val()[1:4+len(bookkeeping)], func(v any) bool { return v != nil && v != "" }):
+	case slices.ContainsFunc(read.Val()[2:], func(v any) bool { return v != nil && v != "" }):
 		return State{}, fmt.Errorf("admin: %w: key %s has no %s, yet numbers were issued; seed it above all that was issued",
 			scripts.ErrCorrupt, key, s.field)
 	}
@@ -157,34 +151,30 @@ func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (co
 	if err != nil {
 		return State{}, false, attemptError(ctx, key, err)
 	}
-	text := func(i int) string {
-		t, _ := values[i].(string)
-		return t
-	}
-	counter = State{Kind: s.kind, Counter: Counter{Name: text(0), Origin: text(1)}}
+	counter = State{Kind: s.kind}
+	counter.Name, _ = values[0].(string)
+	counter.Forced, _ = values[1].(string)
+	counter.Origin, _ = values[2].(string)
 	if name := strings.TrimPrefix(key, s.prefix); name != "" && prefix.Fold(counter.Name) != name {
 		counter.Name = name // none, or one that was written by hand and belongs to another key
 	}
-	numbers := make([]int64, 1+len(bookkeeping))
-	for i, field := range append([]string{s.field}, bookkeeping...) {
-		if values[3+i] == nil {
+	var issuedBefore, low, minute int64
+	for i, into := range []*int64{
+		&counter.Max, &counter.Ranges, &counter.Epoch, &counter.Bare, &counter.Written, &counter.Top, &counter.Issued, &issuedBefore, &low,
+		&counter.Lowered, &minute,
+	} {
+		text, there := values[4+i].(string)
+		if !there {
 			continue
 		}
-		n, err := strconv.ParseInt(text(3+i), 10, 64)
-		if err != nil || n < 0 || strconv.FormatInt(n, 10) != text(3+i) {
+		*into, err = strconv.ParseInt(text, 10, 64)
+		if err != nil || *into < 0 || strconv.FormatInt(*into, 10) != text {
 			return State{}, false, fmt.Errorf("admin: %w: key %s field %s holds %.40q: must be a decimal from 0 to 9223372036854775807 without sign or leading zeros",
-				scripts.ErrCorrupt, key, field, text(3+i))
+				scripts.ErrCorrupt, key, append([]string{s.field}, bookkeeping...)[i], text)
 		}
-		numbers[i] = n
 	}
-	for i, into := range []*int64{
-		&counter.Max, &counter.Ranges, &counter.Epoch, &counter.Bare, &counter.Written, &counter.Top, &counter.Issued,
-	} {
-		*into = numbers[i]
-	}
-	if counter.Issued += numbers[7]; counter.Issued < 0 { // IssuedBefore
+	if counter.Issued += issuedBefore; counter.Issued < 0 {
 		counter.Issued = math.MaxInt64
 	}
-	counter.Lowered, counter.Forced = numbers[9], text(4+len(bookkeeping))
-	return counter, values[3] != nil, nil
+	return counter, values[4] != nil, nil
 }
