@@ -45,7 +45,7 @@ type Admin struct {
 // go-redis again, and so would each package that uses an Admin.
 type client interface {
 	redis.Cmdable
-	Do(ctx context.Context, args ...any) *redis.Cmd
+	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
 // Options are the settings of an Admin. "" means the default of an allocator, the namespace "Raven" or the separator "/".

@@ -64,21 +64,6 @@ func readReplication(ctx context.Context, node redis.Cmdable) (replication, erro
 // isCluster reports whether the server is a node of a cluster. Every user may call HELLO, and a server without it is no such
 // node.
 func isCluster(ctx context.Context, client client) bool {
-	reply, err := client.Do(ctx, "HELLO").Result()
-	return err == nil && serverMode(reply) == "cluster"
-}
-
-// serverMode returns the mode in a reply to HELLO, which is a map or, for a client of RESP2, a list.
-func serverMode(reply any) any {
-	switch fields := reply.(type) {
-	case map[any]any:
-		return fields["mode"]
-	case []any:
-		for i := 0; i+1 < len(fields); i += 2 {
-			if fields[i] == "mode" {
-				return fields[i+1]
-			}
-		}
-	}
-	return nil
+	hello := redis.NewMapStringInterfaceCmd(ctx, "hello")
+	return client.Process(ctx, hello) == nil && hello.Val()["mode"] == "cluster"
 }
