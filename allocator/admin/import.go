@@ -67,26 +67,23 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 		})
 		places = append(places, i)
 	}
-	replicas, err := m.required(ctx)
-	if err == nil {
-		err = m.confirmed(ctx, m.keys.Server(), replicas, func(client redis.Scripter) error {
-			var last *scripts.ImportRequest
-			for i, got := range scripts.ImportAll(ctx, m.client, requests) {
-				result := &results[places[i]]
-				*result = Imported{Existed: got.Existed, Before: got.Stood, Now: got.Stands}
-				if got.Err != nil {
-					result.Err = attemptError(ctx, requests[i].Name, got.Err)
-					continue
-				}
-				last = &requests[i]
+	err := m.confirmedAsRequired(ctx, m.keys.Server(), func(client redis.Scripter) error {
+		var last *scripts.ImportRequest
+		for i, got := range scripts.ImportAll(ctx, m.client, requests) {
+			result := &results[places[i]]
+			*result = Imported{Existed: got.Existed, Before: got.Stood, Now: got.Stands}
+			if got.Err != nil {
+				result.Err = attemptError(ctx, requests[i].Name, got.Err)
+				continue
 			}
-			if client == redis.Scripter(m.client) || last == nil {
-				return nil
-			}
-			// The last one again, which changes nothing. What confirms it confirms all writes before it.
-			return scripts.Import(ctx, client, *last).Err
-		})
-	}
+			last = &requests[i]
+		}
+		if client == redis.Scripter(m.client) || last == nil {
+			return nil
+		}
+		// The last one again, which changes nothing. What confirms it confirms all writes before it.
+		return scripts.Import(ctx, client, *last).Err
+	})
 	for _, i := range places {
 		if results[i].Err == nil {
 			results[i].Err = err

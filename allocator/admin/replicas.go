@@ -33,14 +33,14 @@ func (m *Admin) checkReplicas(ctx context.Context, now, s prefix.Server) (origin
 	return node.id, nil
 }
 
-// required returns how many replicas have to have a number before it is used, by the server's Durable. Settings that are corrupt
-// are left to the scripts to refuse.
-func (m *Admin) required(ctx context.Context) (int, error) {
+// confirmedAsRequired is confirmed by as many replicas at least as the server's Durable requires. Settings that are corrupt are
+// left to the scripts to refuse.
+func (m *Admin) confirmedAsRequired(ctx context.Context, what string, write func(redis.Scripter) error) error {
 	s, err := m.ServerPrefix(ctx)
-	if errors.Is(err, scripts.ErrCorrupt) {
-		err = nil
+	if err != nil && !errors.Is(err, scripts.ErrCorrupt) {
+		return err
 	}
-	return s.Replicas(), err
+	return m.confirmed(ctx, what, s.Replicas(), write)
 }
 
 // checkAway returns ErrNeedsTrust if fewer replicas are connected than were when Durable was set to replicas:N. One that is

@@ -44,12 +44,8 @@ func (m *Admin) seed(ctx context.Context, s storage, name string, value int64, f
 			return 0, attemptError(ctx, name, err)
 		}
 	}
-	replicas, err := m.required(ctx)
-	if err != nil {
-		return 0, err
-	}
 	var stands int64
-	err = m.confirmed(ctx, name, replicas, func(client redis.Scripter) (err error) {
+	err := m.confirmedAsRequired(ctx, name, func(client redis.Scripter) (err error) {
 		stands, err = scripts.Seed(ctx, client, s.keys(name), request)
 		return err
 	})
