@@ -32,7 +32,7 @@ func (m *Admin) WithLimit(limit int64, full func(k Kind, name string, limit int6
 func (m *Admin) checkInterval(ctx context.Context, now, s prefix.Server) error {
 	low, high := s.Interval()
 	nowLow, nowHigh := now.Interval()
-	if now.MinValue < 0 || nowHigh < nowLow { // corrupt, so that nothing is issued
+	if nowHigh < nowLow { // corrupt, so that nothing is issued
 		nowLow, nowHigh = 1, high
 	}
 	switch {

@@ -90,6 +90,9 @@ func (m *Admin) ChangeServerPrefix(ctx context.Context, change func(now prefix.S
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
+	if m.keeping {
+		s.Durable = now.Durable
+	}
 	request, err := m.checkChange(ctx, now, s)
 	if err != nil {
 		return err
@@ -99,11 +102,8 @@ func (m *Admin) ChangeServerPrefix(ctx context.Context, change func(now prefix.S
 			return err
 		}
 	}
-	if m.keeping {
-		return m.configure(ctx, now.Replicas(), request)
-	}
 	if request.Origin == "" { // Durable is not set
-		return m.configure(ctx, 0, request)
+		return m.configure(ctx, s.Replicas(), request)
 	}
 	if now.Durable == prefix.DurableAlways { // what it waived has to be settled without it
 		removal := request
@@ -138,7 +138,6 @@ func (m *Admin) checkChange(ctx context.Context, now, s prefix.Server) (r script
 	switch {
 	case m.keeping:
 		r.Durable = scripts.DurableKeep
-		return r, nil
 	case s.Replicas() > 0:
 		r.Origin, err = m.checkReplicas(ctx, now, s)
 		r.Durable = scripts.DurableChange(s.Durable)
