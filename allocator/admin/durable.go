@@ -44,18 +44,6 @@ func (m *Admin) CheckDurable(ctx context.Context) error {
 	return err
 }
 
-// durability is CheckDurable, and returns the server's replication id and whether its AOF is being rewritten.
-func (m *Admin) durability(ctx context.Context) (origin string, rewriting bool, err error) {
-	node, err := m.node(ctx)
-	if err == nil {
-		origin, rewriting, err = readDurability(ctx, node)
-	}
-	if err != nil && !errors.Is(err, ErrNotDurableServer) && !errors.Is(err, ErrSettingsUnknown) {
-		err = attemptError(ctx, m.keys.Server(), err)
-	}
-	return origin, rewriting, err
-}
-
 // awaitDurable is CheckDurable, waits while the AOF is being rewritten, and returns the replication id. Until a first AOF
 // is complete a restart would load an older one, or none.
 func (m *Admin) awaitDurable(ctx context.Context) (origin string, err error) {
@@ -82,19 +70,22 @@ func (m *Admin) awaitDurable(ctx context.Context) (origin string, err error) {
 // durableSettings are the settings that CONFIG GET has to return.
 var durableSettings = []struct{ name, want string }{{"appendfsync", "always"}, {"appendonly", "yes"}, {"no-appendfsync-on-rewrite", "no"}}
 
-// readDurability compares the reports of a server with prefix.DurableAlways, and returns its replication id and whether its
-// AOF is being rewritten.
-func readDurability(ctx context.Context, node redis.Cmdable) (origin string, rewriting bool, err error) {
+// durability is CheckDurable, and returns the server's replication id and whether its AOF is being rewritten.
+func (m *Admin) durability(ctx context.Context) (origin string, rewriting bool, err error) {
+	node, err := m.node(ctx)
+	if err != nil {
+		return "", false, attemptError(ctx, m.keys.Server(), err)
+	}
 	var wrong, unseen []string
 	off := false // as CONFIG shows, so that INFO adds nothing
 	for _, setting := range durableSettings {
 		got, err := node.ConfigGet(ctx, setting.name).Result()
-		answer := redis.Error(nil)
+		_, answered := errors.AsType[redis.Error](err)
 		switch value := got[setting.name]; {
-		case errors.As(err, &answer) || err == nil && value == "":
+		case answered || err == nil && value == "":
 			unseen = append(unseen, setting.name)
 		case err != nil:
-			return "", false, err
+			return "", false, attemptError(ctx, m.keys.Server(), err)
 		case value != setting.want:
 			off = off || setting.name == "appendonly"
 			wrong = append(wrong, fmt.Sprintf("%s is %s: CONFIG SET %[1]s %[3]s, also in its configuration file", setting.name, value, setting.want))
@@ -103,15 +94,14 @@ func readDurability(ctx context.Context, node redis.Cmdable) (origin string, rew
 	seen := make(map[string]map[string]string)                                  // the fields of each section
 	for _, section := range []string{"replication", "persistence", "cluster"} { // one for each call, since two fail before Redis 7.0
 		text, err := node.Info(ctx, section).Result()
-		if answer := redis.Error(nil); errors.As(err, &answer) {
-			if section != "cluster" { // a server without that section is no node of one
-				unseen = append(unseen, "INFO "+section)
-			}
-			continue
-		} else if err != nil {
-			return "", false, err
+		switch _, answered := errors.AsType[redis.Error](err); {
+		case err == nil:
+			seen[section] = info.Fields(text)
+		case !answered:
+			return "", false, attemptError(ctx, m.keys.Server(), err)
+		case section != "cluster": // a server without that section is no node of one
+			unseen = append(unseen, "INFO "+section)
 		}
-		seen[section] = info.Fields(text)
 	}
 	replicating, persistence := seen["replication"], seen["persistence"]
 	for _, field := range []struct {
@@ -195,12 +185,8 @@ func (m *Admin) settleOne(ctx context.Context, state *State, limit int64) error 
 		return err
 	}
 	state.Lost = true
-	after := state.raised() // the end of the gap
-	err := scripts.ErrExhausted
-	if after < limit {
-		err = jump(after + 1) // a limit right above it leaves no room for the offset
-	}
-	if errors.Is(err, scripts.ErrExhausted) { // the gap ends higher, because of a bare number of the name, or of ranges since
+	err := jump(min(state.raised(), limit-1) + 1) // a limit right above the gap leaves no room for the offset
+	if errors.Is(err, scripts.ErrExhausted) {     // the gap ends higher, because of a bare number of the name, or of ranges since
 		err = jump(limit)
 	}
 	if !errors.Is(err, scripts.ErrExhausted) {

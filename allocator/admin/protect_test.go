@@ -18,7 +18,7 @@ import (
 
 // reporting is a server that keeps every write, except for what it is set to report.
 type reporting struct {
-	redis.Cmdable
+	client
 	changes map[string]string
 }
 
@@ -47,7 +47,7 @@ func (r reporting) Info(ctx context.Context, _ ...string) *redis.StringCmd {
 	return cmd
 }
 
-func TestReadDurabilityComparesEveryField(t *testing.T) {
+func TestDurabilityComparesEveryField(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, value string
@@ -64,7 +64,7 @@ func TestReadDurabilityComparesEveryField(t *testing.T) {
 		{"aof_rewrite_in_progress", "1", "", true},
 		{"aof_rewrite_scheduled", "1", "", true},
 	} {
-		_, rewriting, err := readDurability(t.Context(), reporting{changes: map[string]string{test.name: test.value}})
+		_, rewriting, err := (&Admin{client: reporting{changes: map[string]string{test.name: test.value}}}).durability(t.Context())
 		if rewriting != test.rewriting {
 			t.Errorf("%s:%s: got rewriting %v, want %v", test.name, test.value, rewriting, test.rewriting)
 		}
