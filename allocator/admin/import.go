@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -94,73 +95,65 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 
 // CheckImport returns what Import would do, and writes nothing. server has the settings that the server will have by then.
 func (m *Admin) CheckImport(ctx context.Context, server prefix.Server, states []State) []Imported {
-	results := make([]Imported, len(states))
-	for low := 0; low < len(states); low += scanCount {
-		high := min(low+scanCount, len(states))
-		if down := m.checkPage(ctx, server, states[low:high], results[low:high]); down != nil {
-			for i := range results[high:] {
-				results[high+i].Err = down
-			}
-			break
+	results := make([]Imported, 0, len(states))
+	for page := range slices.Chunk(states, scanCount) {
+		checked := m.checkPage(ctx, server, page)
+		results = append(results, checked...)
+		if i := slices.IndexFunc(checked, func(r Imported) bool { return errors.Is(r.Err, failure.ErrUnavailable) }); i >= 0 {
+			rest := slices.Repeat([]Imported{{Err: checked[i].Err}}, len(states)-len(results))
+			return append(results, rest...)
 		}
 	}
 	return results
 }
 
-// checkPage checks some states in one round trip. It returns an error if the server is down.
-func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []State, results []Imported) (down error) {
-	reads := make([]*redis.SliceCmd, len(states))
-	others := make([]*redis.IntCmd, len(states))
+// checkPage checks some states in one round trip.
+func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []State) []Imported {
+	checks := make([]func() Imported, len(states))
 	_, _ = m.client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
 		for i := range states {
-			state := &states[i]
-			if results[i].Err = m.validState(state); results[i].Err != nil {
-				continue
-			}
-			s := m.storage(state.Kind)
-			keys := s.keys(state.Name)
-			reads[i] = s.read(ctx, p, keys.Counter)
-			if keys.Other != keys.Server && server.IsZero() {
-				others[i] = p.Exists(ctx, keys.Other)
-			}
+			checks[i] = m.check(ctx, p, server, &states[i])
 		}
 		return nil
 	})
-	for i := range states {
-		if reads[i] == nil {
-			continue
-		}
-		results[i] = m.checked(ctx, server, &states[i], reads[i], others[i])
-		if err := results[i].Err; errors.Is(err, failure.ErrUnavailable) {
-			down = err
-		}
+	results := make([]Imported, len(states))
+	for i, check := range checks {
+		results[i] = check()
 	}
-	return down
+	return results
 }
 
-func (m *Admin) checked(ctx context.Context, server prefix.Server, state *State, read *redis.SliceCmd, other *redis.IntCmd) Imported {
+// check sends what is to be known of the server by p, and returns the function that reads the replies.
+func (m *Admin) check(ctx context.Context, p redis.Pipeliner, server prefix.Server, state *State) func() Imported {
+	if err := m.validState(state); err != nil {
+		return func() Imported { return Imported{Err: err} }
+	}
 	s := m.storage(state.Kind)
 	keys := s.keys(state.Name)
-	if other != nil {
-		there, err := other.Result()
-		if err != nil {
+	read := s.read(ctx, p, keys.Counter)
+	other := redis.NewIntCmd(ctx)
+	if keys.Other != keys.Server && server.IsZero() {
+		other = p.Exists(ctx, keys.Other)
+	}
+	return func() Imported {
+		switch there, err := other.Result(); {
+		case err != nil:
 			return Imported{Err: attemptError(ctx, state.Name, err)}
-		}
-		if there > 0 {
+		case there > 0:
 			return Imported{Err: fmt.Errorf("admin: %s: %w: key %s may not be used while the key of the same name and the other kind exists: %q: without a server prefix or node tag both give the same identifiers",
 				state.Name, scripts.ErrMixed, keys.Counter, keys.Other)}
 		}
+		counter, found, err := s.find(ctx, keys.Counter, read)
+		if err != nil {
+			return Imported{Err: err}
+		}
+		low, high := server.Interval()
+		if state.Max > high {
+			return Imported{Err: fmt.Errorf("admin: %s: %w: key %s may not be raised above MaxValue of %s, %d, to %d: it would issue nothing more",
+				state.Name, scripts.ErrExhausted, keys.Counter, keys.Server, high, state.Max)}
+		}
+		return Imported{Existed: found, Before: counter.Max, Now: max(counter.Max, low-1, min(state.raised(), high))}
 	}
-	counter, found, err := s.find(ctx, keys.Counter, read)
-	if err != nil {
-		return Imported{Err: err}
-	}
-	low, high := server.Interval()
-	if state.Max > high {
-		return Imported{Err: fmt.Errorf("admin: %s: %w: key %s may not be raised above MaxValue of %s, %d, to %d: it would issue nothing more",
-			state.Name, scripts.ErrExhausted, keys.Counter, keys.Server, high, state.Max)}
-	}
-	return Imported{Existed: found, Before: counter.Max, Now: max(counter.Max, low-1, min(state.raised(), high))}
 }
 
 // validState returns an error for a state that no counter can have.
