@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -33,7 +34,7 @@ func (m *Admin) States(ctx context.Context) iter.Seq2[State, error] {
 // counters returns the counters of one kind that the filter matches.
 func (m *Admin) counters(ctx context.Context, k Kind) iter.Seq2[Counter, error] {
 	return func(yield func(Counter, error) bool) {
-		for state, err := range m.states(ctx, m.pattern(k), k) {
+		for state, err := range m.states(ctx, prefix.EscapeGlob(m.storage(k).prefix)+m.filter, k) {
 			if !yield(state.Counter, err) {
 				return
 			}
@@ -43,35 +44,31 @@ func (m *Admin) counters(ctx context.Context, k Kind) iter.Seq2[Counter, error] 
 
 // states returns the counters of some kinds whose keys match a pattern. It reads those of a page in one round trip.
 func (m *Admin) states(ctx context.Context, pattern string, kinds ...Kind) iter.Seq2[State, error] {
-	type read struct {
-		as    storage
-		key   string
-		reply *redis.SliceCmd
-	}
 	return func(yield func(State, error) bool) {
 		for page, err := range m.scan(ctx, pattern) {
 			if err != nil {
 				yield(State{}, err)
 				return
 			}
-			var reads []read
+			var counters []func() (State, error)
 			_, _ = page.client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
 				for _, kind := range kinds {
 					as := m.storage(kind)
 					for _, key := range page.keys {
 						if as.has(key) {
-							reads = append(reads, read{as, key, as.read(ctx, pipe, key)})
+							read := as.read(ctx, pipe, key)
+							counters = append(counters, func() (State, error) { return as.counter(ctx, key, read) })
 						}
 					}
 				}
 				return nil
 			})
-			for _, r := range reads {
-				counter, err := r.as.counter(ctx, r.key, r.reply)
+			for _, counter := range counters {
+				state, err := counter()
 				if errors.Is(err, scripts.ErrNotSeeded) { // removed since it was scanned
 					continue
 				}
-				if !yield(counter, err) {
+				if !yield(state, err) {
 					return
 				}
 			}

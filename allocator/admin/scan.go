@@ -187,6 +187,3 @@ func parseNode(text string, slot int64) (state string, owns bool, err error) {
 func (m *Admin) everyKey() string {
 	return prefix.EscapeGlob(strings.TrimSuffix(m.keys.HiLoPrefix(), "HiLo/")) + "*"
 }
-
-// pattern is the glob of the keys of a kind that the filter matches.
-func (m *Admin) pattern(k Kind) string { return prefix.EscapeGlob(m.storage(k).prefix) + m.filter }
