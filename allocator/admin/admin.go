@@ -77,8 +77,13 @@ func New(client redis.UniversalClient, opts Options) (*Admin, error) {
 // WithFilter returns an Admin whose Counters and Identities return only names that match glob, in any letter case. A glob is
 // as in Redis, with "*", "?" and "[a-z]".
 func (m *Admin) WithFilter(glob string) *Admin {
+	return m.with(func(other *Admin) { other.filter = prefix.Fold(glob) })
+}
+
+// with returns a copy of m with a change.
+func (m *Admin) with(change func(other *Admin)) *Admin {
 	other := *m
-	other.filter = prefix.Fold(glob)
+	change(&other)
 	return &other
 }
 

@@ -25,18 +25,12 @@ func (notConfirmedError) Unwrap() error { return scripts.ErrNotDurable }
 // WithTimeout returns an Admin that waits up to d, and not 1 s, for replicas to acknowledge a write and for the server to
 // complete a rewrite of its AOF. The wait for replicas is at most half the client's read timeout.
 func (m *Admin) WithTimeout(d time.Duration) *Admin {
-	other := *m
-	other.timeout = d
-	return &other
+	return m.with(func(other *Admin) { other.timeout = d })
 }
 
 // WithoutReplicas returns an Admin for a server without INFO, such as one behind a proxy, which the caller states has no
 // replicas, so that there is nothing to wait for after a write. Where INFO shows replicas it has no effect.
-func (m *Admin) WithoutReplicas() *Admin {
-	other := *m
-	other.alone = true
-	return &other
-}
+func (m *Admin) WithoutReplicas() *Admin { return m.with(func(other *Admin) { other.alone = true }) }
 
 // confirmed calls write, which runs scripts by the client that it is passed, and waits until every replica that was connected
 // before, and so many at least, have their writes. WAIT covers all earlier writes of the server too, because replicas

@@ -29,11 +29,7 @@ var (
 
 // TrustSettings returns an Admin whose SetServerPrefix sets Durable even if settings could not be read. Those that can be read
 // have to agree all the same.
-func (m *Admin) TrustSettings() *Admin {
-	other := *m
-	other.trusting = true
-	return &other
-}
+func (m *Admin) TrustSettings() *Admin { return m.with(func(other *Admin) { other.trusting = true }) }
 
 // CheckDurable returns nil if the server may state prefix.DurableAlways, as far as it can be checked. The server has to be a
 // primary without replicas that writes an AOF with appendfsync always, also during rewrites, and its last write and rewrite

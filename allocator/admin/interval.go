@@ -23,9 +23,7 @@ const leastInterval = 1 << 24
 // WithLimit returns an Admin whose SetServerPrefix raises no counter above limit, the greatest number that the allocators
 // issue. A counter without room for the gap of a jump is raised to limit, issues nothing more, and is reported to full.
 func (m *Admin) WithLimit(limit int64, full func(k Kind, name string, limit int64)) *Admin {
-	other := *m
-	other.limit, other.full = limit, full
-	return &other
+	return m.with(func(other *Admin) { other.limit, other.full = limit, full })
 }
 
 // checkInterval returns why the interval may not change from that of now to that of s, or nil.

@@ -20,9 +20,6 @@ const (
 	fieldMin     = "MinValue"   // decimal of 1 or more, or absent
 	fieldMax     = "MaxValue"   // decimal of 1 or more, or absent
 	homeHere     = "here"
-
-	// fieldConnected holds the number of replicas that were connected when Durable was set to replicas:N.
-	fieldConnected = "DurableReplicas"
 )
 
 // replication is the state that a server reports in INFO replication.

@@ -158,11 +158,7 @@ func (m *Admin) configure(ctx context.Context, replicas int, request scripts.Con
 }
 
 // KeepDurable returns an Admin whose SetServerPrefix leaves Durable as it is, whatever it is passed.
-func (m *Admin) KeepDurable() *Admin {
-	other := *m
-	other.keeping = true
-	return &other
-}
+func (m *Admin) KeepDurable() *Admin { return m.with(func(other *Admin) { other.keeping = true }) }
 
 // ForPrefix returns an Admin for a server that an import fills and that gets the prefix s afterwards. Numbers that Import
 // raises to were issued elsewhere, so it does not record them as issued bare by this server. ForPrefix itself records what
@@ -172,19 +168,16 @@ func (m *Admin) ForPrefix(ctx context.Context, s prefix.Server) (*Admin, error) 
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
-	other := *m
-	other.filling = !s.IsZero()
-	if !other.filling {
-		return &other, nil
+	if !s.IsZero() {
+		now, err := m.ServerPrefix(ctx)
+		if err != nil && !replaceable(now, err) {
+			return nil, err
+		}
+		if err := m.noteBare(ctx, now); err != nil {
+			return nil, err
+		}
 	}
-	now, err := m.ServerPrefix(ctx)
-	if err != nil && !replaceable(now, err) {
-		return nil, err
-	}
-	if err := m.noteBare(ctx, now); err != nil {
-		return nil, err
-	}
-	return &other, nil
+	return m.with(func(other *Admin) { other.filling = !s.IsZero() }), nil
 }
 
 // noteBare records in every counter the greatest number that it issued without prefix and tag, if the server has neither now.

@@ -51,7 +51,7 @@ func (m *Admin) checkAway(ctx context.Context, now prefix.Server) error {
 		return nil
 	}
 	key := m.keys.Server()
-	text, err := m.client.HGet(ctx, key, fieldConnected).Result()
+	text, err := m.client.HGet(ctx, key, "DurableReplicas").Result()
 	if err != nil && err != redis.Nil { //nolint:errorlint // it is that value
 		return attemptError(ctx, key, err)
 	}
