@@ -45,16 +45,12 @@ func (m *Admin) counters(ctx context.Context, k Kind) iter.Seq2[Counter, error] 
 // states returns the counters of some kinds whose keys match a pattern. It reads those of a page in one round trip.
 func (m *Admin) states(ctx context.Context, pattern string, kinds ...Kind) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
-		for page, err := range m.scan(ctx, pattern) {
-			if err != nil {
-				yield(State{}, err)
-				return
-			}
+		err := m.scan(ctx, pattern, func(client redis.Cmdable, keys []string) bool {
 			var counters []func() (State, error)
-			_, _ = page.client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+			_, _ = client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
 				for _, kind := range kinds {
 					as := m.storage(kind)
-					for _, key := range page.keys {
+					for _, key := range keys {
 						if as.has(key) {
 							read := as.read(ctx, pipe, key)
 							counters = append(counters, func() (State, error) { return as.counter(ctx, key, read) })
@@ -65,13 +61,14 @@ func (m *Admin) states(ctx context.Context, pattern string, kinds ...Kind) iter.
 			})
 			for _, counter := range counters {
 				state, err := counter()
-				if errors.Is(err, scripts.ErrNotSeeded) { // removed since it was scanned
-					continue
-				}
-				if !yield(state, err) {
-					return
+				if !errors.Is(err, scripts.ErrNotSeeded) && !yield(state, err) { // unless it was removed since it was scanned
+					return false
 				}
 			}
+			return true
+		})
+		if err != nil {
+			yield(State{}, attemptError(ctx, pattern, err))
 		}
 	}
 }

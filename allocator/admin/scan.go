@@ -32,8 +32,8 @@ type holder struct {
 	state  string
 }
 
-// scan returns the keys that match a pattern, a page at a time and each once. Its last error, if any, is that the pages
-// may lack keys.
+// scan calls page with the keys that match a pattern, a page at a time and each once, and with the client of their server, until
+// it returns false. With an error the pages may lack keys.
 //
 // SCAN asks one server process and returns every key that is there from its first step to its last. So a scan is complete if
 // one process held all keys of the namespace throughout. The method holder establishes that, before the first step and again
@@ -46,56 +46,43 @@ type holder struct {
 //     still does, so every primary is asked.
 //   - A slot that moved away and came back between the two checks was imported by its owner, which raised the owner's
 //     config epoch.
-func (m *Admin) scan(ctx context.Context, pattern string) iter.Seq2[page, error] {
-	return func(yield func(page, error) bool) {
-		before, err := m.holder(ctx)
+func (m *Admin) scan(ctx context.Context, pattern string, page func(client redis.Cmdable, keys []string) bool) error {
+	before, err := m.holder(ctx)
+	if err != nil {
+		return err
+	}
+	seen := make(map[string]bool) // SCAN may return a key twice
+	for cursor := uint64(0); ; {
+		keys, next, err := before.client.Scan(ctx, cursor, pattern, scanCount).Result()
 		if err != nil {
-			yield(page{}, attemptError(ctx, pattern, err))
-			return
+			return err
 		}
-		seen := make(map[string]bool) // SCAN may return a key twice
-		for cursor := uint64(0); ; {
-			keys, next, err := before.client.Scan(ctx, cursor, pattern, scanCount).Result()
-			if err != nil {
-				yield(page{}, attemptError(ctx, pattern, err))
-				return
-			}
-			fresh := slices.DeleteFunc(keys, func(key string) bool {
-				again := seen[key]
-				seen[key] = true
-				return again
-			})
-			if !yield(page{before.client, fresh}, nil) {
-				return
-			}
-			if cursor = next; cursor == 0 {
-				break
-			}
+		fresh := slices.DeleteFunc(keys, func(key string) bool {
+			again := seen[key]
+			seen[key] = true
+			return again
+		})
+		if !page(before.client, fresh) {
+			return nil
 		}
-		after, err := m.holder(ctx)
-		if err == nil && after.state != before.state {
-			err = fmt.Errorf("%w: the server was restarted or replaced during the scan; try again", ErrIncomplete)
-		}
-		if err != nil {
-			yield(page{}, attemptError(ctx, pattern, err))
+		if cursor = next; cursor == 0 {
+			break
 		}
 	}
-}
-
-// page is some keys, and the client of the server that holds them.
-type page struct {
-	client redis.Cmdable
-	keys   []string
+	after, err := m.holder(ctx)
+	if err == nil && after.state != before.state {
+		err = fmt.Errorf("%w: the server was restarted or replaced during the scan; try again", ErrIncomplete)
+	}
+	return err
 }
 
 // Keys returns all keys of the namespace, a page at a time and each once, for tools that examine them. Its last item has
 // the error, if any, one of those of Counters except ErrCorrupt.
 func (m *Admin) Keys(ctx context.Context) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
-		for page, err := range m.scan(ctx, m.everyKey()) {
-			if !yield(page.keys, err) {
-				return
-			}
+		pattern := m.everyKey()
+		if err := m.scan(ctx, pattern, func(_ redis.Cmdable, keys []string) bool { return yield(keys, nil) }); err != nil {
+			yield(nil, attemptError(ctx, pattern, err))
 		}
 	}
 }
