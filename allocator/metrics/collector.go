@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,8 +17,6 @@ type Options struct {
 	MostCollections int
 }
 
-const defaultMostCollections = 100
-
 // Collector is a prometheus.Collector over allocators. It is safe for concurrent
 // use, and may outlive their Close.
 type Collector struct {
@@ -28,9 +27,7 @@ type Collector struct {
 // New makes a collector over one or several allocators. It reads nothing yet.
 // Errors: allocator.ErrInvalidOptions.
 func New(opts Options, allocators ...*allocator.Allocator) (*Collector, error) {
-	if opts.MostCollections == 0 {
-		opts.MostCollections = defaultMostCollections
-	}
+	opts.MostCollections = cmp.Or(opts.MostCollections, 100)
 	if opts.MostCollections < 1 {
 		return nil, fmt.Errorf("metrics: %w: MostCollections is %d: must be 1 or more", allocator.ErrInvalidOptions, opts.MostCollections)
 	}

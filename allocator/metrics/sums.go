@@ -73,21 +73,15 @@ func (s *collectionSums) add(c *allocator.CollectionStats, low, high int64) {
 }
 
 func (s *collectionSums) send(metrics chan<- prometheus.Metric, label string) {
-	for _, counter := range []struct {
-		desc  *prometheus.Desc
-		value int64
-	}{
-		{issued, s.Issued}, {reserved, s.Reserved}, {returned, s.Returned}, {burnt, s.Burnt}, {ranges, s.Ranges}, {waits, s.Waits},
+	for counter, n := range map[*prometheus.Desc]int64{
+		issued: s.Issued, reserved: s.Reserved, returned: s.Returned, burnt: s.Burnt, ranges: s.Ranges, waits: s.Waits,
 	} {
-		metrics <- prometheus.MustNewConstMetric(counter.desc, prometheus.CounterValue, float64(counter.value), label)
+		metrics <- prometheus.MustNewConstMetric(counter, prometheus.CounterValue, float64(n), label)
 	}
-	for _, gauge := range []struct {
-		desc  *prometheus.Desc
-		value float64
-	}{
-		{held, float64(s.Held)}, {greatest, float64(s.Greatest)}, {headroom, max(0, s.headroom)}, {runway, s.runway},
+	for gauge, value := range map[*prometheus.Desc]float64{
+		held: float64(s.Held), greatest: float64(s.Greatest), headroom: max(0, s.headroom), runway: s.runway,
 	} {
-		metrics <- prometheus.MustNewConstMetric(gauge.desc, prometheus.GaugeValue, gauge.value, label)
+		metrics <- prometheus.MustNewConstMetric(gauge, prometheus.GaugeValue, value, label)
 	}
 }
 
