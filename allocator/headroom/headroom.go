@@ -72,10 +72,8 @@ func Bounds(limits ...int64) []string {
 
 // Find returns the headroom to the bound of this name, or to the last one, the limit, if there is none.
 func Find(all []Headroom, bound string) Headroom {
-	for _, h := range all {
-		if h.Bound == bound {
-			return h
-		}
+	if i := slices.IndexFunc(all, func(h Headroom) bool { return h.Bound == bound }); i >= 0 {
+		return all[i]
 	}
 	return all[len(all)-1]
 }
