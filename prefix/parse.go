@@ -37,7 +37,7 @@ func Parse(text, separator string) (ID, error) {
 	if !found {
 		return ID{}, fmt.Errorf("%w: identifier %s holds no separator %q", ErrInvalid, quote(text), separator)
 	}
-	rest, tag, _ := cutTag(rest)
+	rest, tag := cutTag(rest)
 	serverPrefix := strings.TrimRight(rest, "0123456789")
 	digits := rest[len(serverPrefix):]
 	number, err := strconv.ParseInt(digits, 10, 64)

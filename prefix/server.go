@@ -84,7 +84,7 @@ func (s Server) Validate() error {
 			ErrInvalid, quote(s.ServerPrefix), quote(head), quote(digits+"1"))
 	}
 	// Folded, since the Kelvin sign is no letter of a tag but "k" is.
-	if _, _, found := cutTag(Fold(s.ServerPrefix)); found {
+	if _, tag := cutTag(Fold(s.ServerPrefix)); tag != "" {
 		dash := strings.LastIndexByte(s.ServerPrefix, '-')
 		return fmt.Errorf(`%w: server prefix %s ends in a number and the start of a node tag: %[2]s+"1" would read as %s+%s`,
 			ErrInvalid, quote(s.ServerPrefix), quote(s.ServerPrefix[:dash]), quote(s.ServerPrefix[dash:]+"1"))
@@ -117,12 +117,12 @@ func (s Server) SameAs(other Server) bool {
 
 // cutTag splits text before a final "-" and node tag that follow a digit. It
 // accepts a tag of any length, which Validate checks.
-func cutTag(text string) (head, tag string, found bool) {
+func cutTag(text string) (head, tag string) {
 	dash := strings.LastIndexByte(text, '-')
 	if dash < 1 || !isDigit(text[dash-1]) || !readsAsTag(text[dash+1:]) {
-		return text, "", false
+		return text, ""
 	}
-	return text[:dash], text[dash+1:], true
+	return text[:dash], text[dash+1:]
 }
 
 // readsAsTag reports whether text is a letter and then letters and digits.
