@@ -97,28 +97,25 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 func (m *Admin) CheckImport(ctx context.Context, server prefix.Server, states []State) []Imported {
 	results := make([]Imported, 0, len(states))
 	for page := range slices.Chunk(states, scanCount) {
-		checked := m.checkPage(ctx, server, page)
-		results = append(results, checked...)
-		if i := slices.IndexFunc(checked, func(r Imported) bool { return errors.Is(r.Err, failure.ErrUnavailable) }); i >= 0 {
-			rest := slices.Repeat([]Imported{{Err: checked[i].Err}}, len(states)-len(results))
+		checks := make([]func() Imported, len(page))
+		_, _ = m.client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+			for i := range page {
+				checks[i] = m.check(ctx, p, server, &page[i])
+			}
+			return nil
+		})
+		var down error
+		for _, check := range checks {
+			result := check()
+			if errors.Is(result.Err, failure.ErrUnavailable) {
+				down = result.Err
+			}
+			results = append(results, result)
+		}
+		if down != nil {
+			rest := slices.Repeat([]Imported{{Err: down}}, len(states)-len(results))
 			return append(results, rest...)
 		}
-	}
-	return results
-}
-
-// checkPage checks some states in one round trip.
-func (m *Admin) checkPage(ctx context.Context, server prefix.Server, states []State) []Imported {
-	checks := make([]func() Imported, len(states))
-	_, _ = m.client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
-		for i := range states {
-			checks[i] = m.check(ctx, p, server, &states[i])
-		}
-		return nil
-	})
-	results := make([]Imported, len(states))
-	for i, check := range checks {
-		results[i] = check()
 	}
 	return results
 }
