@@ -94,9 +94,12 @@ func (m *Admin) validName(name string) error {
 	return nil
 }
 
-// attemptError returns the error of an attempt with the caller's own ctx.
+// attemptError returns the error of an attempt with the caller's own ctx. To read a hash, what is its key.
 func attemptError(ctx context.Context, what string, err error) error {
-	if errors.Is(err, failure.ErrInvalidOptions) {
+	switch {
+	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		return fmt.Errorf("admin: %w: key %s is not a hash", scripts.ErrCorrupt, what)
+	case errors.Is(err, failure.ErrInvalidOptions):
 		return fmt.Errorf("admin: %w", err)
 	}
 	err = failure.Attempt(what, err)

@@ -145,9 +145,6 @@ func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) 
 // find returns the counter at a key, and checks it as strictly as the scripts do.
 func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (counter State, found bool, err error) {
 	values, err := read.Result()
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return State{}, false, fmt.Errorf("admin: %w: key %s is not a hash", scripts.ErrCorrupt, key)
-	}
 	if err != nil {
 		return State{}, false, attemptError(ctx, key, err)
 	}

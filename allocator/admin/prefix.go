@@ -16,9 +16,6 @@ import (
 func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 	key := m.keys.Server()
 	values, err := m.client.HMGet(ctx, key, fieldPrefix, fieldTag, fieldHome, fieldDurable, fieldMin, fieldMax).Result()
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return prefix.Server{}, fmt.Errorf("admin: %w: key %s is not a hash", scripts.ErrCorrupt, key)
-	}
 	if err != nil {
 		return prefix.Server{}, attemptError(ctx, key, err)
 	}
