@@ -51,6 +51,11 @@ type State struct {
 	Lost bool
 }
 
+// numbers returns the fields of s that hold a number, Max first and the others in the order of bookkeeping.
+func (s *State) numbers() []*int64 {
+	return []*int64{&s.Max, &s.Ranges, &s.Epoch, &s.Bare, &s.Written, &s.Top, &s.Issued, &s.Lowered}
+}
+
 // Kind is the kind of a counter.
 type Kind string
 
@@ -127,7 +132,7 @@ func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *re
 }
 
 // bookkeeping are the other fields that hold a number. A script refuses a counter in which one of them holds anything else.
-var bookkeeping = []string{"Ranges", "Epoch", "Bare", "Written", "Top", "Issued", "IssuedBefore", "Low", "Lowered", "Minute"}
+var bookkeeping = []string{"Ranges", "Epoch", "Bare", "Written", "Top", "Issued", "Lowered", "IssuedBefore", "Low", "Minute"}
 
 // counter returns the counter at a key, or ErrNotSeeded if there is none.
 func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) (State, error) {
@@ -156,10 +161,7 @@ func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (co
 		counter.Name = name // none, or one that was written by hand and belongs to another key
 	}
 	var issuedBefore, low, minute int64
-	for i, into := range []*int64{
-		&counter.Max, &counter.Ranges, &counter.Epoch, &counter.Bare, &counter.Written, &counter.Top, &counter.Issued, &issuedBefore, &low,
-		&counter.Lowered, &minute,
-	} {
+	for i, into := range append(counter.numbers(), &issuedBefore, &low, &minute) {
 		text, there := values[4+i].(string)
 		if !there {
 			continue

@@ -16,7 +16,7 @@ import (
 
 // raised returns the value to which Import raises the counter. For one that is marked Lost it is above all numbers whose writes
 // may be lost, by the least jump that the scripts compute.
-func (s State) raised() int64 {
+func (s *State) raised() int64 {
 	if !s.Lost {
 		return s.Max
 	}
@@ -170,16 +170,9 @@ func (m *Admin) validState(state *State) error {
 		return fmt.Errorf("admin: %s: %w: kind %q: must be %s, %s, %s", name, failure.ErrInvalidOptions, state.Kind,
 			KindHiLo, KindIdentity, KindServerSide)
 	}
-	for _, field := range []struct {
-		name  string
-		value int64
-	}{
-		{"Max", state.Max}, {"Ranges", state.Ranges}, {"Epoch", state.Epoch}, {"Bare", state.Bare},
-		{"Top", state.Top}, {"Issued", state.Issued},
-		{"Lowered", state.Lowered}, {"Written", state.Written},
-	} {
-		if field.value < 0 {
-			return fmt.Errorf("admin: %s: %w: %s of %d: must be 0 or more", name, failure.ErrInvalidOptions, field.name, field.value)
+	for i, n := range state.numbers() {
+		if *n < 0 {
+			return fmt.Errorf("admin: %s: %w: %s of %d: must be 0 or more", name, failure.ErrInvalidOptions, append([]string{"Max"}, bookkeeping...)[i], *n)
 		}
 	}
 	return nil
