@@ -82,7 +82,7 @@ func (i inspect) Run(ctx context.Context) error {
 	case admin.KindServerSide:
 		see, key = func(m *admin.Admin) (admin.Counter, error) { return m.ServerSide(ctx) }, keys.ServerSide()
 	}
-	servers, missing := make([]prefix.Server, len(i.targets)), make([]error, len(i.targets))
+	missing := make([]error, len(i.targets))
 	seen, errs := i.look(ctx, func(at int, m *admin.Admin) ([]admin.Counter, error) {
 		counter, err := see(m)
 		if errors.Is(err, allocator.ErrNotSeeded) {
@@ -92,7 +92,6 @@ func (i inspect) Run(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		servers[at], _ = m.ServerPrefix(ctx) // hilo prefix get reports its errors
 		return []admin.Counter{counter}, nil
 	})
 	failure := i.failure(errs)
@@ -105,12 +104,11 @@ func (i inspect) Run(ctx context.Context) error {
 		}
 	}
 	all := make([]inspected, len(seen))
-	for n, c := range seen {
-		s := servers[c.at]
-		low, greatest := s.Interval()
+	for n := range seen {
+		c := &seen[n]
 		all[n] = inspected{
-			i.server(c.at), c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin, s.Durable, s.MinValue, s.MaxValue, key,
-			headroom.Within(low, min(i.Limit, greatest), c.Max, 0),
+			i.server(c.at), c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin,
+			c.settings.Durable, c.settings.MinValue, c.settings.MaxValue, key, c.room,
 		}
 	}
 	var shown any = all

@@ -27,7 +27,7 @@ func ListCommand(env base.Env) *cli.Command {
 		all:    (*admin.Admin).Counters,
 		head:   []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
 		keys:   []string{"name", "max", "ranges", "epoch", "headroom"},
-		row: func(server string, c observed) (any, []any) {
+		row: func(server string, c *observed) (any, []any) {
 			return listed{server, c.Name, c.Max, c.Ranges, c.Epoch, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
 		},
 	}.command(env, &cli.Command{
@@ -66,7 +66,7 @@ func IdentityListCommand(env base.Env) *cli.Command {
 		all:    (*admin.Admin).Identities,
 		head:   []string{"NAME", "VALUE", "EPOCH"},
 		keys:   []string{"name", "value", "epoch", "headroom"},
-		row: func(server string, c observed) (any, []any) {
+		row: func(server string, c *observed) (any, []any) {
 			return listedIdentity{server, c.Name, c.Max, c.Epoch, c.room}, []any{c.Name, c.Max, c.Epoch}
 		},
 	}.command(env, &cli.Command{

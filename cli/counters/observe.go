@@ -23,19 +23,58 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// observer reads counters of all servers.
-type observer struct {
+// servers reads all servers, concurrently.
+type servers struct {
 	*base.Session
 	targets []target.Target // several have names
-	Limit   int64           // greatest number that the allocators issue
+}
+
+// each calls read for each server, with its index. The errors are in the order of the servers.
+func (s servers) each(ctx context.Context, read func(int, *admin.Admin) error) []error {
+	errs := make([]error, len(s.targets))
+	var reading sync.WaitGroup
+	for i, t := range s.targets {
+		reading.Go(func() {
+			errs[i] = base.Administer(ctx, s.Session, t, func(m *admin.Admin) error { return read(i, m) })
+		})
+	}
+	reading.Wait()
+	return errs
+}
+
+// failure returns one error for those of several servers, with the exit code of the first.
+func (s servers) failure(errs []error) error {
+	var first error
+	var texts []string
+	for i, err := range errs {
+		if errors.Is(err, context.Canceled) {
+			return err
+		} else if err != nil {
+			first = cmp.Or(first, err)
+			texts = append(texts, s.targets[i].Name+": "+exit.Sentence(err))
+		}
+	}
+	if len(errs) == 1 || first == nil {
+		return first
+	}
+	return &exit.Error{Code: exit.Code(first), Text: strings.Join(texts, "; "), Cause: first}
+}
+
+func fatal(err error) bool { return err != nil && !errors.Is(err, allocator.ErrCorrupt) }
+
+// observer reads counters of all servers.
+type observer struct {
+	servers
+	Limit int64 // greatest number that the allocators issue
 }
 
 // observed is a counter with its headroom.
 type observed struct {
 	admin.Counter
-	at    int   // index of the server in targets
-	limit int64 // greatest number that allocators issue of the server
-	room  []headroom.Headroom
+	at       int // index of the server in targets
+	settings prefix.Server
+	limit    int64 // greatest number that allocators issue of the server
+	room     []headroom.Headroom
 }
 
 func limitFlag() cli.Flag {
@@ -43,37 +82,27 @@ func limitFlag() cli.Flag {
 }
 
 func readObserver(r *base.Reader) observer {
-	return observer{Session: r.Session(), targets: r.Targets(), Limit: r.Number("limit")}
+	return observer{servers{r.Session(), r.Targets()}, r.Number("limit")}
 }
 
-// look calls see for each server. see gets the index of the server, and is called concurrently. An ErrCorrupt of see is about
-// single counters, and the others are returned with it. The errors are in the order of the servers, and nil for those that were
-// read.
+// look calls see for each server, as each does. An ErrCorrupt of see is about single counters, and the others are returned with it.
 func (l observer) look(ctx context.Context, see func(int, *admin.Admin) ([]admin.Counter, error)) (all []observed, errs []error) {
-	found, errs := make([][]observed, len(l.targets)), make([]error, len(l.targets))
-	var reading sync.WaitGroup
-	for i, t := range l.targets {
-		reading.Go(func() {
-			errs[i] = base.Administer(ctx, l.Session, t, func(m *admin.Admin) error {
-				seen, err := see(i, m)
-				if len(seen) == 0 {
-					return err
-				}
-				settings, _ := m.ServerPrefix(ctx) // hilo prefix get reports its errors
-				low, high := settings.Interval()
-				limit := min(l.Limit, high)
-				for _, counter := range seen {
-					found[i] = append(found[i], observed{counter, i, limit, headroom.Within(low, limit, counter.Max, 0)})
-				}
-				return err
-			})
-		})
-	}
-	reading.Wait()
+	found := make([][]observed, len(l.targets))
+	errs = l.each(ctx, func(i int, m *admin.Admin) error {
+		seen, err := see(i, m)
+		if len(seen) == 0 {
+			return err
+		}
+		settings, _ := m.ServerPrefix(ctx) // hilo prefix get reports its errors
+		low, high := settings.Interval()
+		limit := min(l.Limit, high)
+		for _, counter := range seen {
+			found[i] = append(found[i], observed{counter, i, settings, limit, headroom.Within(low, limit, counter.Max, 0)})
+		}
+		return err
+	})
 	return slices.Concat(found...), errs
 }
-
-func fatal(err error) bool { return err != nil && !errors.Is(err, allocator.ErrCorrupt) }
 
 // server returns the name of the server with an index if there are several, and "" if there is one.
 func (l observer) server(i int) string {
@@ -81,22 +110,6 @@ func (l observer) server(i int) string {
 		return ""
 	}
 	return l.targets[i].Name
-}
-
-// failure returns one error for those of several servers, with the exit code of the first.
-func (l observer) failure(errs []error) error {
-	var first error
-	var texts []string
-	for i, err := range errs {
-		if err != nil {
-			first = cmp.Or(first, err)
-			texts = append(texts, l.targets[i].Name+": "+exit.Sentence(err))
-		}
-	}
-	if len(errs) == 1 || first == nil || errors.Is(first, context.Canceled) {
-		return first
-	}
-	return &exit.Error{Code: exit.Code(first), Text: strings.Join(texts, "; "), Cause: first}
 }
 
 // listing is a command that lists all counters of a kind.
@@ -107,7 +120,7 @@ type listing struct {
 	head   []string
 	keys   []string // values of --sort
 	// row returns the JSON of a counter, and the columns of head. server is "" if there is one server.
-	row     func(server string, c observed) (json any, cells []any)
+	row     func(server string, c *observed) (json any, cells []any)
 	Filter  string
 	Sort    string
 	Reverse bool
@@ -115,11 +128,12 @@ type listing struct {
 
 // command adds the flags and the action of all lists to c.
 func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
-	c.Flags = append([]cli.Flag{
+	c.Flags = []cli.Flag{
 		&cli.GenericFlag{Name: "filter", Usage: "show the names that match `GLOB`, with * ? [a-z], in any letter case", Value: base.Text("")},
 		&cli.GenericFlag{Name: "sort", Usage: "by `KEY`", Value: base.Choice("name", l.keys...)},
 		&cli.BoolFlag{Name: "reverse", Usage: "the other way round"},
-	}, limitFlag())
+		limitFlag(),
+	}
 	c.Action = base.Action(env, func(r *base.Reader) base.Runner {
 		r.Arguments()
 		l.observer, l.Reverse = readObserver(r), r.Bool("reverse")
@@ -155,21 +169,15 @@ func (l listing) Run(ctx context.Context) error {
 	rows, table := l.rows(all)
 	return cmp.Or(l.Show(rows, func() error {
 		err := l.WriteTable(table)
-		if err == nil && failure == nil { // its error explains enough
-			l.explain(len(all))
+		if err == nil && failure == nil && len(all) == 0 { // a failure explains an empty table enough
+			matching := ""
+			if l.Filter != "" {
+				matching = fmt.Sprintf(" match %q", l.Filter)
+			}
+			fmt.Fprintf(l.Stderr, "no %s in namespace %s%s\n", l.things, l.Namespace, matching)
 		}
 		return err
 	}), failure)
-}
-
-// explain prints on stderr what an empty table means.
-func (l listing) explain(rows int) {
-	switch {
-	case rows == 0 && l.Filter == "":
-		fmt.Fprintf(l.Stderr, "no %s in namespace %s\n", l.things, l.Namespace)
-	case rows == 0:
-		fmt.Fprintf(l.Stderr, "no %s in namespace %s match %q\n", l.things, l.Namespace, l.Filter)
-	}
 }
 
 // compare orders names from a to z, headroom from the least, and all other numbers from the greatest.
@@ -206,7 +214,8 @@ func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	for _, bound := range bounds {
 		t.Head = append(t.Head, t.Style.Digits(bound))
 	}
-	for i, c := range all {
+	for i := range all {
+		c := &all[i]
 		row, cells := l.row(l.server(c.at), c)
 		rows[i] = row
 		if several {

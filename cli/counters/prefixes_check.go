@@ -5,25 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
-	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/finding"
-	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
-	"github.com/hilo-id/hilo/prefix"
 )
 
 // prefixCheck is the command that compares the settings of several servers.
-type prefixCheck struct {
-	*base.Session
-	targets []target.Target
-}
+type prefixCheck struct{ servers }
 
 // comparison is its JSON output.
 type comparison struct {
@@ -50,53 +43,44 @@ compared.`,
 			"1 failed or interrupted", "3 a Redis unavailable", "5 two servers could issue the same identifier or identity"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			return prefixCheck{Session: r.Session(), targets: r.Targets()}
+			return prefixCheck{servers{r.Session(), r.Targets()}}
 		}),
 	}
 }
 
 func (p prefixCheck) Run(ctx context.Context) error {
 	shown := comparison{Servers: []comparedServer{}}
-	var servers []finding.Server
-	var down []string
-	for _, t := range p.targets {
-		var s prefix.Server
-		err := base.Administer(ctx, p.Session, t, func(m *admin.Admin) (err error) {
-			s, err = m.ServerPrefix(ctx)
-			return err
-		})
-		switch {
-		case err == nil || errors.Is(err, allocator.ErrCorrupt):
-		case ctx.Err() != nil || exit.Code(err) != exit.Unavailable || len(p.targets) == 1:
-			return err
-		default:
-			down = append(down, t.Name+": "+exit.Plain(err))
-		}
-		servers = append(servers, finding.Server{Name: t.Name, Settings: s, Err: err})
+	t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "DURABLE", "NUMBERS", "IDENTIFIERS"}, Cut: []int{1, 6}}
+	found := make([]finding.Server, len(p.targets))
+	errs := p.each(ctx, func(i int, m *admin.Admin) (err error) {
+		found[i].Settings, err = m.ServerPrefix(ctx)
+		return err
+	})
+	for i, err := range errs {
+		name, s := p.targets[i].Name, found[i].Settings
+		found[i].Name, found[i].Err = name, err
 		if err == nil {
-			shown.Servers = append(shown.Servers, comparedServer{t.Name, showPrefix(p.Session, s)})
+			one := showPrefix(p.Session, s)
+			shown.Servers = append(shown.Servers, comparedServer{name, one})
+			t.Add(cmp.Or(name, "none"), cmp.Or(one.Prefix, "none"), cmp.Or(one.Tag, "none"), homes[one.Identities], cmp.Or(one.Durable, "-"),
+				interval(p.Session, s), one.Example)
+		} else if !fatal(err) { // a finding
+			errs[i] = nil
 		}
 	}
-	var unavailable error
-	if len(down) > 0 {
-		unavailable = &exit.Error{Code: exit.Unavailable, Text: strings.Join(down, "; ")}
+	failure := p.failure(errs)
+	if !slices.Contains(errs, nil) || errors.Is(failure, context.Canceled) {
+		return failure
 	}
-	if len(down) == len(p.targets) {
-		return unavailable
-	}
-	shown.All = finding.Of(finding.ComparePrefixes(servers))
+	shown.All = finding.Of(finding.ComparePrefixes(found))
 	err := p.Show(shown, func() error {
-		t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "DURABLE", "NUMBERS", "IDENTIFIERS"}, Cut: []int{1, 6}}
-		for _, s := range shown.Servers {
-			t.Add(cmp.Or(s.Server, "none"), cmp.Or(s.Prefix, "none"), cmp.Or(s.Tag, "none"), homes[s.Identities], cmp.Or(s.Durable, "-"), interval(p.Session, prefix.Server{MinValue: s.MinValue, MaxValue: s.MaxValue}), s.Example)
-		}
 		if err := p.WriteTable(t); err != nil {
 			return err
 		}
 		fmt.Fprintln(p.Stdout)
 		return shown.Print(p.Stdout, p.Style(p.Stdout))
 	})
-	return cmp.Or(err, shown.Verdict(), unavailable)
+	return cmp.Or(err, shown.Verdict(), failure)
 }
 
 // homes has the texts of the column with the home of identities.
