@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/urfave/cli/v2"
 
@@ -154,44 +153,36 @@ A change is confirmed by all connected replicas, or else the exit code is 1.`,
 			&cli.StringFlag{Name: flagDurable, Usage: "what is true of its writes, as `WORD`: always, replicas:N, or nothing"},
 			&cli.GenericFlag{Name: flagMinValue, Usage: "`N` is the least number that it issues, 0 for none", Value: base.Count("", 0)},
 			&cli.GenericFlag{Name: flagMaxValue, Usage: "`N` is the greatest number that it issues, 0 for none", Value: base.Count("", 0)},
-			&cli.GenericFlag{Name: flagLimit, Usage: "with --durable: `N` is the greatest number that your allocators issue", Value: base.Number("", 1, math.MaxInt64), DefaultText: "2^63-1"},
+			&cli.GenericFlag{Name: flagLimit, Usage: "with --durable: `N` is the greatest number that your allocators issue", Value: base.Count("", 1), DefaultText: "2^63-1"},
 			&cli.BoolFlag{Name: "yes", Usage: "what cannot be seen is as it must be"},
 			base.ReplicasNoneFlag(),
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			s := serverPrefix{Session: r.Session(), target: r.Target(), yes: r.Bool("yes"), limit: r.Number(flagLimit)}
-			named := prefix.Server{
-				NodeTag: r.String("tag"), Identities: r.Bool(flagIdentities), Durable: r.String(flagDurable),
-				MinValue: r.Number(flagMinValue), MaxValue: r.Number(flagMaxValue),
+			s := serverPrefix{
+				Session: r.Session(), target: r.Target(), yes: r.Bool("yes"), limit: r.Number(flagLimit),
+				home: r.IsSet(flagIdentities), keeps: !r.IsSet(flagDurable),
 			}
-			if r.Args().Present() {
-				named.ServerPrefix = r.Arguments("PREFIX")[0]
-				s.changes = append(s.changes, func(now *prefix.Server) { now.ServerPrefix = named.ServerPrefix })
+			var named prefix.Server
+			change := func(isNamed bool, set func(*prefix.Server)) {
+				if isNamed {
+					set(&named)
+					s.changes = append(s.changes, set)
+				}
 			}
-			if r.IsSet("tag") {
-				s.changes = append(s.changes, func(now *prefix.Server) { now.NodeTag = named.NodeTag })
-			}
-			if r.IsSet(flagIdentities) {
-				s.changes = append(s.changes, func(now *prefix.Server) { now.Identities = named.Identities })
-			}
-			s.all, s.home = len(s.changes) == 3, r.IsSet(flagIdentities)
-			s.keeps = !r.IsSet(flagDurable)
-			if r.IsSet(flagDurable) {
-				s.changes = append(s.changes, func(now *prefix.Server) { now.Durable = named.Durable })
-			}
-			if r.IsSet(flagMinValue) {
-				s.changes = append(s.changes, func(now *prefix.Server) { now.MinValue = named.MinValue })
-			}
-			if r.IsSet(flagMaxValue) {
-				s.changes = append(s.changes, func(now *prefix.Server) { now.MaxValue = named.MaxValue })
-			}
+			change(r.Args().Present(), func(now *prefix.Server) { now.ServerPrefix = r.Arguments("PREFIX")[0] })
+			change(r.IsSet("tag"), func(now *prefix.Server) { now.NodeTag = r.String("tag") })
+			change(s.home, func(now *prefix.Server) { now.Identities = r.Bool(flagIdentities) })
+			s.all = len(s.changes) == 3
+			change(!s.keeps, func(now *prefix.Server) { now.Durable = r.String(flagDurable) })
+			change(r.IsSet(flagMinValue), func(now *prefix.Server) { now.MinValue = r.Number(flagMinValue) })
+			change(r.IsSet(flagMaxValue), func(now *prefix.Server) { now.MaxValue = r.Number(flagMaxValue) })
 			if len(s.changes) == 0 {
 				r.Failf("%s needs a PREFIX, a --tag, --identities, --durable, --min-value, --max-value, or some of them; usage: %s", r.FullName(), r.Command.UsageText)
 			}
 			if named.Durable != "" && named.Durable != prefix.DurableAlways && named.Replicas() == 0 {
 				r.Failf("--durable is %q: must be always, replicas:N with N of 1 to 999, or empty", named.Durable)
 			}
-			if s.yes && !r.IsSet(flagDurable) && !r.IsSet(flagMinValue) && !r.IsSet(flagMaxValue) {
+			if s.yes && s.keeps && !r.IsSet(flagMinValue) && !r.IsSet(flagMaxValue) {
 				r.Failf("--yes goes with --durable, --min-value and --max-value only; %s", r.Help())
 			}
 			if r.IsSet(flagLimit) && named.Durable == "" {
@@ -289,9 +280,8 @@ func (serverPrefix) keepIdentities(ctx context.Context, m *admin.Admin) error {
 
 // showPrefix returns the settings of a server, with an example of its identifiers.
 func showPrefix(g *base.Session, s prefix.Server) shownPrefix {
-	example := prefix.ID{Collection: "orders", ServerPrefix: s.ServerPrefix, Number: 1, NodeTag: s.NodeTag}
 	low, _ := s.Interval()
-	example.Number = low
+	example := prefix.ID{Collection: "orders", ServerPrefix: s.ServerPrefix, Number: low, NodeTag: s.NodeTag}
 	return shownPrefix{s.ServerPrefix, s.NodeTag, s.Identities, s.Durable, s.MinValue, s.MaxValue, string(example.Append(nil, g.Separator))}
 }
 
