@@ -116,8 +116,7 @@ func (e export) Run(ctx context.Context) error {
 		Kind: linePrefix, ServerPrefix: server.ServerPrefix, NodeTag: server.NodeTag, Identities: server.Identities, Durable: server.Durable,
 		MinValue: server.MinValue, MaxValue: server.MaxValue,
 	})
-	for i := range all.States {
-		s := &all.States[i]
+	for _, s := range all.States {
 		if s.Kind == admin.KindServerSide { // one counter for all names, of which the key has the first
 			s.Name = ""
 		}

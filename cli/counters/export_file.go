@@ -12,20 +12,16 @@ import (
 
 // file is the content of an export.
 type file struct {
-	separator string
+	rows
 	namespace string
 	server    prefix.Server
 	prefixed  bool // has the server's settings
-	rows      []planRow
-	broken    bool           // has a bad line
-	seen      map[string]int // lines of counters, by key
-	whole     bool           // has its last line, with the number of counters
+	whole     bool // has its last line, with the number of counters
 }
 
 // readExport parses an export. Its error lists the bad lines.
 func readExport(name, separator string, content []byte) (file, error) {
-	f := file{separator: separator, seen: make(map[string]int)}
-	bad := &badLines{File: name, Code: exit.Usage}
+	f := file{rows: rows{separator: separator, places: make(map[string]int), bad: badLines{File: name, Code: exit.Usage}}}
 	if len(bytes.TrimSpace(content)) == 0 {
 		return f, exit.Usagef("%s is empty: nothing was written", name)
 	}
@@ -35,15 +31,12 @@ func readExport(name, separator string, content []byte) (file, error) {
 		if err == nil {
 			err = f.add(line, l)
 		}
-		if err != nil {
-			bad.Add(line, err)
-			f.broken = true
-			if f.namespace == "" {
-				break // it is not an export, so all other lines would be wrong too
-			}
+		f.bad.Add(line, err)
+		if f.namespace == "" {
+			break // it is not an export, so all other lines would be wrong too
 		}
 	}
-	return f, bad.Failure()
+	return f, f.bad.Failure()
 }
 
 // add adds the next line.
@@ -73,8 +66,8 @@ func (f *file) add(line int, l record) error {
 		return f.server.Validate()
 	case l.Kind == lineEnd && !f.prefixed:
 		return errors.New("the line with the server's prefix is missing")
-	case l.Kind == lineEnd && !f.broken && (l.Counters == nil || *l.Counters != len(f.rows)):
-		return fmt.Errorf("the end states another number of counters than there are, %d", len(f.rows))
+	case l.Kind == lineEnd && len(f.bad.rows) == 0 && (l.Counters == nil || *l.Counters != len(f.read)):
+		return fmt.Errorf("the end states another number of counters than there are, %d", len(f.read))
 	case l.Kind == lineEnd:
 		f.whole = true
 		return nil
@@ -96,13 +89,9 @@ func (f *file) counter(line int, l record) error {
 		Kind: kind, Bare: l.Bare, Top: l.Top, Written: l.Written, Issued: l.Issued, Lowered: l.Lowered, Forced: l.Forced, Lost: l.Lost,
 		Counter: admin.Counter{Name: l.Collection, Max: *l.Max, Ranges: l.Ranges, Epoch: l.Epoch, Origin: l.Origin},
 	}}
-	if err := row.Validate(f.separator); err != nil {
-		return err
+	before, err := f.put(row)
+	if before != nil {
+		err = fmt.Errorf("%s stands on line %d already", row.Key(), before.Line)
 	}
-	if before, found := f.seen[row.Key()]; found {
-		return fmt.Errorf("%s stands on line %d already", row.Key(), before)
-	}
-	f.seen[row.Key()] = line
-	f.rows = append(f.rows, row)
-	return nil
+	return err
 }

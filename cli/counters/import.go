@@ -154,8 +154,8 @@ func (i importing) fits(file file) error {
 // raised returns the rows with the margin. A server without prefix and tag issued all its numbers bare, which an export of
 // version 1 does not record.
 func (i importing) raised(file file) []planRow {
-	for n := range file.rows {
-		row, top := &file.rows[n], int64(math.MaxInt64)
+	for n := range file.read {
+		row, top := &file.read[n], int64(math.MaxInt64)
 		if row.Kind == admin.KindServerSide {
 			top = max(row.Max, prefix.MaxServerSide)
 		}
@@ -164,7 +164,7 @@ func (i importing) raised(file file) []planRow {
 			row.Bare = max(row.Bare, row.Max)
 		}
 	}
-	return file.rows
+	return file.read
 }
 
 // choose returns the settings that the server gets.
@@ -176,21 +176,22 @@ func (i importing) choose(ctx context.Context, m *admin.Admin, server prefix.Ser
 	case !file.prefixed || i.Prefix == prefixKeep:
 		return server, nil
 	case server.IsZero() || same && file.server.Identities:
-		for _, err := range m.States(ctx) { // the server is in use
-			if err != nil || same { // keep its home or lack of one
+		used := false
+		for _, err := range m.States(ctx) {
+			if err != nil {
 				return server, err
 			}
-			return server, otherPrefix(server, file)
+			used = true
+			break
 		}
-		return file.server, nil
-	case same:
+		if !used {
+			return file.server, nil
+		}
+	}
+	if same { // keep its home or lack of one
 		return server, nil
 	}
-	return server, otherPrefix(server, file)
-}
-
-func otherPrefix(server prefix.Server, file file) error {
-	return exit.Refusedf("the file is of a server with prefix %s and tag %s, and this one has prefix %s and tag %s: nothing was written; "+
+	return server, exit.Refusedf("the file is of a server with prefix %s and tag %s, and this one has prefix %s and tag %s: nothing was written; "+
 		"--prefix keep leaves the prefix of the server, --prefix take sets that of the file", cmp.Or(file.server.ServerPrefix, "none"),
 		cmp.Or(file.server.NodeTag, "none"), cmp.Or(server.ServerPrefix, "none"), cmp.Or(server.NodeTag, "none"))
 }

@@ -127,17 +127,16 @@ func (p *plan) checkMixed(bad *badLines) {
 		return
 	}
 	first := make(map[string]planRow)
-	for i := range p.Rows {
-		r := &p.Rows[i]
-		name := prefix.Fold(r.Name)
+	for _, r := range p.Rows {
 		if r.Kind == admin.KindServerSide {
 			continue
 		}
+		name := prefix.Fold(r.Name)
 		if other, there := first[name]; there && other.Kind != r.Kind {
 			bad.Add(r.Line, exit.Refusedf("%s is a collection and an identity (line %d): without a server prefix or node tag both issue "+
 				"the same identifiers; name one otherwise, or set a prefix with hilo prefix set", r.Name, other.Line))
 		}
-		first[name] = *r
+		first[name] = r
 	}
 }
 
@@ -310,8 +309,11 @@ type badRow struct {
 	text string
 }
 
-// Add adds the error of a line. The greatest exit code of all errors counts.
+// Add adds the error of a line, if there is one. The greatest exit code of all errors counts.
 func (b *badLines) Add(line int, err error) {
+	if err == nil {
+		return
+	}
 	text := exit.Sentence(err)
 	if line > 0 {
 		text = fmt.Sprintf("line %d: %s", line, text)

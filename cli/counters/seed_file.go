@@ -2,7 +2,6 @@ package counters
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -15,8 +14,7 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// rows collects the counters of a seed file and the errors in its lines. Of several lines for one counter the greatest
-// counts, as if the counter were raised by each.
+// rows collects the counters of a file and the errors in its lines.
 type rows struct {
 	separator string
 	read      []planRow
@@ -24,7 +22,22 @@ type rows struct {
 	bad       badLines
 }
 
-// readRows parses a seed file, which is CSV or JSON lines.
+// put adds a valid row, unless there is one for the same counter, which it returns.
+func (r *rows) put(row planRow) (before *planRow, err error) {
+	if err := row.Validate(r.separator); err != nil {
+		return nil, err
+	}
+	key := row.Key()
+	if place, found := r.places[key]; found {
+		return &r.read[place], nil
+	}
+	r.places[key] = len(r.read)
+	r.read = append(r.read, row)
+	return nil, nil
+}
+
+// readRows parses a seed file, which is CSV or JSON lines. Of several lines for one counter the greatest counts, as if the
+// counter were raised by each.
 func readRows(file, separator string, content []byte) ([]planRow, error) {
 	r := rows{separator: separator, places: make(map[string]int), bad: badLines{File: file, Code: exit.Usage}}
 	switch text := bytes.TrimSpace(content); {
@@ -76,7 +89,7 @@ func (r *rows) csv(content []byte) {
 			for i, column := range header {
 				cells[column] = strings.TrimSpace(record[i])
 			}
-			r.add(line, cells["collection"], cells["max"], cells["kind"])
+			r.bad.Add(line, r.add(line, cells["collection"], cells["max"], cells["kind"]))
 		}
 	}
 }
@@ -107,34 +120,30 @@ func (r *rows) json(content []byte) {
 			Max        json.RawMessage `json:"max"` // a number, or a string with one, as tools write numbers that a double cannot hold
 			Kind       string          `json:"kind"`
 		}
-		if err := unmarshal(text, &fields); err != nil {
-			r.bad.Add(line, err)
-			continue
+		err := unmarshal(text, &fields)
+		if err == nil {
+			err = r.add(line, fields.Collection, strings.Trim(string(fields.Max), `"`), fields.Kind)
 		}
-		r.add(line, fields.Collection, strings.Trim(string(fields.Max), `"`), fields.Kind)
+		r.bad.Add(line, err)
 	}
 }
 
 // add adds the counter of a line.
-func (r *rows) add(line int, name, max, kind string) {
-	row := planRow{Line: line, State: admin.State{Counter: admin.Counter{Name: name}}}
-	var err error
-	if row.Kind, err = parseKind(kind); row.Kind == admin.KindIdentity {
-		row.Name = strings.TrimSuffix(name, "|")
+func (r *rows) add(line int, name, max, kindText string) error {
+	kind, err := parseKind(kindText)
+	if err != nil {
+		return err
 	}
-	row.Max, _ = strconv.ParseInt(max, 10, 64) // the result of any other text differs from it
-	if err == nil && (row.Max < 0 || strconv.FormatInt(row.Max, 10) != max) {
-		err = fmt.Errorf("max is %.64q: must be 0 to 9223372036854775807, in digits only", max)
+	if kind == admin.KindIdentity {
+		name = strings.TrimSuffix(name, "|")
 	}
-	if err = cmp.Or(err, row.Validate(r.separator)); err != nil {
-		r.bad.Add(line, err)
-		return
+	number, _ := strconv.ParseInt(max, 10, 64) // the result of any other text differs from it
+	if number < 0 || strconv.FormatInt(number, 10) != max {
+		return fmt.Errorf("max is %.64q: must be 0 to 9223372036854775807, in digits only", max)
 	}
-	place, found := r.places[row.Key()]
-	if !found {
-		r.places[row.Key()] = len(r.read)
-		r.read = append(r.read, row)
-	} else if row.Max > r.read[place].Max {
-		r.read[place].Line, r.read[place].Max = line, row.Max
+	before, err := r.put(planRow{Line: line, State: admin.State{Kind: kind, Counter: admin.Counter{Name: name, Max: number}}})
+	if before != nil && number > before.Max {
+		before.Line, before.Max = line, number
 	}
+	return err
 }

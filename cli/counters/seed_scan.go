@@ -38,12 +38,13 @@ type scanned struct {
 
 func readScan(r *base.Reader, p plan) *fromScan {
 	p.Source = "--scan"
-	s := &fromScan{plan: p, Pattern: r.String("scan"), Strip: r.String("strip"), Yes: r.Bool("yes")}
-	s.greatest = make(map[string]planRow)
+	s := &fromScan{
+		plan: p, Pattern: r.String("scan"), Strip: r.String("strip"), Kind: admin.Kind(r.String("kind")), Yes: r.Bool("yes"),
+		greatest: make(map[string]planRow),
+	}
 	if s.Pattern == "" {
 		r.Failf("--scan is empty: must be a pattern of keys, such as 'orders/*'")
 	}
-	s.Kind = admin.Kind(r.String("kind"))
 	return s
 }
 

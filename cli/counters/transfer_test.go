@@ -15,8 +15,8 @@ func FuzzReadExport(f *testing.F) {
 		if err != nil && exit.Code(err) != exit.Usage {
 			t.Errorf("%v", err)
 		}
-		for i := range file.rows {
-			r := &file.rows[i]
+		for i := range file.read {
+			r := &file.read[i]
 			if r.Max < 0 || r.Validate("/") != nil {
 				t.Errorf("%+v", r)
 			}
