@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -85,7 +84,8 @@ func readObserver(r *base.Reader) observer {
 	return observer{servers{r.Session(), r.Targets()}, r.Number("limit")}
 }
 
-// look calls see for each server, as each does. An ErrCorrupt of see is about single counters, and the others are returned with it.
+// look calls see for each server, as each does. An ErrCorrupt of see is about single counters, and the others are returned
+// with it.
 func (l observer) look(ctx context.Context, see func(int, *admin.Admin) ([]admin.Counter, error)) (all []observed, errs []error) {
 	found := make([][]observed, len(l.targets))
 	errs = l.each(ctx, func(i int, m *admin.Admin) error {
@@ -199,8 +199,7 @@ func (l listing) compare(a, b observed) int {
 // rows returns the rows of JSON and of the table. The last columns are the used share of each bound.
 func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	rows, t = make([]any, len(all)), l.Table(l.head...)
-	several := len(l.targets) > 1
-	if several {
+	if len(l.targets) > 1 {
 		t.Head = slices.Insert(t.Head, 1, "SERVER")
 	}
 	limits := make([]int64, len(all), len(all)+1)
@@ -216,10 +215,11 @@ func (l listing) rows(all []observed) (rows []any, t term.Table) {
 	}
 	for i := range all {
 		c := &all[i]
-		row, cells := l.row(l.server(c.at), c)
+		server := l.server(c.at)
+		row, cells := l.row(server, c)
 		rows[i] = row
-		if several {
-			cells = slices.Insert(cells, 1, any(l.server(c.at)))
+		if server != "" {
+			cells = slices.Insert(cells, 1, any(server))
 		}
 		for _, bound := range bounds {
 			cells = append(cells, term.Right(percentUsed(headroom.Find(c.room, bound))))
@@ -237,5 +237,5 @@ func percentUsed(h headroom.Headroom) string {
 	case h.Used > 0 && h.Used < 0.1:
 		return "<0.1%"
 	}
-	return strconv.FormatFloat(min(h.Used, 99.9), 'f', 1, 64) + "%"
+	return fmt.Sprintf("%.1f%%", min(h.Used, 99.9))
 }

@@ -62,8 +62,8 @@ func (p prefixCheck) Run(ctx context.Context) error {
 		if err == nil {
 			one := showPrefix(p.Session, s)
 			shown.Servers = append(shown.Servers, comparedServer{name, one})
-			t.Add(cmp.Or(name, "none"), cmp.Or(one.Prefix, "none"), cmp.Or(one.Tag, "none"), homes[one.Identities], cmp.Or(one.Durable, "-"),
-				interval(p.Session, s), one.Example)
+			t.Add(cmp.Or(name, "none"), cmp.Or(one.Prefix, "none"), cmp.Or(one.Tag, "none"), homes[one.Identities],
+				cmp.Or(one.Durable, "-"), interval(p.Session, s), one.Example)
 		} else if !fatal(err) { // a finding
 			errs[i] = nil
 		}

@@ -133,9 +133,8 @@ func (s seed) Run(ctx context.Context) error {
 		if now, err = set(m, ctx, s.Name, s.Max, s.Force); err != nil || now == s.Max {
 			return err
 		}
-		if settings, err := m.ServerPrefix(ctx); err == nil {
-			low, _ = settings.Interval()
-		}
+		settings, _ := m.ServerPrefix(ctx) // hilo prefix get reports its errors
+		low, _ = settings.Interval()
 		return nil
 	})
 	switch {
