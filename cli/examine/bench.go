@@ -157,13 +157,13 @@ func (b *bench) measure(ctx context.Context, o target.Opened) (found measured, g
 		return found, got, err
 	}
 	if b.Warmup > 0 {
-		if _, err := b.run(ctx, "warm-up", 0, b.Warmup, sourceOf(from)); err != nil {
+		if _, err := b.run(ctx, "warm-up", 0, b.Warmup, from); err != nil {
 			base.CloseAllocator(ctx, b.Session, ids)
 			return found, got, err
 		}
 	}
 	warm := ids.Stats()
-	got, err = b.run(ctx, "Next", b.Count, b.Duration, sourceOf(from))
+	got, err = b.run(ctx, "Next", b.Count, b.Duration, from)
 	held := ids.Stats()
 	base.CloseAllocator(ctx, b.Session, ids) // returns unused ranges even after ctx ended
 	found = measured{
@@ -184,7 +184,9 @@ func (b *bench) run(ctx context.Context, what string, count int64, duration time
 	if b.Rate > 0 && b.Rate <= timedUpToRate || count > 0 && count <= timedUpToCount {
 		oneIn = 1
 	}
-	l := newLoad(&load{Count: count, Duration: duration, Rate: b.Rate, Patience: b.Timeout, OneIn: oneIn}, slices.Repeat([]source{from}, b.Workers))
+	l := newLoad(&load{
+		From: from, Callers: b.Workers, Count: count, Duration: duration, Rate: b.Rate, Patience: b.Timeout, OneIn: oneIn,
+	})
 	bar := b.live.NewBar(term.Progress{What: what, Unit: "ids", Total: count})
 	defer bar.End()
 	running, cancel := context.WithCancel(ctx)

@@ -17,6 +17,8 @@ import (
 
 // load runs callers that take identifiers until Count or Duration is reached.
 type load struct {
+	From     source
+	Callers  int
 	Count    int64         // 0 means no limit
 	Duration time.Duration // 0 means no limit
 	Rate     int64         // calls per second of all callers; 0 means full speed
@@ -28,25 +30,28 @@ type load struct {
 	stop    atomic.Bool // no caller starts another call
 }
 
+// source issues identifiers, as an allocator.Collection does.
+type source interface {
+	TryNext() (id string, inHand bool)
+	Next(ctx context.Context) (string, error)
+}
+
 // caller is one goroutine of a load.
 type caller struct {
 	load     *load
 	number   int
-	from     source
 	seen     histogram
 	greatest time.Duration
 	blocked  interval
 	untimed  int // calls until the next one that is timed
 	ids      atomic.Int64
 	waits    atomic.Int64
-	failures int64
 	_        [64]byte // keeps the counters of two callers on different cache lines
 }
 
 // loadResult is the measurement of a load.
 type loadResult struct {
 	loadProgress
-	failures int64
 	latency  percentiles
 	sampling sampling
 	calls    map[time.Duration]float64 // estimated number by latency
@@ -62,14 +67,14 @@ type loadProgress struct {
 
 func (p loadProgress) perSecond() float64 { return float64(p.ids) / max(p.elapsed.Seconds(), 1e-9) }
 
-func newLoad(l *load, sources []source) *load {
+func newLoad(l *load) *load {
 	l.OneIn, l.start = max(l.OneIn, 1), time.Now()
 	l.Count = cmp.Or(l.Count, math.MaxInt64)
 	if l.Rate > 0 && l.Duration > 0 {
 		l.Count = min(l.Count, int64(math.Ceil(l.Duration.Seconds()*float64(l.Rate)))) // as many come due in Duration
 	}
-	for i, from := range sources {
-		l.callers = append(l.callers, &caller{load: l, number: i, from: from, seen: make(histogram)})
+	for i := range l.Callers {
+		l.callers = append(l.callers, &caller{load: l, number: i, seen: make(histogram)})
 	}
 	return l
 }
@@ -94,7 +99,6 @@ func (l *load) run(ctx context.Context) (loadResult, error) {
 	result, seen := loadResult{loadProgress: l.snapshot()}, make(histogram)
 	var greatest time.Duration
 	for _, c := range l.callers {
-		result.failures += c.failures
 		greatest = max(greatest, c.greatest)
 		for at, n := range c.seen {
 			seen[at] += n
@@ -122,29 +126,25 @@ func (l *load) snapshot() loadProgress {
 // sleeps for a period and then makes all calls that have come due. A caller that is late catches up.
 func (c *caller) run(ctx context.Context) error {
 	l := c.load
-	callers, period := int64(len(l.callers)), l.period()
+	callers, period := int64(l.Callers), l.period()
 	end := l.due(l.Count)
 	index := int64(c.number)
 	if l.Rate > 0 {
 		base.Sleep(ctx, period*time.Duration(c.number)/time.Duration(callers)-l.now())
 	}
-	for !l.stop.Load() {
+	for index < l.Count && !l.stop.Load() {
 		woke := l.now()
 		for ; index < l.Count && l.due(index) <= woke && !l.stop.Load(); index += callers {
 			if err := c.take(ctx, l.due(index)); err != nil {
 				return err
 			}
 			taken := int64(1)
-			for l.Rate == 0 && c.untimed > 0 && index+callers < l.Count && c.from.tryNext() { // take, without its overhead
+			for l.Rate == 0 && c.untimed > 0 && index+callers < l.Count && c.tryNext() { // take, without its overhead
 				c.untimed--
 				index += callers
 				taken++
 			}
 			c.ids.Add(taken)
-		}
-		if index >= l.Count {
-			base.Sleep(ctx, end-l.now())
-			return nil
 		}
 		base.Sleep(ctx, min(end, max(l.due(index), woke+period))-l.now())
 	}
@@ -156,12 +156,12 @@ func (c *caller) run(ctx context.Context) error {
 // the one that changes to the next range. A call that waits takes much longer than reading the clock and is always timed.
 func (c *caller) take(ctx context.Context, due time.Duration) error {
 	delay := c.blocked.delay(due)
-	if delay == 0 && c.untimed > 0 && c.from.tryNext() {
+	if delay == 0 && c.untimed > 0 && c.tryNext() {
 		c.untimed--
 		return nil
 	}
 	began := c.load.now()
-	inHand := c.from.tryNext()
+	inHand := c.tryNext()
 	if !inHand {
 		if err := c.wait(ctx, began); err != nil {
 			return err
@@ -180,12 +180,18 @@ func (c *caller) take(ctx context.Context, due time.Duration) error {
 	return nil
 }
 
+// tryNext takes an identifier without waiting, and reports whether one was in hand.
+func (c *caller) tryNext() bool {
+	_, inHand := c.load.From.TryNext()
+	return inHand
+}
+
 // wait takes an identifier that is not in hand. While the server is unavailable it retries at the pace of the allocator's
 // back-off. A caller that has not received an identifier yet fails at once.
 func (c *caller) wait(ctx context.Context, began time.Duration) error {
 	c.waits.Add(1)
 	for {
-		err := c.from.next(ctx)
+		_, err := c.load.From.Next(ctx)
 		if err == nil {
 			return nil
 		}
@@ -194,29 +200,9 @@ func (c *caller) wait(ctx context.Context, began time.Duration) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.failures++
 		if !errors.Is(err, allocator.ErrUnavailable) || c.ids.Load() == 0 || lasted > c.load.Patience {
 			return err
 		}
-	}
-}
-
-// source issues identifiers.
-type source struct {
-	tryNext func() bool                     // takes one without waiting, and reports whether one was in hand
-	next    func(ctx context.Context) error // takes one, and may wait
-}
-
-func sourceOf(c *allocator.Collection) source {
-	return source{
-		tryNext: func() bool {
-			_, ok := c.TryNext()
-			return ok
-		},
-		next: func(ctx context.Context) error {
-			_, err := c.Next(ctx)
-			return err
-		},
 	}
 }
 
@@ -230,7 +216,7 @@ func (l *load) due(index int64) time.Duration {
 
 // period returns the minimum sleep of a caller. It grows with the number of callers, because waking up takes processor time.
 func (l *load) period() time.Duration {
-	return max(time.Millisecond, time.Duration(len(l.callers))*20*time.Microsecond)
+	return max(time.Millisecond, time.Duration(l.Callers)*20*time.Microsecond)
 }
 
 // interval is the last time in which a caller made no calls because one of them waited. Timing only the calls that were made

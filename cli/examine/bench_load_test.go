@@ -21,32 +21,32 @@ type fakeSource struct {
 	calls []time.Duration // when each was made
 }
 
-func (f *fakeSource) tryNext() bool {
+func (f *fakeSource) TryNext() (id string, inHand bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.wait != nil {
 		if waits, _, _ := f.wait(len(f.calls)); waits {
-			return false
+			return "", false
 		}
 	}
 	f.calls = append(f.calls, time.Since(f.start))
-	return true
+	return "", true
 }
 
-func (f *fakeSource) next(context.Context) error {
+func (f *fakeSource) Next(context.Context) (string, error) {
 	f.mu.Lock()
 	call := len(f.calls)
 	f.calls = append(f.calls, time.Since(f.start))
 	f.mu.Unlock()
 	_, lasts, err := f.wait(call)
 	<-time.After(lasts)
-	return err
+	return "", err
 }
 
-// share returns the same source for each caller.
-func (f *fakeSource) share(callers int) []source {
-	f.start = time.Now()
-	return slices.Repeat([]source{{f.tryNext, f.next}}, callers)
+// serve makes f the source of a load that begins now.
+func (f *fakeSource) serve(l *load, callers int) *load {
+	f.start, l.From, l.Callers = time.Now(), f, callers
+	return newLoad(l)
 }
 
 func TestLoadKeepsToItsSchedule(t *testing.T) {
@@ -70,7 +70,7 @@ func TestLoadKeepsToItsSchedule(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var f fakeSource
-				got, err := newLoad(test.load, f.share(test.callers)).run(t.Context())
+				got, err := f.serve(test.load, test.callers).run(t.Context())
 				if err != nil || got.ids != int64(test.want) || len(f.calls) != test.want || got.elapsed != test.lasts {
 					t.Fatalf("%d ids, %d calls in %v, error %v", got.ids, len(f.calls), got.elapsed, err)
 				}
@@ -93,7 +93,7 @@ func TestLoadTimesCallsFromTheirDueTime(t *testing.T) {
 		wait := func(call int) (bool, time.Duration, error) { return call == 5000, 100 * time.Millisecond, nil }
 		paced := load{Rate: 1000, Count: 10_000}
 		f := fakeSource{wait: wait}
-		got, err := newLoad(&paced, f.share(1)).run(t.Context())
+		got, err := f.serve(&paced, 1).run(t.Context())
 		if err != nil || got.ids != 10_000 || got.waits != 1 || got.sampling.Waited < 100 || got.sampling.Waited > 102 {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -105,7 +105,7 @@ func TestLoadTimesCallsFromTheirDueTime(t *testing.T) {
 
 		full := load{Count: 10_000}
 		f = fakeSource{wait: wait}
-		if got, err = newLoad(&full, f.share(1)).run(t.Context()); err != nil || got.sampling.Waited != 1 || got.latency.P999 != 0 {
+		if got, err = f.serve(&full, 1).run(t.Context()); err != nil || got.sampling.Waited != 1 || got.latency.P999 != 0 {
 			t.Errorf("%+v, %v", got, err)
 		}
 		about(t, "greatest at full speed", got.latency.Greatest, 100*time.Millisecond)
@@ -118,7 +118,7 @@ func TestLoadIncludesTheDelayOfQueuedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fakeSource{wait: func(int) (bool, time.Duration, error) { return true, 2 * time.Millisecond, nil }}
 		l := load{Rate: 1000, Duration: time.Second}
-		got, err := newLoad(&l, f.share(1)).run(t.Context())
+		got, err := f.serve(&l, 1).run(t.Context())
 		if err != nil || got.ids < 500 || got.ids > 502 {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -173,8 +173,9 @@ func TestLoadRetriesWhileTheServerIsDown(t *testing.T) {
 					return true, 100 * time.Millisecond, test.fails(call)
 				}}
 				l := load{Count: 95, Patience: time.Second}
-				got, err := newLoad(&l, f.share(1)).run(t.Context())
-				if !errors.Is(err, test.want) || got.ids != test.ids || got.failures != test.failures || got.latency.Greatest != int64(test.greatest) {
+				got, err := f.serve(&l, 1).run(t.Context())
+				failures := int64(len(f.calls)) - got.ids
+				if !errors.Is(err, test.want) || got.ids != test.ids || failures != test.failures || got.latency.Greatest != int64(test.greatest) {
 					t.Errorf("%+v, %v", got, err)
 				}
 			})
@@ -186,17 +187,15 @@ func TestLoadEndsWhenACallerFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		good := fakeSource{start: time.Now(), wait: func(int) (bool, time.Duration, error) { return true, time.Millisecond, nil }}
-		bad := fakeSource{start: time.Now(), wait: func(call int) (bool, time.Duration, error) {
-			if call == 3 {
-				return true, time.Millisecond, broken
-			}
-			return true, time.Millisecond, nil
-		}}
 		for _, rate := range []int64{0, 100} {
-			bad.calls = nil
+			f := fakeSource{wait: func(call int) (bool, time.Duration, error) {
+				if call == 3 {
+					return true, time.Millisecond, broken
+				}
+				return true, time.Millisecond, nil
+			}}
 			l := load{Duration: time.Hour, Rate: rate}
-			got, err := newLoad(&l, []source{{good.tryNext, good.next}, {bad.tryNext, bad.next}}).run(t.Context())
+			got, err := f.serve(&l, 2).run(t.Context())
 			if !errors.Is(err, broken) || got.ids < 3 || got.elapsed > time.Second {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -209,7 +208,7 @@ func TestLoadAtFullSpeedEndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fakeSource{wait: func(int) (bool, time.Duration, error) { return true, time.Millisecond, nil }}
 		l := load{Duration: time.Second, OneIn: 100}
-		got, err := newLoad(&l, f.share(3)).run(t.Context())
+		got, err := f.serve(&l, 3).run(t.Context())
 		// Calls in flight at the end finish, but no caller starts another.
 		if err != nil || got.elapsed < time.Second || got.elapsed > time.Second+time.Millisecond || got.ids < 2997 || got.ids > 3003 {
 			t.Errorf("%+v, %v", got, err)
