@@ -5,6 +5,7 @@ import (
 	"context"
 	crand "crypto/rand"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -87,18 +88,15 @@ and are prefetched. Numbers in hand at that time count as reserved after it.`,
 			&cli.GenericFlag{Name: "rate", Usage: "take `R` identifiers a second in all", Value: base.Number("", 1, base.MostRate), DefaultText: "full speed"},
 			&cli.GenericFlag{Name: "workers", Usage: "`N` goroutines", Value: base.Number("8", 1, base.MostWorkers)},
 		),
-		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			b := &bench{Session: r.Session(), target: r.Target()}
-			b.readSize(r)
-			b.readName(r)
-			return b
-		}),
+		Action: base.Action(env, readBench),
 	}
 }
 
-func (b *bench) readSize(r *base.Reader) {
-	b.Workers = int(r.Number("workers"))
-	b.Rate, b.Warmup = r.Number("rate"), r.Period("warmup")
+// readBench reads the command line, which has to name both namespace and collection if the namespace is the user's, because
+// the benchmark raises the counter by millions.
+func readBench(r *base.Reader) base.Runner {
+	b := &bench{Session: r.Session(), target: r.Target(), Collection: base.DefaultCollection}
+	b.Workers, b.Rate, b.Warmup = int(r.Number("workers")), r.Number("rate"), r.Period("warmup")
 	if r.IsSet("count") && r.IsSet("duration") {
 		r.Failf("--count and --duration exclude each other: remove one of them")
 	}
@@ -106,22 +104,16 @@ func (b *bench) readSize(r *base.Reader) {
 	if b.Count == 0 && b.Duration == 0 {
 		b.Duration = 5 * time.Second
 	}
-}
-
-// readName reads the collection and the namespace. The command line has to name both if the namespace is the user's, because
-// the benchmark raises the counter by millions.
-func (b *bench) readName(r *base.Reader) {
-	b.Keep = r.IsSet(base.FlagNamespace)
-	b.Collection = base.DefaultCollection
+	if b.Keep = r.IsSet(base.FlagNamespace); !b.Keep {
+		b.Namespace = scratchNamespace + strings.ToLower(crand.Text())
+	}
 	switch {
 	case r.Args().Present():
 		b.Collection = r.Collection(b.Separator)
 	case b.Keep:
 		r.Failf("%s --namespace needs a COLLECTION, whose counter is then raised by all that is issued", r.FullName())
 	}
-	if !b.Keep {
-		b.Namespace = scratchNamespace + strings.ToLower(crand.Text())
-	}
+	return b
 }
 
 // Run prints the result, even if the measurement ended early. The error then includes the number of identifiers before it.
@@ -157,13 +149,12 @@ func (b *bench) measure(ctx context.Context, o target.Opened) (found measured, g
 		return found, got, err
 	}
 	if b.Warmup > 0 {
-		if _, err := b.run(ctx, "warm-up", 0, b.Warmup, from); err != nil {
-			base.CloseAllocator(ctx, b.Session, ids)
-			return found, got, err
-		}
+		_, err = b.run(ctx, "warm-up", 0, b.Warmup, from)
 	}
 	warm := ids.Stats()
-	got, err = b.run(ctx, "Next", b.Count, b.Duration, from)
+	if err == nil {
+		got, err = b.run(ctx, "Next", b.Count, b.Duration, from)
+	}
 	held := ids.Stats()
 	base.CloseAllocator(ctx, b.Session, ids) // returns unused ranges even after ctx ended
 	found = measured{
@@ -196,10 +187,7 @@ func (b *bench) run(ctx context.Context, what string, count int64, duration time
 		for base.Sleep(running, showEvery); running.Err() == nil; base.Sleep(running, showEvery) {
 			p := l.snapshot()
 			progress = append(progress, p)
-			share := 0.0
-			if duration > 0 {
-				share = p.elapsed.Seconds() / duration.Seconds()
-			}
+			share := p.elapsed.Seconds() / cmp.Or(duration, math.MaxInt64).Seconds()
 			bar.Set(p.ids, share, term.Style{Group: true}.Plural(p.waits, "wait"))
 			if b.watch != nil {
 				b.watch(p)

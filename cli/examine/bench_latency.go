@@ -42,22 +42,15 @@ type sampling struct {
 
 // estimate returns the number of calls by latency, extrapolated from the sample to calls in total.
 func (h histogram) estimate(calls int64) (map[time.Duration]float64, sampling) {
-	var s sampling
+	timed := make(map[bool]int64) // by whether the call waited
 	for at, n := range h {
-		if at.waited {
-			s.Waited += n
-		} else {
-			s.Timed += n
-		}
+		timed[at.waited] += n
 	}
-	weight := float64(calls-s.Waited) / float64(max(s.Timed, 1))
+	s := sampling{Timed: timed[false], Waited: timed[true]}
+	weight := map[bool]float64{true: 1, false: float64(calls-s.Waited) / float64(max(s.Timed, 1))}
 	estimated := make(map[time.Duration]float64)
 	for at, n := range h {
-		if at.waited {
-			estimated[at.latency] += float64(n)
-		} else {
-			estimated[at.latency] += float64(n) * weight
-		}
+		estimated[at.latency] += float64(n) * weight[at.waited]
 	}
 	return estimated, s
 }
