@@ -177,21 +177,18 @@ func checkReplicas(n *node, want wanted) {
 	if n.info["role"] != "master" {
 		return
 	}
-	online := 0
 	for _, r := range n.replicas {
-		if !r.online {
+		switch {
+		case !r.online:
 			n.Add(check, finding.Warning, "its replica %s is not in sync", r.addr).
 				Because("It confirms nothing, and what it lacks is lost if it is promoted.").Remedy("Check that replica and its log.")
-			continue
-		}
-		online++
-		if r.lag > maxLag {
+		case r.lag > maxLag:
 			n.Add(check, finding.Warning, "its replica %s last responded %v ago", r.addr, r.lag).
 				Because("It confirms nothing meanwhile, and what it lacks is lost if it is promoted.").Remedy("Check that replica and the network.")
 		}
 	}
 	stated := want.reported.Settings.Replicas()
-	switch required, total := want.Durability.Replicas, len(n.replicas); {
+	switch required, total, online := want.Durability.Replicas, len(n.replicas), n.online(); {
 	case required > online:
 		n.Add(check, finding.Fault, "--replicas %d, and it has %d that can confirm", required, online).
 			Because("No range would ever be used.").Remedy("Add replicas, or require fewer.")

@@ -85,14 +85,7 @@ func (p *probedServer) checkStatedReplicas(n *node) {
 			Because("With fewer of them it issues nothing.").Remedy(grantInfo)
 		return
 	}
-	replicas := slices.Clone(p.watched)
-	for i := range replicas {
-		for _, r := range n.replicas {
-			if r.addr == replicas[i].Addr {
-				replicas[i].Priority = r.priority // as it says itself
-			}
-		}
-	}
+	replicas := p.watched
 	if len(replicas) < len(n.replicas) {
 		replicas = nil
 		for _, r := range n.replicas {

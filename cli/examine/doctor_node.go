@@ -78,9 +78,10 @@ func (p *probedServer) readNode(ctx context.Context, client *target.Client, name
 		}
 		r := parseReplica(line)
 		r.priority = p.priority(ctx, r.addr)
-		for _, known := range p.watched {
-			if known.Addr == r.addr && r.priority == "" { // what sentinels know can be seconds old
-				r.priority = known.Priority
+		for i, known := range p.watched {
+			if known.Addr == r.addr { // what sentinels know can be seconds old
+				r.priority = cmp.Or(r.priority, known.Priority)
+				p.watched[i].Priority = r.priority
 			}
 		}
 		n.replicas = append(n.replicas, r)
