@@ -123,13 +123,9 @@ func (v verify) Run(ctx context.Context) error {
 
 // listedURLs returns the URLs of the targets in the format of $HILO_REDIS_URL.
 func listedURLs(targets []target.Target) string {
-	var urls []string
-	for _, t := range targets {
-		url := strings.ReplaceAll(t.URL, " ", "%20")
-		if t.Name != "" {
-			url = t.Name + "=" + url
-		}
-		urls = append(urls, url)
+	urls := make([]string, len(targets))
+	for i, t := range targets {
+		urls[i] = strings.TrimPrefix(t.Name+"="+strings.ReplaceAll(t.URL, " ", "%20"), "=") // a server may have no name
 	}
 	return strings.Join(urls, " ")
 }

@@ -29,7 +29,7 @@ type workerHandle struct {
 
 // startWorker starts a worker for its share of the unassigned identifiers, unless the trial is ending.
 func (t *trial) startWorker(ctx context.Context) {
-	if t.ending {
+	if !t.ended.IsZero() {
 		return
 	}
 	t.started++
@@ -46,13 +46,11 @@ func (t *trial) startWorker(ctx context.Context) {
 	t.unassigned -= h.assigned
 	t.workers = append(t.workers, h)
 	go func() {
-		for from := json.NewDecoder(out); err == nil; {
-			var m message
-			if err = from.Decode(&m); err == nil {
-				t.events <- func() { t.receive(h, m) }
-			}
+		from := json.NewDecoder(out)
+		for m := new(message); from.Decode(m) == nil; m = new(message) {
+			t.events <- func() { t.receive(h, *m) }
 		}
-		err = cmp.Or(wait(), errors.New("no message"))
+		err := cmp.Or(wait(), errors.New("no message"))
 		t.events <- func() { t.workerEnded(ctx, h, err) }
 	}()
 }
@@ -121,14 +119,14 @@ func (t *trial) workerEnded(ctx context.Context, h *workerHandle, err error) {
 	t.unassigned += h.assigned
 	switch {
 	case h.done:
-	case !h.ready && !t.ending:
+	case !h.ready && t.ended.IsZero():
 		t.end(fmt.Errorf("worker %d ended before it began (%w)", h.number, err))
 	default:
-		t.result.Lost++
+		t.lost++
 		if t.fruitless++; t.fruitless > maxFruitless {
 			t.end(fmt.Errorf("%d workers in a row ended without a message, the last of them with: %w", t.fruitless, err))
 		}
-		if !t.ending {
+		if t.ended.IsZero() {
 			t.live.Eventf(time.Now(), "worker %d is gone (%v); starting another", h.number, err)
 		}
 	}
@@ -141,7 +139,7 @@ func (t *trial) killWorker() {
 	h := t.workers[rand.IntN(len(t.workers))]
 	if h.ready && !h.done {
 		h.done = true
-		t.result.Killed++
+		t.killed++
 		h.kill()
 	}
 }

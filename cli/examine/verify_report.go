@@ -83,20 +83,14 @@ type repeated struct {
 
 // report returns the result, except Servers and the content of Outages, which are known when the keys are removed.
 func (t *trial) report(ctx context.Context) report {
-	p := t.result
-	p.Namespace = t.Namespace
-	p.Proven = t.err == nil && t.ledger.Duplicates == 0
-	p.Interrupted = errors.Is(t.err, context.Canceled)
-	p.Processes = !t.Goroutines
-	p.Workers = t.Workers
-	p.IDs = t.ledger.IDs
-	p.Duplicates = t.ledger.Duplicates
-	p.PerSecond = float64(p.IDs) / max(p.Seconds, 1e-9)
-	p.Returned = t.stats.Returned
-	p.Burnt = t.stats.Burnt
-	p.Failures = t.stats.Failures
-	p.Outages = []outage{}
-	p.Repeated = []repeated{}
+	seconds := t.ended.Sub(t.began).Seconds()
+	p := report{
+		Namespace: t.Namespace, Processes: !t.Goroutines, Workers: t.Workers, Killed: t.killed, Lost: t.lost,
+		Proven: t.err == nil && t.ledger.Duplicates == 0, Interrupted: errors.Is(t.err, context.Canceled),
+		IDs: t.ledger.IDs, Duplicates: t.ledger.Duplicates, Seconds: seconds, PerSecond: float64(t.ledger.IDs) / max(seconds, 1e-9),
+		Returned: t.stats.Returned, Burnt: t.stats.Burnt, Failures: t.stats.Failures,
+		Outages: []outage{}, Repeated: []repeated{},
+	}
 	for _, s := range t.ledger.Series {
 		c := t.counter(ctx, s)
 		shown := seriesReport{
@@ -164,8 +158,7 @@ func (p report) cause() string {
 }
 
 func (o outage) String() string {
-	_, clock, _ := strings.Cut(o.From, "T")
-	clock = clock[:min(len(clock), len("15:04:05.000"))]
+	clock := o.From[len("2006-01-02T"):len("2006-01-02T15:04:05.000")]
 	switch {
 	case o.To == "":
 		return fmt.Sprintf("%s, from %s to the end", o.Server, clock)

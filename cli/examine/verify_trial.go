@@ -1,6 +1,7 @@
 package examine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,21 +23,22 @@ type trial struct {
 	masters []*master
 	keys    []string // every key that is written, beginning with the server's prefix
 	ledger  proof.Ledger
-	result  report // counts of workers; the method report completes it
 	bar     *term.Bar
 
 	workers    []*workerHandle // not ended yet
 	events     chan func()     // messages and ends of workers, handled by run
 	started    int             // workers so far
+	killed     int             // workers that --kill-workers killed
+	lost       int             // workers that ended unexpectedly
 	fruitless  int             // workers in a row that ended unexpectedly and reported nothing
 	unassigned int64           // identifiers that are not assigned to a worker
 	stats      allocator.CollectionStats
 
 	began       time.Time // all workers were ready
+	ended       time.Time // the workers were stopped; zero until then
 	lastReport  time.Time
 	nextKill    time.Time
 	lastErr     *exit.Error // the latest error of a worker since lastReport
-	ending      bool
 	stopWorkers context.CancelFunc
 	err         error // why the trial ended early
 }
@@ -115,7 +117,7 @@ func (t *trial) record(h *workerHandle, runs []workload.Run) {
 
 // tick ends the trial when it is over, kills a worker when that is due, and shows the progress.
 func (t *trial) tick() {
-	if t.ending || t.began.IsZero() {
+	if t.began.IsZero() || !t.ended.IsZero() {
 		return
 	}
 	now := time.Now()
@@ -150,17 +152,11 @@ func (t *trial) giveUpError() error {
 
 // end stops all workers. err is the reason if the trial ends early, and the first reason is kept.
 func (t *trial) end(err error) {
-	if t.err == nil {
-		t.err = err
+	t.err = cmp.Or(t.err, err)
+	if t.ended.IsZero() {
+		t.ended = time.Now()
+		t.stopWorkers()
 	}
-	if t.ending {
-		return
-	}
-	t.ending = true
-	if !t.began.IsZero() {
-		t.result.Seconds = time.Since(t.began).Seconds()
-	}
-	t.stopWorkers()
 }
 
 // progress returns the progress by count or by time, whichever is further.
