@@ -31,10 +31,9 @@ const (
 	pollEvery   = 50 * time.Millisecond // interval of looking for the write
 )
 
+// counter is a counter of the doctor's own. admin.Probe implements it.
 type counter interface {
-	// Raise raises the counter to max.
 	Raise(ctx context.Context, max int64) error
-	// Next takes a range, and reports whether scripts may use INFO.
 	Next(ctx context.Context, capacity int64) (got admin.Range, guarded bool, err error)
 }
 

@@ -70,11 +70,11 @@ func (w *worker) Run(ctx context.Context) error {
 			return err
 		}
 		err = w.work(ctx, o, a)
-		failures := sumStats(a).Failures // without the refills that Close cancels
+		failures := workload.Sum(a.Stats()).Failures // without the refills that Close cancels
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
 		defer cancel()
 		_ = a.Close(closing) // numbers that it could not return are counted as burnt
-		*last.LastStats = sumStats(a)
+		*last.LastStats = workload.Sum(a.Stats())
 		last.LastStats.Failures = failures
 		return err
 	})
@@ -82,13 +82,6 @@ func (w *worker) Run(ctx context.Context) error {
 		last.Err = flatten(err)
 	}
 	return w.out.Encode(last)
-}
-
-func sumStats(a *allocator.Allocator) (sums allocator.CollectionStats) {
-	for _, s := range a.Stats().Collections {
-		sums.Add(s)
-	}
-	return sums
 }
 
 // flatten returns err in a form that can be encoded.

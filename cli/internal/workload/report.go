@@ -42,26 +42,28 @@ func Between(names []string, start, end, closed allocator.Stats) Report {
 		t.Held = t.Reserved - t.Issued - (held[name].Burnt - was.Burnt) // includes a range in flight
 		return t
 	}
-	r := Report{Total: between(total), Collections: make([]CollectionReport, len(names))}
+	r := Report{Total: between(""), Collections: make([]CollectionReport, len(names))}
 	for i, name := range names {
 		r.Collections[i] = CollectionReport{name, between(name)}
 	}
 	return r
 }
 
-// total is the key of the sums over all collections. No collection has this name.
-const total = ""
-
-// byName returns the statistics of each collection, and their sums.
+// byName returns the statistics of each collection, and their sums as those of "", which no collection is named.
 func byName(stats allocator.Stats) map[string]allocator.CollectionStats {
-	by := make(map[string]allocator.CollectionStats)
-	var sum allocator.CollectionStats
+	by := map[string]allocator.CollectionStats{"": Sum(stats)}
 	for _, s := range stats.Collections {
 		by[s.Name] = s
+	}
+	return by
+}
+
+// Sum returns the sums over all collections.
+func Sum(stats allocator.Stats) (sum allocator.CollectionStats) {
+	for _, s := range stats.Collections {
 		sum.Add(s)
 	}
-	by[total] = sum
-	return by
+	return sum
 }
 
 // Table returns a table of the first collections and of the sums.
