@@ -97,11 +97,8 @@ func (p *Program) work(ctx context.Context, number int) error {
 	for n := p.claim(ctx); n > 0; n = p.claim(ctx) {
 		for n > 0 && ctx.Err() == nil {
 			err := t.take(ctx, n)
-			n -= t.got
-			if t.got > 0 {
-				if sinkErr := p.Sink(t.runs); sinkErr != nil {
-					return sinkErr
-				}
+			if n -= t.got; t.got > 0 {
+				err = cmp.Or(p.Sink(t.runs), err)
 			}
 			if err != nil {
 				return err
