@@ -7,31 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/target"
-	"github.com/hilo-id/hilo/cli/internal/term"
 )
-
-// verify checks on the user's servers that no identifier is issued twice.
-type verify struct {
-	*base.Session
-	servers     target.Servers
-	settings    map[string]string // of worker processes, by environment variable
-	Base        string            // the user's namespace; Namespace belongs to the trial
-	IDs         int64
-	Workers     int
-	Goroutines  bool // instead of processes
-	Collections []string
-	Rate        int64         // identifiers per second in total; 0 means full speed
-	Duration    time.Duration // 0 means no limit
-	GiveUp      time.Duration // time without an identifier that ends the trial
-	KillWorkers bool
-	live        *term.Live
-}
 
 const (
 	maxIDs         = 1_000_000_000
@@ -87,19 +68,19 @@ func readVerify(r *base.Reader) base.Runner {
 	if r.Bool(flagAsWorker) {
 		return readWorker(r)
 	}
-	v := verify{Session: r.Session(), servers: r.Servers(), settings: r.Settings()}
+	t := &trial{Session: r.Session(), servers: r.Servers(), settings: r.Settings()}
 	standard := int64(1_000_000)
-	if v.Duration = r.Period("duration"); v.Duration > 0 {
+	if t.Duration = r.Period("duration"); t.Duration > 0 {
 		standard = maxIDs
 	}
-	v.IDs = cmp.Or(r.Number("ids"), standard)
-	v.Rate, v.GiveUp = r.Number("rate"), r.Period("give-up")
-	v.Workers, v.Collections = int(r.Number("workers")), r.Collections(base.DefaultCollection)
-	v.Goroutines, v.KillWorkers = r.Bool("goroutines"), r.Bool("kill-workers")
-	if v.Goroutines && v.KillWorkers {
+	t.IDs = cmp.Or(r.Number("ids"), standard)
+	t.Rate, t.GiveUp = r.Number("rate"), r.Period("give-up")
+	t.Workers, t.Collections = int(r.Number("workers")), r.Collections(base.DefaultCollection)
+	t.Goroutines, t.KillWorkers = r.Bool("goroutines"), r.Bool("kill-workers")
+	if t.Goroutines && t.KillWorkers {
 		r.Failf("--kill-workers needs processes, and goroutines cannot be killed: remove --goroutines")
 	}
-	return v
+	return t
 }
 
 // scratch returns a unique namespace for a trial that begins with the user's namespace.
@@ -109,29 +90,16 @@ func scratch(namespace string) string {
 	return strings.ToValidUTF8(namespace[:min(len(namespace), maxBytes-len(suffix))], "") + suffix
 }
 
-// Run prints the result, even if the trial ended early.
-func (v verify) Run(ctx context.Context) error {
-	v.Base, v.Namespace = v.Namespace, scratch(v.Namespace)
-	v.live = v.GoLive()
-	return v.servers.Use(ctx, v.Timeout, func(o target.Opened) error {
-		v.servers = o.Servers // with the addresses that other processes use
-		v.settings[base.Variable(base.FlagRedis)] = listedURLs(o.Targets)
-		v.settings[base.Variable(base.FlagNamespace)] = v.Namespace
-		return v.runTrial(ctx, o)
-	})
+// Run runs the trial in a namespace of its own.
+func (t *trial) Run(ctx context.Context) error {
+	t.Base, t.Namespace = t.Namespace, scratch(t.Namespace)
+	t.live = t.GoLive()
+	return t.servers.Use(ctx, t.Timeout, func(o target.Opened) error { return t.try(ctx, o) })
 }
 
-// listedURLs returns the URLs of the targets in the format of $HILO_REDIS_URL.
-func listedURLs(targets []target.Target) string {
-	urls := make([]string, len(targets))
-	for i, t := range targets {
-		urls[i] = strings.TrimPrefix(t.Name+"="+strings.ReplaceAll(t.URL, " ", "%20"), "=") // a server may have no name
-	}
-	return strings.Join(urls, " ")
-}
-
-func (v verify) runTrial(ctx context.Context, o target.Opened) error {
-	t := newTrial(v, o)
+// try runs the trial, and prints the result even if it ended early.
+func (t *trial) try(ctx context.Context, o target.Opened) error {
+	t.open(o)
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
@@ -139,10 +107,10 @@ func (v verify) runTrial(ctx context.Context, o target.Opened) error {
 		return errors.Join(err, t.clean(ctx))
 	}
 	stop := t.watch(ctx)
-	fmt.Fprintf(v.live, "namespace %s, removed at the end\n", v.Namespace)
+	fmt.Fprintf(t.live, "namespace %s, removed at the end\n", t.Namespace)
 	for _, m := range t.masters {
 		if m.temporary {
-			fmt.Fprintf(v.live, "%s has no prefix; in this namespace its prefix is %s\n", m.name, m.prefix.ServerPrefix)
+			fmt.Fprintf(t.live, "%s has no prefix; in this namespace its prefix is %s\n", m.Label(), m.prefix.ServerPrefix)
 		}
 	}
 	t.run(ctx)
@@ -150,12 +118,12 @@ func (v verify) runTrial(ctx context.Context, o target.Opened) error {
 	stop()
 	left := t.clean(ctx)
 	for _, m := range t.masters {
-		found.Servers = append(found.Servers, server{m.name, m.prefix.ServerPrefix, m.prefix.NodeTag, m.prefix.Identities, m.temporary, m.left})
+		found.Servers = append(found.Servers, server{m.Label(), m.prefix.ServerPrefix, m.prefix.NodeTag, m.prefix.Identities, m.temporary, m.left})
 		found.Outages = append(found.Outages, m.outages...)
 	}
-	v.live.End()
+	t.live.End()
 	if found.IDs > 0 {
-		if err := v.Show(found, func() error { return v.print(found) }); err != nil {
+		if err := t.Show(found, func() error { return found.print(t.Session) }); err != nil {
 			return err
 		}
 	}

@@ -24,8 +24,7 @@ const identityName = "identity"
 
 // master is a server of a trial.
 type master struct {
-	name      string
-	target    target.Target
+	target.Target
 	client    *target.Client
 	admin     *admin.Admin  // in the namespace of the trial
 	prefix    prefix.Server // in the namespace of the trial
@@ -39,31 +38,31 @@ type master struct {
 	since   time.Time // start of the last outage
 }
 
-// newTrial returns a trial on servers. Each command is limited to --timeout.
-func newTrial(v verify, o target.Opened) *trial {
-	keys := prefix.NewKeys(v.Namespace)
-	t := &trial{verify: v, keys: []string{keys.Server()}}
+// open adds the servers, also to the settings of the workers. Each command is limited to --timeout.
+func (t *trial) open(o target.Opened) {
+	t.servers = o.Servers // with the addresses that other processes use
+	keys := prefix.NewKeys(t.Namespace)
+	t.keys = []string{keys.Server()}
 	if len(o.Targets) > 1 {
 		t.keys = append(t.keys, keys.Identity(identityName))
 	}
-	for _, name := range v.Collections {
+	for _, name := range t.Collections {
 		t.keys = append(t.keys, keys.HiLo(name))
 	}
+	var urls []string
 	for i, at := range o.Targets {
-		o.Clients[i].Limit(v.Timeout)
-		operator, err := o.Clients[i].Admin(admin.Options{Namespace: v.Namespace})
-		if err != nil {
-			panic("bug: " + err.Error()) // a namespace that begins with a valid one is valid
-		}
-		t.masters = append(t.masters, &master{name: at.Label(), target: at, client: o.Clients[i], admin: operator})
+		o.Clients[i].Limit(t.Timeout)
+		t.masters = append(t.masters, &master{Target: at, client: o.Clients[i]})
+		urls = append(urls, strings.TrimPrefix(at.Name+"="+strings.ReplaceAll(at.URL, " ", "%20"), "=")) // it may have no name
 	}
-	return t
+	t.settings[base.Variable(base.FlagRedis)] = strings.Join(urls, " ")
+	t.settings[base.Variable(base.FlagNamespace)] = t.Namespace
 }
 
 // each calls do for one server after the other, and explains its error.
 func (t *trial) each(ctx context.Context, do func(*master) error) error {
 	for _, m := range t.masters {
-		if err := (target.Opened{Servers: m.target.Alone(), Timeout: t.Timeout}).Explain(ctx, do(m)); err != nil {
+		if err := (target.Opened{Servers: m.Alone(), Timeout: t.Timeout}).Explain(ctx, do(m)); err != nil {
 			return err
 		}
 	}
@@ -81,11 +80,14 @@ func (t *trial) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if m.admin, err = m.client.Admin(admin.Options{Namespace: t.Namespace}); err != nil {
+			return err
+		}
 		m.prefix, err = operator.ServerPrefix(ctx)
 		m.prefix.MinValue, m.prefix.MaxValue = 0, 0 // of the user's own numbers
 		if m.prefix.IsZero() && len(t.masters) > 1 {
 			const maxBytes = 48 // of the name, which is ASCII
-			m.prefix.ServerPrefix, m.temporary = "verify-"+m.name[:min(maxBytes, len(m.name))]+"/", true
+			m.prefix.ServerPrefix, m.temporary = "verify-"+m.Label()[:min(maxBytes, len(m.Label()))]+"/", true
 		}
 		return err
 	})
@@ -141,9 +143,9 @@ func (t *trial) clean(ctx context.Context) error {
 	for _, m := range t.masters {
 		if err := m.client.Del(ctx, t.keys...); err != nil {
 			m.left = len(t.keys)
-			what, _ := m.target.Diagnose(exit.OfRedis(err), t.Timeout)
+			what, _ := m.Diagnose(exit.OfRedis(err), t.Timeout)
 			left = append(left, fmt.Errorf("the keys of verify are still on %s (%s): remove them with redis-cli DEL %s",
-				m.name, what, quotedKeys(t.keys)))
+				m.Label(), what, quotedKeys(t.keys)))
 		}
 	}
 	if left == nil {
@@ -199,8 +201,8 @@ func (t *trial) check(ctx context.Context, m *master) {
 	case err != nil && !wasDown:
 		m.since = at
 		why := target.Brief(err, watchTimeout)
-		m.outages = append(m.outages, outage{Server: m.name, From: at.Format(outageTime), Reason: why})
-		t.live.Eventf(at, "%s is down: %s", m.name, why)
+		m.outages = append(m.outages, outage{Server: m.Label(), From: at.Format(outageTime), Reason: why})
+		t.live.Eventf(at, "%s is down: %s", m.Label(), why)
 	case err == nil && wasDown:
 		now, last := time.Now(), &m.outages[len(m.outages)-1]
 		last.To, last.Seconds, last.Changed = now.Format(outageTime), now.Sub(m.since).Seconds(), changed
@@ -210,11 +212,11 @@ func (t *trial) check(ctx context.Context, m *master) {
 		} else if process == "" {
 			what = ""
 		}
-		t.live.Eventf(now, "%s is back after %.1f s%s", m.name, last.Seconds, what)
+		t.live.Eventf(now, "%s is back after %.1f s%s", m.Label(), last.Seconds, what)
 	case err == nil && changed: // between two checks
 		clock := at.Format(outageTime)
-		m.outages = append(m.outages, outage{Server: m.name, From: clock, To: clock, Changed: true, Reason: "another process answers"})
-		t.live.Eventf(at, "%s is another process now: restarted or promoted", m.name)
+		m.outages = append(m.outages, outage{Server: m.Label(), From: clock, To: clock, Changed: true, Reason: "another process answers"})
+		t.live.Eventf(at, "%s is another process now: restarted or promoted", m.Label())
 	}
 }
 
@@ -228,9 +230,9 @@ func (t *trial) ping(ctx context.Context, m *master) (string, error) {
 		return "", err
 	}
 	if !exists && m.prefix != (prefix.Server{}) && m.admin.TrustSettings().SetServerPrefix(ctx, m.prefix) == nil {
-		t.live.Eventf(time.Now(), "%s lost its prefix and all other data; the prefix is set again", m.name)
+		t.live.Eventf(time.Now(), "%s lost its prefix and all other data; the prefix is set again", m.Label())
 	}
-	if m.target.IsCluster() { // any node may reply to INFO
+	if m.IsCluster() { // any node may reply to INFO
 		return "", nil
 	}
 	info, _ := m.client.Info(ctx, "server")

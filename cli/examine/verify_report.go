@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
@@ -113,8 +114,8 @@ func (t *trial) report(ctx context.Context) report {
 	return p
 }
 
-func (v verify) print(p report) error {
-	style, kind := v.Style(v.Stdout), "goroutine"
+func (p report) print(g *base.Session) error {
+	style, kind := g.Style(g.Stdout), "goroutine"
 	if p.Processes {
 		kind = "process"
 	}
@@ -125,7 +126,7 @@ func (v verify) print(p report) error {
 	if p.Lost > 0 {
 		workers += style.Sprintf("; %d lost", p.Lost)
 	}
-	t := v.Table()
+	t := g.Table()
 	t.Addf("ids:", "%d in %s, %.0f ids/s", p.IDs, term.Short(int64(p.Seconds*1e9)), p.PerSecond)
 	t.Addf("duplicates:", "%d", p.Duplicates)
 	t.Add("workers:", workers)
@@ -143,7 +144,7 @@ func (v verify) print(p report) error {
 	}
 	t.Add("namespace:", p.where())
 	t.Add("")
-	return cmp.Or(v.WriteTable(t), v.printSeries(p.Collections), v.printRepeated(p.Repeated), v.Prosef("\n%s\n", p.summary(style)))
+	return cmp.Or(g.WriteTable(t), printSeries(g, p.Collections), printRepeated(g, p.Repeated), g.Prosef("\n%s\n", p.summary(style)))
 }
 
 // cause returns why numbers are unused that no worker held at its end.
@@ -186,8 +187,8 @@ func (p report) where() string {
 // maxRows limits the rows of a table. The JSON has all.
 const maxRows = 20
 
-func (v verify) printSeries(all []seriesReport) error {
-	t := v.Table("SERIES", "IDS", "DUPLICATES", "RANGES", "GAPS", "MISSING", "JUMPS")
+func printSeries(g *base.Session, all []seriesReport) error {
+	t := g.Table("SERIES", "IDS", "DUPLICATES", "RANGES", "GAPS", "MISSING", "JUMPS")
 	t.Drop = []int{6, 4, 3}
 	for _, c := range all[:min(maxRows, len(all))] {
 		name := c.Collection
@@ -202,21 +203,21 @@ func (v verify) printSeries(all []seriesReport) error {
 	if more := len(all) - maxRows; more > 0 {
 		t.Add(t.Style.Sprintf("and %d more", more))
 	}
-	return v.WriteTable(t)
+	return g.WriteTable(t)
 }
 
-func (v verify) printRepeated(all []repeated) error {
+func printRepeated(g *base.Session, all []repeated) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t := v.Table("DUPLICATES", "TO", "IDS", "TIMES", "WORKERS")
+	t := g.Table("DUPLICATES", "TO", "IDS", "TIMES", "WORKERS")
 	t.Cut = []int{1}
 	for _, r := range all[:min(maxRows, len(all))] {
 		t.Add(r.First, r.Last, r.IDs, r.Times, strings.Trim(fmt.Sprint(r.Workers), "[]"))
 	}
-	err := cmp.Or(v.Printf("\n"), v.WriteTable(t))
+	err := cmp.Or(g.Printf("\n"), g.WriteTable(t))
 	if more := len(all) - maxRows; more > 0 {
-		err = cmp.Or(err, v.Printf("and %d more; --output json has all\n", more))
+		err = cmp.Or(err, g.Printf("and %d more; --output json has all\n", more))
 	}
 	return err
 }

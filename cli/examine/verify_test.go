@@ -19,7 +19,8 @@ func TestCleanNamesTheKeysThatAreLeftWhenInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = at.Alone().Use(t.Context(), time.Second, func(o target.Opened) error {
-		tr := newTrial(verify{Session: &base.Session{Namespace: "Raven-verify-1", Timeout: time.Second}}, o)
+		tr := &trial{Session: &base.Session{Namespace: "Raven-verify-1", Timeout: time.Second}, settings: make(map[string]string)}
+		tr.open(o)
 		server.Kill()
 		interrupted, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -11,18 +11,33 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/proof"
+	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/cli/internal/workload"
 )
 
-// trial is a running verification. One goroutine receives the messages of all workers, records the identifiers in a ledger, and
-// starts, kills and ends workers.
+// trial checks on the user's servers that no identifier is issued twice. One goroutine receives the messages of all workers,
+// records the identifiers in a ledger, and starts, kills and ends workers.
 type trial struct {
-	verify
+	*base.Session
+	servers     target.Servers
+	settings    map[string]string // of worker processes, by environment variable
+	Base        string            // the user's namespace; Namespace belongs to the trial
+	IDs         int64
+	Workers     int
+	Goroutines  bool // instead of processes
+	Collections []string
+	Rate        int64         // identifiers per second in total; 0 means full speed
+	Duration    time.Duration // 0 means no limit
+	GiveUp      time.Duration // time without an identifier that ends the trial
+	KillWorkers bool
+
 	masters []*master
 	keys    []string // every key that is written, beginning with the server's prefix
 	ledger  proof.Ledger
+	live    *term.Live
 	bar     *term.Bar
 
 	workers    []*workerHandle // not ended yet
@@ -170,7 +185,7 @@ func (t *trial) progress() term.Progress {
 	var down []string
 	for _, m := range t.masters {
 		if m.down.Load() {
-			down = append(down, m.name)
+			down = append(down, m.Label())
 		}
 	}
 	if down != nil {

@@ -67,7 +67,7 @@ func TestRecordRefusesInvalidRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr := &trial{verify: verify{IDs: 100}, stopWorkers: func() {}}
+			tr := &trial{IDs: 100, stopWorkers: func() {}}
 			if tr.record(&workerHandle{}, []workload.Run{r}); tr.err == nil || tr.ledger.IDs > 0 {
 				t.Errorf("got %d ids and the error %v, want none and an error", tr.ledger.IDs, tr.err)
 			}
@@ -79,7 +79,7 @@ func TestReadParsesEachIdentifier(t *testing.T) {
 	t.Parallel()
 	k := &worker{Session: &base.Session{Separator: "/"}, newest: make(map[string]prefix.ID)}
 	var j proof.Ledger
-	tr := &trial{verify: verify{Session: &base.Session{Separator: "/"}, IDs: 100, live: term.Style{}.NewLive(io.Discard)}}
+	tr := &trial{Session: &base.Session{Separator: "/"}, IDs: 100, live: term.Style{}.NewLive(io.Discard)}
 	texts := []string{"orders/1", "orders/2", "orders/2", "orders/5-A", "orders/6-A", "orders/N/7", "orders/8", "orders/N-1/9", "orders/9", "orders/9223372036854775807"}
 	for _, text := range texts {
 		err := k.read("orders", text, func(id prefix.ID) { tr.record(&workerHandle{number: 1}, []workload.Run{{ID: id, Count: 1}}) })
