@@ -41,22 +41,21 @@ const byteOrderMark = "\ufeff"
 
 // Access reads the files that the access flags name.
 func (r *Reader) Access() target.Access {
-	a := target.Access{Authorities: r.Authorities(flagTLSCA), Certificates: r.KeyPair(flagTLSCert, flagTLSKey)}
+	var a target.Access
+	var err error
+	if file, source := r.Text(flagTLSCA); file != "" {
+		a.Authorities, err = ReadAuthorities(file, source)
+		r.Fail(err)
+	}
+	if files := r.KeyPairFiles(flagTLSCert, flagTLSKey); files != nil {
+		pair, err := files.Read()
+		r.Fail(err)
+		a.Certificates = []tls.Certificate{pair}
+	}
 	if file, source := r.Text(flagPasswordFile); file != "" {
-		a.Password = r.Password(file, source)
+		a.Password = r.password(file, source)
 	}
 	return a
-}
-
-// Authorities reads the certificates to trust from the file that a flag names. It returns nil if the flag is not set.
-func (r *Reader) Authorities(flag string) *x509.CertPool {
-	file, source := r.Text(flag)
-	if file == "" {
-		return nil
-	}
-	pool, err := ReadAuthorities(file, source)
-	r.Fail(err)
-	return pool
 }
 
 // ReadAuthorities reads a file of certificates to trust. source is the flag or variable with its name, for errors.
@@ -70,17 +69,6 @@ func ReadAuthorities(file, source string) (*x509.CertPool, error) {
 		return nil, exit.Usagef("%s is %q: holds no certificate; must be PEM, -----BEGIN CERTIFICATE-----", source, file)
 	}
 	return pool, nil
-}
-
-// KeyPair reads a certificate and its key from the files that two flags name. It returns nil if neither is set.
-func (r *Reader) KeyPair(flagCert, flagKey string) []tls.Certificate {
-	files := r.KeyPairFiles(flagCert, flagKey)
-	if files == nil {
-		return nil
-	}
-	pair, err := files.Read()
-	r.Fail(err)
-	return []tls.Certificate{pair}
 }
 
 // KeyPairFiles has the files of a certificate and its key, and the flags or variables with their names, for errors.
@@ -104,21 +92,18 @@ func (r *Reader) KeyPairFiles(flagCert, flagKey string) *KeyPairFiles {
 
 // Read reads the certificate and its key.
 func (f *KeyPairFiles) Read() (tls.Certificate, error) {
-	cert, err := ReadSecret(f.Cert)
+	cert, certErr := ReadSecret(f.Cert)
 	key, keyErr := ReadSecret(f.Key)
-	var pair tls.Certificate
-	if err = cmp.Or(err, keyErr); err == nil {
-		pair, err = tls.X509KeyPair(cert, key)
-	}
-	if err != nil {
+	pair, err := tls.X509KeyPair(cert, key)
+	if err = cmp.Or(certErr, keyErr, err); err != nil {
 		err = exit.Usagef("%s %q and %s %q are not a certificate and its key (%s)", f.certSource, f.Cert, f.keySource, f.Key, reason(err))
 	}
 	return pair, err
 }
 
-// Password reads the password in a file. source is the flag or variable with the file's name, for errors. The result reads it
+// password reads the password in a file. source is the flag or variable with the file's name, for errors. The result reads it
 // again, and returns the last one while the file cannot be read or has none.
-func (r *Reader) Password(file, source string) target.Password {
+func (r *Reader) password(file, source string) target.Password {
 	read := func() (string, error) {
 		text, err := ReadSecret(file)
 		return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), err
