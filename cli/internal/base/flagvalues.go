@@ -19,17 +19,16 @@ type Value struct {
 	Choices []string // the allowed texts, nil for others
 
 	text  string
-	wrong error // why Set refused a text
 	parse func(text string) (canonical string, err error)
 }
 
 // Set stores a text in its canonical form. Its error continues a sentence that begins with the flag and "is".
 func (v *Value) Set(text string) error {
-	canonical, err := v.parse(text)
 	if text == "" && !slices.Contains(v.Choices, "") {
-		err = errors.New("empty: give it a value, or remove it")
+		return errors.New("empty: give it a value, or remove it")
 	}
-	if v.wrong = err; err == nil {
+	canonical, err := v.parse(text)
+	if err == nil {
 		v.text = canonical
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -100,12 +101,10 @@ func completed(flags []cli.Flag) []cli.Flag {
 
 // misused returns the usage error for an error of urfave/cli about a flag of a command, such as a refused value.
 func misused(c *cli.Context, err error, _ bool) error {
-	for _, flag := range slices.Concat(c.App.Flags, c.Command.Flags) {
-		if f, ok := flag.(*cli.GenericFlag); ok && f.Value.(*Value).wrong != nil {
-			spelt := func(name string) bool { return strings.Contains(err.Error(), " for flag -"+name+": ") }
-			name := f.Names()[max(0, slices.IndexFunc(f.Names(), spelt))]
-			return exit.Usagef("%s is %s", Dashed(name), f.Value.(*Value).wrong)
-		}
+	if rest, refused := strings.CutPrefix(err.Error(), "invalid value "); refused { // by Value.Set
+		value, _ := strconv.QuotedPrefix(rest)
+		name, rule, _ := strings.Cut(strings.TrimPrefix(rest, value+" for flag -"), ": ")
+		return exit.Usagef("%s is %s", Dashed(name), rule)
 	}
 	if names, found := strings.CutPrefix(err.Error(), "Cannot use two forms of the same flag: "); found {
 		one, other, _ := strings.Cut(names, " ")
