@@ -77,7 +77,7 @@ func (l *Line) Take(word string) error {
 	case l.Due != nil: // a value, even if it begins with a dash
 		name := l.Due.Names()[0]
 		l.Due = nil
-		if hasLogin(word) && !takesURL(name) {
+		if hasLogin(word) && name != FlagRedis {
 			return errMisplacedURL
 		}
 		*l.dueTo = append(*l.dueTo, word)
@@ -115,7 +115,7 @@ func (l *Line) word(word string) error {
 // flag reads a flag, with its value if that follows "=".
 func (l *Line) flag(word string) error {
 	name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
-	if hasLogin(word) && !takesURL(name) {
+	if hasLogin(word) && name != FlagRedis {
 		return errMisplacedURL
 	}
 	flag, to := flagNamed(l.Command.Flags, name), &l.words
@@ -150,8 +150,7 @@ func (l *Line) unknownFlag(name string) error {
 // loginAtAddress matches USER:PASSWORD@HOST:PORT.
 var loginAtAddress = regexp.MustCompile(`:[^@]*@[^@/]+:[0-9]+(/[0-9]*)?$`)
 
-// hasLogin reports whether a word looks like a URL with a password. As an argument, or as the value of a flag that takes
-// no URL, an error would quote it.
+// hasLogin reports whether a word looks like a URL with a password. Only errors about --redis do not quote one.
 func hasLogin(word string) bool {
 	_, behind, ok := strings.Cut(word, "://")
 	return ok && (strings.Contains(behind, "@") || strings.Contains(behind, "password=")) || loginAtAddress.MatchString(word)
@@ -186,9 +185,6 @@ func Dashed(flag string) string {
 	}
 	return "--" + flag
 }
-
-// takesURL reports whether errors about a flag leave out the password of its value.
-func takesURL(flag string) bool { return flag == FlagRedis }
 
 // nearest returns the known name that is most similar to word, or "" if none is similar.
 func nearest[T named](word string, known []T) string {

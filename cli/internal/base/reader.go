@@ -75,24 +75,17 @@ func (r *Reader) Text(flag string) (value, source string) {
 // FromVariable returns the value and the name of the environment variable of a flag or argument. The value is "" if there
 // is none. It refuses a URL with a password where none belongs, because errors would quote it.
 func (r *Reader) FromVariable(flag string) (value, variable string) {
-	variable = r.Variable(flag)
+	if flagNamed(sharedFlags(), flag) != nil {
+		variable = Variable(flag)
+	} else if r.Own != "" {
+		variable = Variable(r.Own + "-" + flag)
+	}
 	value, _ = r.Env.Lookup(variable)
-	if hasLogin(value) && !takesURL(flag) && !r.IsSet(flag) {
+	if hasLogin(value) && !r.IsSet(flag) {
 		r.Failf("%s: a URL with a password is not allowed here; name the server with %s", variable, Variable(FlagRedis))
 		value = ""
 	}
 	return value, variable
-}
-
-// Variable returns the environment variable of a flag or of the argument collections, or "" if there is none.
-func (r *Reader) Variable(flag string) string {
-	switch {
-	case flagNamed(sharedFlags(), flag) != nil:
-		return Variable(flag)
-	case r.Own != "":
-		return Variable(r.Own + "-" + flag)
-	}
-	return ""
 }
 
 // Switch returns the value of a boolean flag.
