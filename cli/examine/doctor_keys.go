@@ -242,7 +242,7 @@ func (p *probedServer) scanKeys(ctx context.Context, k *keyScan) (more bool, err
 		if err != nil || read >= p.maxKeys {
 			return err == nil, err
 		}
-		for i, hash := range client.Hashes(ctx, keys, fields) {
+		for i, hash := range client.Hashes(ctx, keys, fields, true) {
 			if hash.Err != nil && !hash.WrongType() {
 				return false, hash.Err
 			}

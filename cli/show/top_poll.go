@@ -191,11 +191,11 @@ func (p *poller) readJumps(ctx context.Context, client *target.Client, found *po
 		}
 	}
 	p.epochs = epochs
-	for i, values := range client.Fields(ctx, keys, "Low", "Ranges") {
-		if len(values) != 2 || values[1] != strconv.FormatInt(jumped[i].Ranges, 10) { // more ranges were issued since
+	for i, hash := range client.Hashes(ctx, keys, []string{"Low", "Ranges"}, false) {
+		if len(hash.Values) != 2 || hash.Values[1] != strconv.FormatInt(jumped[i].Ranges, 10) { // more ranges were issued since
 			continue
 		}
-		text, _ := values[0].(string)
+		text, _ := hash.Values[0].(string)
 		if low, err := strconv.ParseInt(text, 10, 64); err == nil {
 			jumped[i].low = low
 		}

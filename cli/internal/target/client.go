@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -68,14 +69,11 @@ func (c *Client) Info(ctx context.Context, sections ...string) (map[string]strin
 	return info.Fields(text), nil
 }
 
-// settings lists the settings in Facts.Config.
-var settings = []string{"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write"}
-
-// Settings reads the settings that concern the persistence of a node. The error is nil if CONFIG is not permitted.
+// Settings reads the settings of a node for info.Facts. The error is nil if CONFIG is not permitted.
 func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
 	config := make(map[string]string)
-	for _, setting := range settings {
-		got, err := c.ConfigGet(ctx, setting)
+	for _, setting := range []string{"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write"} {
+		got, err := c.redis.ConfigGet(ctx, setting).Result()
 		if Answered(err) {
 			break
 		}
@@ -85,11 +83,6 @@ func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
 		maps.Copy(config, got)
 	}
 	return config, nil
-}
-
-// ConfigGet returns the settings of a pattern.
-func (c *Client) ConfigGet(ctx context.Context, pattern string) (map[string]string, error) {
-	return c.redis.ConfigGet(ctx, pattern).Result()
 }
 
 // Del removes keys.
@@ -123,48 +116,29 @@ func (c *Client) DBSize(ctx context.Context) (int64, error) { return c.redis.DBS
 
 // Hash is a result of Hashes.
 type Hash struct {
-	TTL    time.Duration // below 0 if the key does not expire
+	TTL    time.Duration // below 0 if the key does not expire, and 0 if this was not read
 	Values []any         // of the fields, each nil or a string
 	Err    error
 }
 
 // WrongType reports whether the key holds something other than a hash.
-func (h Hash) WrongType() bool { return redis.HasErrorPrefix(h.Err, wrongType) }
+func (h Hash) WrongType() bool { return redis.HasErrorPrefix(h.Err, "WRONGTYPE") }
 
-const wrongType = "WRONGTYPE"
-
-// Hashes reads fields of keys in one round trip.
-func (c *Client) Hashes(ctx context.Context, keys, fields []string) []Hash {
+// Hashes reads fields of keys in one round trip. With expiry it also reads when they expire, which takes a right besides +hmget.
+func (c *Client) Hashes(ctx context.Context, keys, fields []string, expiry bool) []Hash {
 	ttls, values := make([]*redis.DurationCmd, len(keys)), make([]*redis.SliceCmd, len(keys))
 	_, _ = c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
 		for i, key := range keys {
-			ttls[i], values[i] = p.PTTL(ctx, key), p.HMGet(ctx, key, fields...)
+			ttls[i], values[i] = &redis.DurationCmd{}, p.HMGet(ctx, key, fields...)
+			if expiry {
+				ttls[i] = p.PTTL(ctx, key)
+			}
 		}
 		return nil
 	})
 	read := make([]Hash, len(keys))
 	for i := range keys {
-		err := values[i].Err()
-		if err == nil {
-			err = ttls[i].Err()
-		}
-		read[i] = Hash{TTL: ttls[i].Val(), Values: values[i].Val(), Err: err}
-	}
-	return read
-}
-
-// Fields reads fields of hashes in one round trip, without any other right than +hmget. The values of a hash that cannot be read
-// are nil, and each value is nil or a string.
-func (c *Client) Fields(ctx context.Context, keys []string, fields ...string) [][]any {
-	replies, read := make([]*redis.SliceCmd, len(keys)), make([][]any, len(keys))
-	_, _ = c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
-		for i, key := range keys {
-			replies[i] = p.HMGet(ctx, key, fields...)
-		}
-		return nil
-	})
-	for i := range keys {
-		read[i] = replies[i].Val()
+		read[i] = Hash{TTL: ttls[i].Val(), Values: values[i].Val(), Err: cmp.Or(values[i].Err(), ttls[i].Err())}
 	}
 	return read
 }
