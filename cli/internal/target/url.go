@@ -62,7 +62,7 @@ func Parse(text string) (Target, error) {
 	default:
 		name, raw = before, after
 	}
-	t, err := ParseURL(raw)
+	t, err := parseURL(raw)
 	if err != nil {
 		return Target{}, err
 	}
@@ -70,8 +70,8 @@ func Parse(text string) (Target, error) {
 	return t, nil
 }
 
-// ParseURL parses a URL without a name.
-func ParseURL(raw string) (Target, error) {
+// parseURL parses a URL without a name.
+func parseURL(raw string) (Target, error) {
 	if strings.EqualFold(raw, "embedded:") {
 		return Target{Addr: "the embedded server", Embedded: true, options: &redis.UniversalOptions{}}, nil
 	}
@@ -90,33 +90,24 @@ func ParseURL(raw string) (Target, error) {
 	if strings.Contains(tail, "@") || strings.Contains(rest, "#") {
 		return Target{}, errURL
 	}
-	tail, serverName, err := cutServerName(strings.ToLower(scheme), tail)
-	if err != nil {
-		return Target{}, err
-	}
-	t, err := parseScheme(strings.ToLower(scheme), authority, tail)
-	if err == nil && serverName != "" {
-		optionsOf(t).TLSConfig.ServerName = serverName
-	}
-	return t, err
-}
-
-// cutServerName removes the option server_name of a URL, which go-redis does not have, and returns its value.
-func cutServerName(scheme, tail string) (rest, name string, err error) {
 	path, query, _ := strings.Cut(tail, "?")
 	options, _ := url.ParseQuery(query) // go-redis reports the error
-	if !options.Has("server_name") {
-		return tail, "", nil
+	serverName, named := options.Get("server_name"), options.Has("server_name")
+	if named { // go-redis does not have this option
+		options.Del("server_name")
+		tail = path + "?" + options.Encode()
 	}
-	name = options.Get("server_name")
+	t, err := parseScheme(strings.ToLower(scheme), authority, tail)
 	switch {
-	case !strings.HasPrefix(scheme, "rediss"):
-		return "", "", errors.New("has an option server_name, which is for TLS: rediss://")
-	case name == "":
-		return "", "", errors.New("has an option server_name without a name")
+	case err != nil || !named:
+		return t, err
+	case optionsOf(t).TLSConfig == nil:
+		return Target{}, errors.New("has an option server_name, which is for TLS: rediss://")
+	case serverName == "":
+		return Target{}, errors.New("has an option server_name without a name")
 	}
-	options.Del("server_name")
-	return path + "?" + options.Encode(), name, nil
+	optionsOf(t).TLSConfig.ServerName = serverName
+	return t, nil
 }
 
 func parseScheme(scheme, authority, tail string) (Target, error) {
@@ -219,11 +210,6 @@ type Access struct {
 
 // Password returns the password of a file, as it is when a connection is opened.
 type Password func() string
-
-// NamesUser reports whether the URL names a user of the server.
-//
-//go:noinline
-func (t Target) NamesUser() bool { return optionsOf(t).Username != "" }
 
 // Give adds to a target what it lacks, and reports whether it uses TLS. The password is for a target whose URL has none, and
 // for its sentinels if the URL names a user of theirs without a password. It is read again for each connection, except for
