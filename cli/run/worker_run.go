@@ -25,14 +25,11 @@ import (
 )
 
 func (w *worker) prepare() {
-	noIDs := func(log *zap.Logger) *alarm {
-		return &alarm{log: log, failed: "no ids available, retrying", over: "ids available again"}
-	}
 	host, _ := os.Hostname()
 	w.name = fmt.Sprintf("%s-%d-%s", cmp.Or(host, "host"), os.Getpid(), crand.Text()[:8])
-	w.outage, w.refusals = noIDs(w.Log), make(map[string]*alarm)
+	w.outage, w.refusals = &alarm{log: w.Log}, make(map[string]*alarm)
 	for _, name := range w.Collections {
-		w.refusals[name] = noIDs(w.Log.With(zap.String("collection", name)))
+		w.refusals[name] = &alarm{log: w.Log.With(zap.String("collection", name))}
 	}
 	w.byPrefix = make(map[prefix.Server]int64)
 }
@@ -88,18 +85,14 @@ func (w *worker) showRate(ctx context.Context, began time.Time) (end func()) {
 			if w.Duration > 0 {
 				share = time.Since(began).Seconds() / w.Duration.Seconds()
 			}
-			bar.Set(w.taken.Load(), share, w.note())
+			note := ""
+			if n := w.failures.Load(); n > 0 {
+				note = term.Plural(n, "error")
+			}
+			bar.Set(w.taken.Load(), share, note)
 		}
 	})
 	return func() { cancel(); showing.Wait(); bar.End() }
-}
-
-// note returns the note of the live line.
-func (w *worker) note() string {
-	if n := w.failures.Load(); n > 0 {
-		return term.Plural(n, "error")
-	}
-	return ""
 }
 
 // failed raises the alarm of a collection, or of all. It returns the error if retrying is useless.
@@ -129,8 +122,7 @@ func (w *worker) sink(runs []workload.Run) {
 
 // alarm logs at most every 30 s that some names fail, and once that all have recovered.
 type alarm struct {
-	log          *zap.Logger
-	failed, over string // messages
+	log *zap.Logger
 
 	mu       sync.Mutex // guards the fields below
 	failing  map[string]bool
@@ -148,7 +140,7 @@ func (a *alarm) raise(name string, err error, waited bool) {
 		a.failing, a.reminder = make(map[string]bool), &rate.Sometimes{Interval: 30 * time.Second}
 	}
 	a.failing[name] = true
-	a.reminder.Do(func() { a.log.Warn(a.failed, zap.String("error", exit.Plain(err))) })
+	a.reminder.Do(func() { a.log.Warn("no ids available, retrying", zap.String("error", exit.Plain(err))) })
 }
 
 // end reports that a name has recovered.
@@ -159,6 +151,6 @@ func (a *alarm) end(name string) {
 		return
 	}
 	if delete(a.failing, name); len(a.failing) == 0 {
-		a.log.Info(a.over)
+		a.log.Info("ids available again")
 	}
 }

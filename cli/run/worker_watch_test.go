@@ -85,7 +85,7 @@ func TestReadmeOfMetricsHasEveryMetric(t *testing.T) {
 	}
 }
 
-// Each message has to be a literal, in the call or in an alarm, because others cannot be compared.
+// Each message has to be a literal, because others cannot be compared.
 func TestReadmeOfMetricsHasEveryWarningAndError(t *testing.T) {
 	t.Parallel()
 	table := make(map[string]string) // level by line
@@ -109,7 +109,7 @@ func TestReadmeOfMetricsHasEveryWarningAndError(t *testing.T) {
 	}
 }
 
-// addLines adds the messages of a file's calls of Warn and Error, and of its alarms.
+// addLines adds the messages of a file's calls of Warn and Error.
 func addLines(t *testing.T, file string, lines map[string]string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -117,34 +117,26 @@ func addLines(t *testing.T, file string, lines map[string]string) {
 		t.Fatal(err)
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CallExpr:
-			method, ok := n.Fun.(*ast.SelectorExpr)
-			if !ok || len(n.Args) == 0 {
-				break
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		method, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		if from, ok := method.X.(*ast.Ident); ok && slices.Contains([]string{"http", "redis", "zap"}, from.Name) {
+			return true
+		}
+		switch level := strings.ToLower(method.Sel.Name); level {
+		case "warn", "error":
+			text, ok := literal(call.Args[0])
+			if !ok {
+				t.Errorf("%s logs a message at level %s that is no literal", file, level)
 			}
-			if from, ok := method.X.(*ast.Ident); ok && slices.Contains([]string{"http", "redis", "zap"}, from.Name) {
-				break
-			}
-			switch level := strings.ToLower(method.Sel.Name); level {
-			case "warn", "error":
-				if text, ok := literal(n.Args[0]); ok {
-					lines[text] = level
-				} else if field, ok := n.Args[0].(*ast.SelectorExpr); !ok || field.Sel.Name != "failed" {
-					t.Errorf("%s logs a message at level %s that is no literal", file, level)
-				}
-			case "dpanic", "panic", "fatal":
-				t.Errorf("%s logs at level %s", file, level)
-			}
-		case *ast.CompositeLit:
-			if name, ok := n.Type.(*ast.Ident); ok && name.Name == "alarm" {
-				for _, element := range n.Elts {
-					if pair := element.(*ast.KeyValueExpr); pair.Key.(*ast.Ident).Name == "failed" {
-						text, _ := literal(pair.Value)
-						lines[text] = "warn"
-					}
-				}
-			}
+			lines[text] = level
+		case "dpanic", "panic", "fatal":
+			t.Errorf("%s logs at level %s", file, level)
 		}
 		return true
 	})
