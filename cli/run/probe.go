@@ -43,12 +43,8 @@ without a path the path is /readyz.`,
 			"1 not ready, or no answer"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			p := probe{URL: defaultProbe}
-			switch given := r.Args().Slice(); len(given) {
-			case 0:
-			case 1:
-				p.URL = given[0]
-			default:
-				r.Failf("%s takes one URL: %q is one too many", r.FullName(), given[1])
+			if r.Args().Present() {
+				p.URL = r.Arguments("URL")[0]
 			}
 			address, ok := probeURL(p.URL)
 			if !ok {
