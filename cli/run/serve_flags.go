@@ -17,16 +17,16 @@ func readServe(r *base.Reader) base.Runner {
 	r.Own = "serve"
 	s := &serve{Session: r.Session(), servers: r.Servers()}
 	s.Collections = r.NamedCollections(s.Separator)
-	s.web = web.Read(r, s.Session)
+	s.web = web.Read(r, s.Session) // not nil, since --listen has a default
 	s.gateway = target.Gateway{
-		Namespace: s.Namespace, Separator: s.Separator, Limit: r.Number("limit"), MaxNames: int(r.Number("max-names")), IgnoreReturns: !r.Switch("accept-returns"), Log: s.Log,
+		Namespace: s.Namespace, Separator: s.Separator, Limit: r.Number("limit"), MaxNames: int(r.Number("max-names")),
+		SignIn: s.web.SignIn, Loopback: s.web.Loopback, IgnoreReturns: !r.Switch("accept-returns"), Log: s.Log,
 	}
 	s.readDatabases(r)
-	s.readPublicURL(r)
-	s.readNodes(r)
-	if s.web != nil {
-		s.gateway.SignIn, s.gateway.Loopback = s.web.SignIn, s.web.Loopback
+	if text, source := r.Text("public-url"); text != "" {
+		s.gateway.PublicURL = readBaseURL(r, text, source)
 	}
+	s.readNodes(r)
 	return s
 }
 
@@ -56,12 +56,6 @@ func (s *serve) readDatabases(r *base.Reader) {
 		}
 		seen[prefix.Fold(name)] = true
 		s.gateway.Databases[name] = namespace
-	}
-}
-
-func (s *serve) readPublicURL(r *base.Reader) {
-	if text, source := r.Text("public-url"); text != "" {
-		s.gateway.PublicURL = readBaseURL(r, text, source)
 	}
 }
 
