@@ -3,20 +3,12 @@ package base
 import (
 	"context"
 
-	"github.com/urfave/cli/v2"
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
-
-const flagReplicasNone = "replicas-none"
-
-// ReplicasNoneFlag returns the flag of commands whose writes replicas confirm.
-func ReplicasNoneFlag() cli.Flag {
-	return &cli.BoolFlag{Name: flagReplicasNone, Usage: "the server has no replicas, which it cannot say for want of INFO"}
-}
 
 // Administer calls do with an Admin of the server, each step of which may take --timeout.
 func Administer(ctx context.Context, g *Session, t target.Target, do func(*admin.Admin) error) error {

@@ -14,6 +14,13 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
+// The upper bounds of flags and arguments.
+const (
+	MostWorkers     = 10_000
+	MostCollections = 100_000
+	MostRate        = 1_000_000_000
+)
+
 // Value is the value of a cli.GenericFlag. It implements cli.Generic: Set refuses a text that breaks the rule of the flag.
 type Value struct {
 	Choices []string // the allowed texts, nil for others

@@ -163,11 +163,10 @@ func overview(app *cli.App) string {
 		if c.Category == "" {
 			continue
 		}
-		shown := c.Category
-		if shown == category {
-			shown = ""
+		shown := ""
+		if c.Category != category {
+			shown, category = c.Category, c.Category
 		}
-		category = c.Category
 		fmt.Fprintf(t, "%s\t%s\t%s\n", shown, c.Name, c.Usage)
 	}
 	_ = t.Flush()

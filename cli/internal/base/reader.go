@@ -186,12 +186,8 @@ func (r *Reader) Identity(separator string) string {
 	return name
 }
 
-// The default collection, the remedy for a bad name, and upper bounds of flags.
-const (
-	DefaultCollection = "orders"
-	nameOne           = "name one such as orders"
+// DefaultCollection is the collection of commands that need none to be named.
+const DefaultCollection = "orders"
 
-	MostWorkers     = 10_000
-	MostCollections = 100_000
-	MostRate        = 1_000_000_000
-)
+// nameOne is the remedy for a bad name.
+const nameOne = "name one such as " + DefaultCollection

@@ -33,6 +33,13 @@ func OneServerFlags(own ...cli.Flag) []cli.Flag {
 	return append(own, &cli.GenericFlag{Name: flagPrefer, Usage: "of several servers use `NAME`", Value: Text("")})
 }
 
+const flagReplicasNone = "replicas-none"
+
+// ReplicasNoneFlag returns the flag of commands whose writes replicas confirm.
+func ReplicasNoneFlag() cli.Flag {
+	return &cli.BoolFlag{Name: flagReplicasNone, Usage: "the server has no replicas, which it cannot say for want of INFO"}
+}
+
 // ServerFlags returns own, followed by the flags that Reader.Servers reads.
 func ServerFlags(own ...cli.Flag) []cli.Flag {
 	const maxReplicas = 1000

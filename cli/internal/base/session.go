@@ -6,12 +6,12 @@
 //	reader       the flags and arguments of a command
 //	flagvalues   the values of flags, which check themselves
 //	session      the global flags and their servers
-//	serverflags  the flags of commands that allocate
+//	serverflags  the flags of commands that allocate, or that write
 //	credentials  passwords and certificates
 //	clients      an Admin or an Allocator of the servers
-//	input        files, stdin and questions
+//	input        files, stdin and questions, and waiting
 //	output       text, JSON, tables, progress and the log
-//	help         help, and completion
+//	help         help texts, and what all commands have in common
 package base
 
 import (
@@ -39,12 +39,7 @@ const (
 	flagTimeout   = "timeout"
 )
 
-// The defaults of the global flags.
-const (
-	DefaultRedis     = "redis://127.0.0.1:6379/0"
-	defaultNamespace = "Raven"
-	defaultTimeout   = "5s"
-)
+const defaultRedis = "redis://127.0.0.1:6379/0"
 
 // GlobalFlags returns new global flags, which are valid anywhere in a command line.
 func GlobalFlags() []cli.Flag {
@@ -52,13 +47,13 @@ func GlobalFlags() []cli.Flag {
 		&cli.StringSliceFlag{
 			Name:        FlagRedis,
 			Usage:       "`URL` of the server, or NAME=URL of each of several; see hilo help urls; $HILO_REDIS_URL",
-			DefaultText: DefaultRedis,
+			DefaultText: defaultRedis,
 		},
-		newGlobal(FlagNamespace, "`NAME` that all keys stand under, as {NAME}/…", Text(defaultNamespace)),
+		newGlobal(FlagNamespace, "`NAME` that all keys stand under, as {NAME}/…", Text("Raven")),
 		newGlobal(flagSeparator, "the `CHARACTER` between collection and number", Text(prefix.DefaultSeparator)),
 		newGlobal(FlagOutput, "`FORMAT` of results", Choice("text", "text", "json"), "o"),
 		newGlobal(FlagLogLevel, "`LEVEL` of messages on stderr", Choice("warn", "debug", "info", "warn", "error")),
-		newGlobal(flagTimeout, "`DURATION` that the server may take for one operation", Duration(defaultTimeout, 0)),
+		newGlobal(flagTimeout, "`DURATION` that the server may take for one operation", Duration("5s", 0)),
 		newGlobal(flagTLSCA, "PEM `FILE` of the authorities that rediss:// trusts", Text("")),
 		newGlobal(flagTLSCert, "PEM `FILE` of the certificate to show to rediss://", Text("")),
 		newGlobal(flagTLSKey, "PEM `FILE` of that certificate's key", Text("")),
@@ -103,9 +98,7 @@ func (r *Reader) Session() *Session {
 	g.JSON, g.Timeout = output == "json", r.Period(flagTimeout)
 	text, _ := r.Text(FlagLogLevel)
 	level, _ := zapcore.ParseLevel(text)
-	if r.Err == nil {
-		g.LogTo(NewLogger(g.Stderr, level))
-	}
+	g.LogTo(NewLogger(g.Stderr, level))
 	return g
 }
 
@@ -139,7 +132,7 @@ func (r *Reader) Target() target.Target {
 func (r *Reader) Targets() []target.Target {
 	urls, source := r.StringSlice(FlagRedis), Dashed(FlagRedis)
 	if len(urls) == 0 {
-		urls = []string{DefaultRedis}
+		urls = []string{defaultRedis}
 		if text, ok := r.Env.Lookup(Variable(FlagRedis)); ok && strings.TrimSpace(text) != "" {
 			urls, source = strings.Fields(text), Variable(FlagRedis)
 		}
