@@ -6,10 +6,8 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -60,21 +58,18 @@ without a path the path is /readyz.`,
 
 // probeURL completes an address: host:port is http://host:port, and a URL without a path gets that of the readiness.
 func probeURL(text string) (address string, ok bool) {
-	if !strings.Contains(text, "://") {
-		authority, _, _ := strings.Cut(text, "/")
-		host, port, err := net.SplitHostPort(authority)
-		if _, notNumber := strconv.ParseUint(port, 10, 16); err != nil || notNumber != nil || host == "" {
-			return "", false
-		}
+	short := !strings.Contains(text, "://")
+	if short {
 		text = "http://" + text
 	}
 	parsed, err := url.Parse(text)
-	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+	switch {
+	case err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
+		return "", false
+	case short && (parsed.Hostname() == "" || !target.IsPort(parsed.Port())):
 		return "", false
 	}
-	if parsed.Path == "" {
-		parsed.Path = "/readyz"
-	}
+	parsed.Path = cmp.Or(parsed.Path, "/readyz")
 	return parsed.String(), true
 }
 
