@@ -103,7 +103,7 @@ func (f *KeyPairFiles) Read() (tls.Certificate, error) {
 
 // password reads the password in a file. source is the flag or variable with the file's name, for errors. The result reads it
 // again, and returns the last one while the file cannot be read or has none.
-func (r *Reader) password(file, source string) target.Password {
+func (r *Reader) password(file, source string) func() string {
 	read := func() (string, error) {
 		text, err := ReadSecret(file)
 		return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), err

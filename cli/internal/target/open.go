@@ -35,15 +35,13 @@ func (t *Target) Open(timeout time.Duration) (client *Client, closeAll func(), e
 		t.Embedded, t.URL = false, "redis://"+server.Addr()+"/0"
 		t.options = &redis.UniversalOptions{Addrs: []string{server.Addr()}}
 	}
+	const defaultRetries = 3 // of go-redis
 	o := *optionsOf(*t)
 	o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
 	o.MaxRetries = cmp.Or(o.MaxRetries, defaultRetries)
 	client = &Client{redis.NewUniversalClient(allocator.TuneUniversal(&o))}
 	return client, func() { _ = client.Close(); stop() }, nil
 }
-
-// defaultRetries is the default of go-redis.
-const defaultRetries = 3
 
 // Alone returns the target as the only server.
 func (t Target) Alone() Servers { return Servers{Targets: []Target{t}} }
@@ -88,7 +86,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 			remedy += ", with rediss:// where it uses TLS"
 		}
 		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), remedy
-	case strings.Contains(err.Error(), bySentinels) && isLogin(err):
+	case strings.Contains(err.Error(), "all sentinels specified") && isLogin(err): // of go-redis, if none serves
 		return fmt.Sprintf("there is no Redis %s: the sentinels reject the login (%s)", t.Addr, reply),
 			"name their user and password, as in --redis redis+sentinel://HOST/NAME?sentinel_username=USER&sentinel_password=PASSWORD"
 	case redis.HasErrorPrefix(err, "NOAUTH"), strings.Contains(reply, "unauthenticated"): // the reply to a long command
@@ -99,7 +97,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = "denies this user a command ("+reply+")", "grant it, or name another user in --redis"
 	case redis.IsLoadingError(err):
 		what, remedy = "is still loading its data ("+reply+")", "try again in a moment"
-	case notPrimary(err):
+	case redis.IsMasterDownError(err) || redis.HasErrorPrefix(err, "READONLY "): // of the server, or of a proxy in front of it
 		what, remedy = "is a replica and accepts no writes ("+reply+")", "name its primary with --redis"
 	case redis.HasErrorPrefix(err, "MOVED") && !t.IsCluster():
 		what, remedy = "is one node of a cluster, and another has this key ("+reply+")", "name the cluster, as in --redis redis+cluster://HOST"
@@ -122,17 +120,9 @@ func Forbidden(err error) bool {
 		(strings.Contains(err.Error(), "ACL failure in script") || strings.Contains(err.Error(), "can't run this command or subcommand"))
 }
 
-// bySentinels is part of an error of go-redis that no sentinel answered as it should.
-const bySentinels = "all sentinels specified"
-
 // isLogin reports whether a server requires a login, or rejects one.
 func isLogin(err error) bool {
 	return redis.IsAuthError(err) || redis.HasErrorPrefix(err, "AUTH") || redis.HasErrorPrefix(err, "invalid password")
-}
-
-// notPrimary reports whether the server, or a proxy in front of it, replied that it is not a primary.
-func notPrimary(err error) bool {
-	return redis.IsMasterDownError(err) || redis.HasErrorPrefix(err, "READONLY ")
 }
 
 // Cause returns the innermost reason, such as the text of the operating system.

@@ -205,11 +205,8 @@ func IsPort(text string) bool {
 type Access struct {
 	Authorities  *x509.CertPool    // nil means those of the system
 	Certificates []tls.Certificate // for servers that request one
-	Password     Password          // nil means none
+	Password     func() string     // as it is when a connection is opened; nil means none
 }
-
-// Password returns the password of a file, as it is when a connection is opened.
-type Password func() string
 
 // Give adds to a target what it lacks, and reports whether it uses TLS. The password is for a target whose URL has none, and
 // for its sentinels if the URL names a user of theirs without a password. It is read again for each connection, except for
