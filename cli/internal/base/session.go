@@ -11,7 +11,7 @@
 //	clients      an Admin or an Allocator of the servers
 //	input        files, stdin and questions, and waiting
 //	output       text, JSON, tables, progress and the log
-//	help         help texts, and what all commands have in common
+//	help         the help texts, and what all commands have in common
 package base
 
 import (
@@ -138,7 +138,7 @@ func (r *Reader) Targets() []target.Target {
 		}
 	}
 	var targets []target.Target
-	names := make(map[string]bool)
+	names, access, secure := make(map[string]bool), r.Access(), false
 	for _, url := range urls {
 		t, err := target.Parse(url)
 		switch {
@@ -153,11 +153,8 @@ func (r *Reader) Targets() []target.Target {
 			return nil
 		}
 		names[t.Name] = true
+		secure = access.Give(&t) || secure
 		targets = append(targets, t)
-	}
-	access, secure := r.Access(), false
-	for i := range targets {
-		secure = access.Give(&targets[i]) || secure
 	}
 	if !secure && r.IsSet(flagTLSCA) {
 		r.Failf("%s is for TLS, and no server of %s uses it; write rediss://, with two s", Dashed(flagTLSCA), source)
