@@ -111,29 +111,24 @@ func parseURL(raw string) (Target, error) {
 }
 
 func parseScheme(scheme, authority, tail string) (Target, error) {
-	raw := scheme + "://" + authority + tail
 	host := authority[strings.LastIndex(authority, "@")+1:]
 	switch scheme {
 	case "redis", "rediss":
 		if strings.Contains(host, ",") {
 			return Target{}, errors.New("names several hosts: that takes redis+sentinel:// or redis+cluster://")
 		}
-		return parseSingle(raw)
 	case "unix":
 		if host != "" {
 			return Target{}, errors.New("has no absolute path: a socket has three slashes, unix:///run/redis.sock")
 		}
-		return parseSingle(raw)
 	case "redis+sentinel", "rediss+sentinel":
 		return parseSentinel(strings.TrimSuffix(scheme, "+sentinel"), authority, tail)
 	case "redis+cluster", "rediss+cluster":
 		return parseCluster(strings.TrimSuffix(scheme, "+cluster"), authority, tail)
+	default:
+		return Target{}, errScheme
 	}
-	return Target{}, errScheme
-}
-
-func parseSingle(raw string) (Target, error) {
-	o, err := redis.ParseURL(raw)
+	o, err := redis.ParseURL(scheme + "://" + authority + tail)
 	if err != nil {
 		return Target{}, reworded(err)
 	}
