@@ -26,17 +26,17 @@ type Value struct {
 	Choices []string // the allowed texts, nil for others
 
 	text  string
-	parse func(text string) (canonical string, err error)
+	check func(text string) error
 }
 
-// Set stores a text in its canonical form. Its error continues a sentence that begins with the flag and "is".
+// Set stores a text. Its error continues a sentence that begins with the flag and "is".
 func (v *Value) Set(text string) error {
 	if text == "" && !slices.Contains(v.Choices, "") {
 		return errors.New("empty: give it a value, or remove it")
 	}
-	canonical, err := v.parse(text)
+	err := v.check(text)
 	if err == nil {
-		v.text = canonical
+		v.text = text
 	}
 	return err
 }
@@ -46,37 +46,35 @@ func (v *Value) String() string { return v.text }
 
 // Or allows one more word.
 func (v *Value) Or(word string) *Value {
-	parse := v.parse
-	v.parse = func(text string) (string, error) {
-		canonical, err := parse(text)
-		if text == word {
-			return word, nil
-		} else if err != nil {
-			err = fmt.Errorf("%w, or %s", err, word)
+	check := v.check
+	v.check = func(text string) error {
+		err := check(text)
+		if err != nil && text != word {
+			return fmt.Errorf("%w, or %s", err, word)
 		}
-		return canonical, err
+		return nil
 	}
 	return v
 }
 
 // Text returns a value that may be any text but the empty one. standard is the default, or "" for none, here and below.
 func Text(standard string) *Value {
-	return &Value{text: standard, parse: func(text string) (string, error) { return text, nil }}
+	return &Value{text: standard, check: func(string) error { return nil }}
 }
 
 // Number returns a value that is a whole number from low to high.
 func Number(standard string, low, high int64) *Value {
-	return &Value{text: standard, parse: func(text string) (string, error) {
+	return &Value{text: standard, check: func(text string) error {
 		number, err := strconv.ParseInt(text, 10, 64) // the nearest int64 if out of range
 		switch {
 		case err != nil && !errors.Is(err, strconv.ErrRange):
-			return "", fmt.Errorf("%q: must be a whole number, %d or more", text, low)
+			return fmt.Errorf("%q: must be a whole number, %d or more", text, low)
 		case number < low:
-			return "", fmt.Errorf("%s: must be %d or more", text, low)
+			return fmt.Errorf("%s: must be %d or more", text, low)
 		case number > high || err != nil:
-			return "", fmt.Errorf("%s: must be at most %d", text, high)
+			return fmt.Errorf("%s: must be at most %d", text, high)
 		}
-		return strconv.FormatInt(number, 10), nil
+		return nil
 	}}
 }
 
@@ -85,37 +83,37 @@ func Count(standard string, low int64) *Value { return Number(standard, low, mat
 
 // Duration returns a value that is a duration of more than 0, and of low or more.
 func Duration(standard string, low time.Duration) *Value {
-	return &Value{text: standard, parse: func(text string) (string, error) {
+	return &Value{text: standard, check: func(text string) error {
 		d, err := time.ParseDuration(text)
 		switch {
 		case err != nil:
-			return "", fmt.Errorf("%q: must be a duration such as 5s or 500ms", text)
+			return fmt.Errorf("%q: must be a duration such as 5s or 500ms", text)
 		case d <= 0:
-			return "", fmt.Errorf("%s: must be more than 0", text)
+			return fmt.Errorf("%s: must be more than 0", text)
 		case d < low:
-			return "", fmt.Errorf("%s: must be %s or more", text, low)
+			return fmt.Errorf("%s: must be %s or more", text, low)
 		}
-		return text, nil
+		return nil
 	}}
 }
 
 // Choice returns a value that is one of a few words, one of which may be empty. Help lists them, and shells complete them.
 func Choice(standard string, words ...string) *Value {
-	return &Value{text: standard, Choices: words, parse: func(text string) (string, error) {
+	return &Value{text: standard, Choices: words, check: func(text string) error {
 		if !slices.Contains(words, text) {
-			return "", fmt.Errorf("%q: must be %s", text, anyOf(words))
+			return fmt.Errorf("%q: must be %s", text, anyOf(words))
 		}
-		return text, nil
+		return nil
 	}}
 }
 
 // Address returns a value that is an address to listen on: a host, which may be empty, and a port, where 0 means a free one.
 func Address(standard string) *Value {
-	return &Value{text: standard, parse: func(text string) (string, error) {
+	return &Value{text: standard, check: func(text string) error {
 		if _, port, err := net.SplitHostPort(text); err != nil || port != "0" && !target.IsPort(port) {
-			return "", fmt.Errorf("%q: must be HOST:PORT or :PORT, such as 127.0.0.1:8080", text)
+			return fmt.Errorf("%q: must be HOST:PORT or :PORT, such as 127.0.0.1:8080", text)
 		}
-		return text, nil
+		return nil
 	}}
 }
 

@@ -67,7 +67,6 @@ func (r *Reader) Text(flag string) (value, source string) {
 		if err := v.Set(value); err != nil {
 			r.Failf("%s is %s", variable, err)
 		}
-		value = v.String()
 	}
 	return value, variable
 }
