@@ -1,8 +1,6 @@
 package access
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"html"
 	"net/http"
@@ -54,14 +52,12 @@ func refuse(w http.ResponseWriter, status int, why string) {
 func exchange(t Tokens, w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	token := query.Get(tokenParameter)
-	if !t.accept(token) {
+	if !contain(t.tokens, token) {
 		refuse(w, http.StatusUnauthorized, "the token is not valid")
 		return
 	}
-	value := cookieOf(token)
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: base64.RawURLEncoding.EncodeToString(value[:]), Path: "/",
-		Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: cookieName, Value: cookieOf(token), Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 	query.Del(tokenParameter)
 	target := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, `/\`), RawQuery: query.Encode()}
@@ -80,13 +76,9 @@ const continuation = `<!doctype html><title>hilo</title><meta http-equiv="refres
 
 // acceptBrowser reports whether the request has the cookie, or a token as the password of Basic authentication.
 func (t Tokens) acceptBrowser(r *http.Request) bool {
-	if _, password, ok := r.BasicAuth(); ok && t.accept(password) {
+	if _, password, ok := r.BasicAuth(); ok && contain(t.tokens, password) {
 		return true
 	}
 	cookie, err := r.Cookie(cookieName)
-	if err != nil {
-		return false
-	}
-	value, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	return err == nil && len(value) == sha256.Size && contain(t.cookies, [32]byte(value))
+	return err == nil && contain(t.cookies, cookie.Value)
 }

@@ -9,6 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/hilo-id/hilo/allocator/gateway/access"
 )
 
@@ -139,5 +143,15 @@ func TestNewTokensRefusesShortOnes(t *testing.T) {
 	}
 	if none, err := access.NewTokens(); err != nil || none.Static() != nil {
 		t.Errorf("no tokens: got Static() nil: %t, %v, want true, <nil>", none.Static() == nil, err)
+	}
+}
+
+// Messages of net/http hold what clients sent.
+func TestNewServerLogsNothingUnescaped(t *testing.T) {
+	t.Parallel()
+	core, logs := observer.New(zapcore.InfoLevel)
+	access.NewServer(nil, zap.New(core, zap.AddCaller())).ErrorLog.Print("http: \x1b[2J\r\n\"x\"\u202e")
+	if got := logs.All(); len(got) != 1 || got[0].Message != `http: \x1b[2J\r\n\"x\"\u202e` || !strings.HasSuffix(got[0].Caller.File, "browser_test.go") {
+		t.Errorf("got %+v, want one message, escaped, with its caller", got)
 	}
 }

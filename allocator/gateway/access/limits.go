@@ -1,11 +1,14 @@
 package access
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -57,11 +60,12 @@ func closing(next http.Handler) http.Handler {
 // beside a chunked body, and a chunked body in HTTP/1.0, and shows neither to a handler.
 func endsUnclear(r *http.Request) bool { return !r.ProtoAtLeast(1, 1) || r.ContentLength < 0 }
 
-// NewServer returns a server with limits on the size and duration of requests, which closes connections as Bound describes. LimitConnections limits its listener. A nil log
-// is silent. A handler that streams moves both deadlines of its connection, with http.ResponseController.
-func NewServer(handler http.Handler, log *zap.Logger) *http.Server {
-	if log == nil {
-		log = zap.NewNop()
+// NewServer returns a server with limits on the size and duration of requests, which closes connections as Bound describes.
+// LimitConnections limits its listener. A nil logger is silent. A handler that streams moves both deadlines of its connection,
+// with http.ResponseController.
+func NewServer(handler http.Handler, logger *zap.Logger) *http.Server {
+	if logger == nil {
+		logger = zap.NewNop()
 	}
 	return &http.Server{
 		Handler:           closing(handler),
@@ -70,8 +74,17 @@ func NewServer(handler http.Handler, log *zap.Logger) *http.Server {
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          zap.NewStdLog(log.WithOptions(zap.WrapCore(quoting))),
+		ErrorLog:          log.New(escaping{logger.WithOptions(zap.AddCallerSkip(3))}, "", 0), // the caller is in net/http
 	}
+}
+
+// escaping writes messages of net/http, which quote clients, with everything escaped that does not print.
+type escaping struct{ log *zap.Logger }
+
+func (e escaping) Write(message []byte) (int, error) {
+	quoted := strconv.Quote(string(bytes.TrimSpace(message)))
+	e.log.Info(quoted[1 : len(quoted)-1])
+	return len(message), nil
 }
 
 // LimitConnections returns a listener that has at most max connections open. Others wait.

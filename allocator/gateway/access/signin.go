@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -23,7 +24,7 @@ func (s SignIn) Required() bool { return s.Tokens != nil || s.Certificates }
 // Refusal returns why a request is not signed in, or "". A bearer token and a client certificate are accepted.
 func (s SignIn) Refusal(r *http.Request) string {
 	switch {
-	case !s.Required() || s.certified(r):
+	case !s.Required(), s.Certificates && r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		return ""
 	case s.Tokens == nil:
 		return "a client certificate is required"
@@ -35,17 +36,13 @@ func (s SignIn) Refusal(r *http.Request) string {
 	return "a bearer token or a client certificate is required"
 }
 
-func (s SignIn) certified(r *http.Request) bool {
-	return s.Certificates && r.TLS != nil && len(r.TLS.VerifiedChains) > 0
-}
-
 // ShortestToken is the least length of a token in bytes.
 const ShortestToken = 16
 
 // Tokens are tokens of which each signs a request in. Only digests of them are kept.
 type Tokens struct {
 	tokens  [][sha256.Size]byte
-	cookies [][sha256.Size]byte // for which each was exchanged
+	cookies [][sha256.Size]byte // for which they are exchanged
 }
 
 // NewTokens returns tokens, each of which has at least ShortestToken bytes.
@@ -56,7 +53,7 @@ func NewTokens(tokens ...string) (Tokens, error) {
 			return Tokens{}, fmt.Errorf("token %d has %d bytes: must have at least %d", i+1, len(token), ShortestToken)
 		}
 		t.tokens = append(t.tokens, sha256.Sum256([]byte(token)))
-		t.cookies = append(t.cookies, cookieOf(token))
+		t.cookies = append(t.cookies, sha256.Sum256([]byte(cookieOf(token))))
 	}
 	return t, nil
 }
@@ -69,18 +66,14 @@ func (t Tokens) Static() func() Tokens {
 	return func() Tokens { return t }
 }
 
-// acceptBearer compares with every token, in constant time.
 func (t Tokens) acceptBearer(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Bearer") && t.accept(strings.TrimLeft(token, " "))
-}
-
-func (t Tokens) accept(token string) bool {
-	return contain(t.tokens, sha256.Sum256([]byte(token)))
+	return strings.EqualFold(scheme, "Bearer") && contain(t.tokens, strings.TrimLeft(token, " "))
 }
 
 // contain compares with every digest, in constant time.
-func contain(all [][sha256.Size]byte, digest [sha256.Size]byte) bool {
+func contain(all [][sha256.Size]byte, text string) bool {
+	digest := sha256.Sum256([]byte(text))
 	var same int
 	for i := range all {
 		same |= subtle.ConstantTimeCompare(digest[:], all[i][:])
@@ -90,9 +83,8 @@ func contain(all [][sha256.Size]byte, digest [sha256.Size]byte) bool {
 
 // cookieOf returns the cookie for which a token is exchanged. It does not reveal the token, survives a restart, and becomes
 // invalid together with its token.
-func cookieOf(token string) (value [sha256.Size]byte) {
+func cookieOf(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("hilo sign-in cookie"))
-	mac.Sum(value[:0])
-	return value
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
