@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -34,94 +36,84 @@ type inspected struct {
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
-func (g *gateway) showCollections(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), g.opts.Timeout)
-	defer cancel()
-	a, err := g.admin(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	all := []shown{}
-	if err := a.ask(ctx, func() error {
-		low, high, err := a.interval(ctx)
-		if err != nil {
-			return err
-		}
-		for counter, err := range a.Counters(ctx) {
-			if err != nil {
+// showing returns a handler that shows what read finds at the master that the request names, or at the first one.
+func (g *gateway) showing(read func(context.Context, master, *http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), g.opts.Timeout)
+		defer cancel()
+		var found any
+		m, err := g.master(r)
+		if err == nil {
+			err = m.gate.Pass(ctx, temporary, func() (err error) {
+				found, err = read(ctx, m, r)
 				return err
-			}
-			all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Epoch, headroom.Within(low, high, counter.Max, 0)})
+			})
 		}
-		return nil
-	}); err != nil {
-		fail(w, err)
-		return
+		switch {
+		case errors.Is(err, allocator.ErrNotSeeded):
+			writeProblem(w, http.StatusNotFound, "ErrNotSeeded", err.Error())
+		case err != nil:
+			fail(w, err)
+		default:
+			w.Header()["Content-Type"] = jsonType
+			w.Header()["Cache-Control"] = noStore
+			_ = json.NewEncoder(w).Encode(found) // the client may be gone
+		}
+	}
+}
+
+// temporary reports whether an error is one of the server and not of the request.
+func temporary(err error) bool {
+	_, status := sentinel.Of(err)
+	return status == http.StatusServiceUnavailable
+}
+
+// master returns the master that the request names, or the first one.
+func (g *gateway) master(r *http.Request) (master, error) {
+	values, err := query(r, "server")
+	switch {
+	case err != nil:
+		return master{}, err
+	case len(g.masters) == 0:
+		return master{}, sentinel.Invalidf("this gateway shows no counters")
+	case !values.Has("server"):
+		return g.masters[0], nil
+	}
+	for _, m := range g.masters {
+		if m.name == values.Get("server") {
+			return m, nil
+		}
+	}
+	return master{}, sentinel.Invalidf("unknown server %.64q", values.Get("server"))
+}
+
+func showCollections(ctx context.Context, m master, _ *http.Request) (any, error) {
+	settings, err := m.ServerPrefix(ctx)
+	if err != nil {
+		return nil, err
+	}
+	low, high := settings.Interval()
+	all := []shown{}
+	for counter, err := range m.Counters(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Epoch, headroom.Within(low, high, counter.Max, 0)})
 	}
 	slices.SortFunc(all, func(x, y shown) int { return strings.Compare(prefix.Fold(x.Collection), prefix.Fold(y.Collection)) })
-	show(w, all)
+	return all, nil
 }
 
-func (g *gateway) showCollection(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), g.opts.Timeout)
-	defer cancel()
-	a, err := g.admin(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
+func showCollection(ctx context.Context, m master, r *http.Request) (any, error) {
 	name := r.PathValue("collection")
-	var counter admin.Counter
-	var low, high int64
-	err = a.ask(ctx, func() (err error) {
-		if counter, err = a.Counter(ctx, name); err == nil {
-			low, high, err = a.interval(ctx)
-		}
-		return err
-	})
-	if errors.Is(err, allocator.ErrNotSeeded) {
-		writeProblem(w, problem{Type: "ErrNotSeeded", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Detail: err.Error()})
-		return
-	}
+	counter, err := m.Counter(ctx, name)
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
-	show(w, inspected{
-		counter.Name, admin.KindHiLo, counter.Max, counter.Ranges, counter.Epoch, counter.Origin,
-		a.keys.HiLo(name), headroom.Within(low, high, counter.Max, 0),
-	})
-}
-
-// ask sends requests to the master when its back-off permits.
-func (m master) ask(ctx context.Context, send func() error) error {
-	return m.gate.Pass(ctx, func(err error) bool { return statusOf(err) == http.StatusServiceUnavailable }, send)
-}
-
-// interval returns the interval of the numbers that the master issues.
-func (m master) interval(ctx context.Context) (low, high int64, err error) {
 	settings, err := m.ServerPrefix(ctx)
-	low, high = settings.Interval()
-	return low, high, err
-}
-
-// admin returns the master that the request names, or the first one.
-func (g *gateway) admin(r *http.Request) (master, error) {
-	values, err := query(r, "server")
-	if err != nil {
-		return master{}, err
-	}
-	if len(g.admins) == 0 {
-		return master{}, invalid("this gateway shows no counters")
-	}
-	if !values.Has("server") {
-		return g.admins[0], nil
-	}
-	for _, a := range g.admins {
-		if a.name == values.Get("server") {
-			return a, nil
-		}
-	}
-	return master{}, invalid("unknown server %.64q", values.Get("server"))
+	low, high := settings.Interval()
+	return inspected{
+		counter.Name, admin.KindHiLo, counter.Max, counter.Ranges, counter.Epoch, counter.Origin,
+		m.keys.HiLo(name), headroom.Within(low, high, counter.Max, 0),
+	}, err
 }

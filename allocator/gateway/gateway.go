@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
@@ -14,35 +15,70 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
+// gateway is the handler that New returns.
+type gateway struct {
+	ids      *allocator.Allocator
+	opts     Options
+	signIn   access.SignIn
+	mux      http.ServeMux
+	masters  []master
+	names    *names
+	health   health
+	measured *measured
+	raven    *ravendb.Handler // or nil
+	buffers  sync.Pool        // *[]byte, for answers
+
+	crossOrigin http.CrossOriginProtection
+}
+
+// master is one master and the access to its counters.
+type master struct {
+	name string
+	keys prefix.Keys
+	gate *fleet.Gate // of the requests of Admin
+	*admin.Admin
+}
+
 // New returns the whole server as a handler. It does no I/O and does not close the allocator, which the caller closes after
 // the last request. Errors: allocator.ErrInvalidOptions.
 func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
-	opts, err := opts.withDefaults()
+	g, err := newGateway(ids, opts)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	if ids == nil {
-		return nil, fmt.Errorf("gateway: %w: the allocator is nil", allocator.ErrInvalidOptions)
+	return g, nil
+}
+
+func newGateway(ids *allocator.Allocator, opts Options) (*gateway, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
 	}
-	g := &gateway{ids: ids, opts: opts, mux: http.NewServeMux(), names: newNames(ids, opts), signIn: opts.signIn(), health: &health{ids: ids}}
+	if ids == nil {
+		return nil, fmt.Errorf("%w: the allocator is nil", allocator.ErrInvalidOptions)
+	}
+	g := &gateway{
+		ids: ids, opts: opts, names: newNames(ids, opts), health: health{ids: ids},
+		signIn: access.SignIn{Tokens: opts.CurrentTokens, Certificates: opts.ClientCertificates},
+	}
 	for _, m := range opts.Masters {
 		a, err := admin.New(m.Client, admin.Options{Namespace: m.Namespace, Separator: opts.Separator})
 		if err != nil {
-			return nil, fmt.Errorf("gateway: master %q: %w", m.Name, err)
+			return nil, fmt.Errorf("master %q: %w", m.Name, err)
 		}
-		g.admins = append(g.admins, master{m.Name, prefix.NewKeys(m.namespace()), fleet.NewGate(), a})
+		g.masters = append(g.masters, master{m.Name, prefix.NewKeys(m.namespace()), fleet.NewGate(), a})
 	}
 	if opts.RavenDB != nil {
 		raven, err := withMasters(*opts.RavenDB, opts.Masters)
 		if err != nil {
-			return nil, fmt.Errorf("gateway: %w", err)
+			return nil, err
 		}
 		if g.raven, err = ravendb.New(raven); err != nil {
-			return nil, fmt.Errorf("gateway: %w", err)
+			return nil, err
 		}
 	}
 	if g.measured, err = newMeasured(ids, g.raven, opts); err != nil {
-		return nil, fmt.Errorf("gateway: %w", err)
+		return nil, err
 	}
 	g.route()
 	return g, nil
@@ -80,8 +116,8 @@ func (g *gateway) route() {
 	}{
 		{http.MethodPost, "/v1/ids/{collection}", g.issueIDs},
 		{http.MethodPost, "/v1/identities/{name}", g.issueIdentities},
-		{http.MethodGet, "/v1/collections", g.showCollections},
-		{http.MethodGet, "/v1/collections/{collection}", g.showCollection},
+		{http.MethodGet, "/v1/collections", g.showing(showCollections)},
+		{http.MethodGet, "/v1/collections/{collection}", g.showing(showCollection)},
 		{http.MethodGet, "/v1/openapi.json", describe(g.opts.Version)},
 		{http.MethodGet, "/healthz", alive},
 		{http.MethodGet, "/readyz", g.health.ready},
@@ -107,57 +143,53 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := g.measured.begin(w)
 	defer g.measured.end(m, r)
 	theirs := ravendb.Theirs(r.URL.Path)
-	status, why := g.refusal(m, r)
-	switch {
-	case status == http.StatusUnauthorized && theirs:
-		ravendb.Refuse(m, r, http.StatusForbidden, why)
+	switch status, why := g.refusal(m, r, theirs); {
 	case status != 0 && theirs:
 		ravendb.Refuse(m, r, status, why)
-	case status == http.StatusUnauthorized:
-		m.Header().Set("WWW-Authenticate", "Bearer")
-		refuse(m, status, why)
 	case status != 0:
+		if status == http.StatusUnauthorized {
+			m.Header().Set("WWW-Authenticate", "Bearer")
+		}
 		refuse(m, status, why)
-	case theirs && g.raven != nil:
-		g.raven.ServeHTTP(m, r)
 	case theirs:
-		ravendb.Refuse(m, r, http.StatusNotImplemented, "RavenDB's clients are not served by this gateway")
+		g.raven.ServeHTTP(m, r)
 	default:
 		g.mux.ServeHTTP(m, r)
 	}
 }
 
-// refusal returns the status for a request that is refused whatever its path, and the reason, or 0.
-func (g *gateway) refusal(w http.ResponseWriter, r *http.Request) (status int, why string) {
+// refusal returns the status for a request that is refused before it is routed, and the reason, or 0. theirs reports whether its
+// path is one of RavenDB's.
+func (g *gateway) refusal(w http.ResponseWriter, r *http.Request, theirs bool) (status int, why string) {
 	if why := access.ForeignHost(r); g.opts.Loopback && why != "" {
 		return http.StatusMisdirectedRequest, why
 	}
-	if err := g.checkOrigin(r); err != nil {
+	if err := g.checkOrigin(r, theirs); err != nil {
 		return http.StatusForbidden, "requests that pages of other origins send are refused: " + err.Error()
 	}
-	if why := g.signIn.Refusal(r); why != "" && !isOpen(r.URL.Path) {
+	if why := g.signIn.Refusal(r); why != "" && !slices.Contains(openPaths, r.URL.Path) {
+		if theirs {
+			return http.StatusForbidden, why
+		}
 		return http.StatusUnauthorized, why
 	}
-	return access.Bound(w, r)
+	if status, why := access.Bound(w, r); status != 0 || !theirs || g.raven != nil {
+		return status, why
+	}
+	return http.StatusNotImplemented, "RavenDB's clients are not served by this gateway"
 }
 
+// openPaths need no sign-in.
+var openPaths = []string{"/healthz", "/readyz", "/v1/openapi.json"}
+
 // checkOrigin returns an error for a request that a page of another origin sent and that could issue identifiers. RavenDB's clients
-// take ranges by GET, which a page can send to any server, by an image for example. All their paths are therefore checked for
-// every method.
-func (g *gateway) checkOrigin(r *http.Request) error {
-	if r.Method != http.MethodPost && issues(r.URL.Path) {
+// take ranges by GET, which a page can send to any server, by an image for example. All their paths, and all under which
+// identifiers are issued, are therefore checked for every method.
+func (g *gateway) checkOrigin(r *http.Request, theirs bool) error {
+	issues := theirs || strings.HasPrefix(r.URL.Path, "/v1/ids/") || strings.HasPrefix(r.URL.Path, "/v1/identities/")
+	if issues && r.Method != http.MethodPost {
 		r = r.WithContext(r.Context())
 		r.Method = http.MethodPost
 	}
 	return g.crossOrigin.Check(r)
-}
-
-// issues reports whether identifiers are issued or returned under a path.
-func issues(path string) bool {
-	return ravendb.Theirs(path) || strings.HasPrefix(path, "/v1/ids/") || strings.HasPrefix(path, "/v1/identities/")
-}
-
-// isOpen reports whether a path needs no sign-in.
-func isOpen(path string) bool {
-	return path == "/healthz" || path == "/readyz" || path == "/v1/openapi.json"
 }

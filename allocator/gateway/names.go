@@ -14,43 +14,32 @@ import (
 type names struct {
 	max       int
 	separator string
-	all       sync.Map // of strings
 
-	mu    sync.Mutex // guards what follows, and additions to all
-	count int
+	mu  sync.Mutex      // guards what follows
+	all map[string]bool // those that may be used, an identity folded and with a bar
 }
 
 // newNames returns names with the collections that the allocator has used so far.
 func newNames(ids *allocator.Allocator, opts Options) *names {
-	n := &names{max: opts.MaxNames, separator: opts.Separator}
+	n := &names{max: opts.MaxNames, separator: opts.Separator, all: make(map[string]bool)}
 	for _, c := range ids.Stats().Collections {
-		n.all.Store(c.Name, nil)
-		n.count++
+		n.all[c.Name] = true
 	}
 	return n
 }
 
-// admitCollection reports whether a collection may be used.
-func (n *names) admitCollection(name string) bool { return n.admit(name, name) }
-
-// admitIdentity reports whether an identity may be used.
-func (n *names) admitIdentity(name string) bool { return n.admit(name, prefix.Fold(name)+"|") }
-
-// admit adds a name if there is space for it. An invalid one is admitted and not added, because the allocator refuses it.
+// admit reports whether a name may be used, and adds it if there is space for it. An invalid one is admitted and not added, because
+// the allocator refuses it.
 func (n *names) admit(name, key string) bool {
-	if _, ok := n.all.Load(key); ok || prefix.ValidateCollection(name, n.separator) != nil {
-		return true
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, ok := n.all.Load(key); ok {
+	if n.all[key] || prefix.ValidateCollection(name, n.separator) != nil {
 		return true
 	}
-	if n.count >= n.max {
+	if len(n.all) >= n.max {
 		return false
 	}
-	n.all.Store(key, nil)
-	n.count++
+	n.all[key] = true
 	return true
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -59,43 +60,23 @@ type Master struct {
 }
 
 // namespace returns the namespace of m.
-func (m Master) namespace() string {
-	if m.Namespace == "" {
-		return prefix.DefaultNamespace
-	}
-	return m.Namespace
-}
+func (m Master) namespace() string { return cmp.Or(m.Namespace, prefix.DefaultNamespace) }
 
 const (
 	defaultTimeout  = 5 * time.Second
 	defaultMaxNames = 100_000
 )
 
-// signIn returns how requests are signed in, with valid options.
-func (o Options) signIn() access.SignIn {
-	return access.SignIn{Tokens: o.CurrentTokens, Certificates: o.ClientCertificates}
-}
-
 // withDefaults validates o and replaces its zeros.
 func (o Options) withDefaults() (Options, error) {
-	if o.Separator == "" {
-		o.Separator = prefix.DefaultSeparator
+	o.Separator = cmp.Or(o.Separator, prefix.DefaultSeparator)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.MaxNames = cmp.Or(o.MaxNames, defaultMaxNames)
+	if build, ok := debug.ReadBuildInfo(); ok {
+		o.Version = cmp.Or(o.Version, build.Main.Version)
 	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.MaxNames == 0 {
-		o.MaxNames = defaultMaxNames
-	}
-	if build, ok := debug.ReadBuildInfo(); ok && o.Version == "" {
-		o.Version = build.Main.Version
-	}
-	if o.Version == "" {
-		o.Version = "unknown"
-	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Version = cmp.Or(o.Version, "unknown")
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	if err := prefix.ValidateSeparator(o.Separator); err != nil {
 		return o, fmt.Errorf("%w: Separator: %w", allocator.ErrInvalidOptions, err)
 	}

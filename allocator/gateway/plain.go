@@ -4,16 +4,25 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/prefix"
 )
 
 // maxCount is the greatest number of identifiers per request.
 const maxCount = 10_000
+
+// These are shared by all answers and never modified.
+var (
+	jsonType = []string{"application/json"}
+	noStore  = []string{"no-store"}
+)
 
 // issueIDs issues identifiers from the ranges in hand.
 func (g *gateway) issueIDs(w http.ResponseWriter, r *http.Request) {
@@ -23,7 +32,7 @@ func (g *gateway) issueIDs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("collection")
-	if !g.names.admitCollection(name) {
+	if !g.names.admit(name, name) {
 		g.names.refuse(w)
 		return
 	}
@@ -46,7 +55,7 @@ func (g *gateway) issueIdentities(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.PathValue("name")
 	id := prefix.ID{Collection: strings.TrimSuffix(name, "|")}
-	if !g.names.admitIdentity(id.Collection) {
+	if !g.names.admit(id.Collection, prefix.Fold(id.Collection)+"|") {
 		g.names.refuse(w)
 		return
 	}
@@ -81,7 +90,7 @@ func (g *gateway) issue(w http.ResponseWriter, r *http.Request, count int64, nex
 		begin := len(answer)
 		var err error
 		if answer, err = next(ctx, i, answer); err != nil { //nolint:contextcheck // a time limit of the request that begins with the first wait
-			if !gone(r.Context(), err) {
+			if !errors.Is(r.Context().Err(), context.Canceled) { // the client has not disconnected
 				fail(w, err)
 			}
 			return
@@ -111,7 +120,21 @@ func readCount(r *http.Request) (int64, error) {
 	}
 	count, err := strconv.ParseInt(values.Get("count"), 10, 64)
 	if err != nil || count < 1 || count > maxCount {
-		return 0, invalid("count is %.64q: must be 1 to %d", values.Get("count"), maxCount)
+		return 0, sentinel.Invalidf("count is %.64q: must be 1 to %d", values.Get("count"), maxCount)
 	}
 	return count, nil
+}
+
+// query returns the parameters of a request, of which only the one with this name is allowed, once.
+func query(r *http.Request, name string) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, sentinel.Invalidf("invalid query: %v", err)
+	}
+	for other, texts := range values {
+		if other != name || len(texts) != 1 {
+			return nil, sentinel.Invalidf("unknown or repeated parameter %.64q: only %s is allowed, once", other, name)
+		}
+	}
+	return values, nil
 }

@@ -106,7 +106,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	text := err.Error()
-	if name := sentinel.Name(err); name != "" {
+	if name, _ := sentinel.Of(err); name != "" {
 		text = name + ": " + text
 	}
 	write(w, status, failure{URL: r.URL.RequestURI(), Type: kind, Message: text, Error: kind + ": " + text})

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -38,7 +39,7 @@ func (h *Handler) readNext(r *http.Request) (n nextRequest, err error) {
 		return n, fmt.Errorf("tag: %w", err)
 	}
 	if separator := q["identityPartsSeparator"]; separator != "" && separator != h.opts.Separator {
-		return n, argument("identityPartsSeparator is %s: here it is %q", quote(separator), h.opts.Separator)
+		return n, sentinel.Invalidf("identityPartsSeparator is %s: here it is %q", quote(separator), h.opts.Separator)
 	}
 	if n.size, err = parseSize(q["lastBatchSize"]); err != nil {
 		return n, err
@@ -87,7 +88,7 @@ func (h *Handler) hiloNext(r *http.Request) (reply, error) {
 		}
 		got, err = h.next(ctx, c, n.tag, capacity(n.size, since, n.known), stands, n.lastMax)
 		if errors.Is(err, scripts.ErrRaise) {
-			err = argument("lastMax is %d: it must be a number that was issued: %v", n.lastMax, err)
+			err = sentinel.Invalidf("lastMax is %d: it must be a number that was issued: %v", n.lastMax, err)
 		}
 		return err
 	}); err != nil {

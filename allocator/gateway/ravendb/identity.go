@@ -14,6 +14,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
@@ -45,7 +46,7 @@ func (h *Handler) readIdentity(r *http.Request, verb string) (i identityRequest,
 	}
 	id := i.query["raft-request-id"]
 	if len(id) > maxRequestID {
-		return i, argument("raft-request-id is %d bytes long: at most %d", len(id), maxRequestID)
+		return i, sentinel.Invalidf("raft-request-id is %d bytes long: at most %d", len(id), maxRequestID)
 	}
 	if i.space, err = h.namespace(r.Context(), r.PathValue("database")); err != nil {
 		return i, err
@@ -94,7 +95,7 @@ func (h *Handler) identitySeed(r *http.Request) (reply, error) {
 	var force bool
 	if text := i.query["force"]; text != "" {
 		if force, err = strconv.ParseBool(text); err != nil {
-			return reply{}, argument("force is %s: must be true or false", quote(text))
+			return reply{}, sentinel.Invalidf("force is %s: must be true or false", quote(text))
 		}
 	}
 	request := scripts.SeedRequest{Field: scripts.FieldValue, Name: i.name, Value: value, Force: force}

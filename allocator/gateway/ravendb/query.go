@@ -1,18 +1,12 @@
 package ravendb
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 )
-
-// argument returns an error about a parameter, which is named as one of the plain API.
-func argument(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{allocator.ErrInvalidOptions}, args...)...)
-}
 
 // quote returns the first 64 bytes of what a client sent, quoted.
 func quote(text string) string {
@@ -37,14 +31,14 @@ func parseQuery(raw string) (query, error) {
 		escaped, escapedValue, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(escaped)
 		if err != nil {
-			return nil, argument("the query has a percent sign that begins no escape: %s", quote(pair))
+			return nil, sentinel.Invalidf("the query has a percent sign that begins no escape: %s", quote(pair))
 		}
 		value, err := url.QueryUnescape(escapedValue)
 		if err != nil {
-			return nil, argument("%s has a percent sign that begins no escape: %s", quote(name), quote(escapedValue))
+			return nil, sentinel.Invalidf("%s has a percent sign that begins no escape: %s", quote(name), quote(escapedValue))
 		}
 		if _, twice := q[name]; twice {
-			return nil, argument("%s is given twice", quote(name))
+			return nil, sentinel.Invalidf("%s is given twice", quote(name))
 		}
 		q[name] = value
 	}
@@ -55,7 +49,7 @@ func parseQuery(raw string) (query, error) {
 func (q query) required(name string) (string, error) {
 	value := q[name]
 	if value == "" {
-		return "", argument("%s is missing", name)
+		return "", sentinel.Invalidf("%s is missing", name)
 	}
 	return value, nil
 }
@@ -81,7 +75,7 @@ func (q query) numberOr(name string, standard int64) (int64, error) {
 func parseNumber(name, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || !allDigits(text) {
-		return 0, argument("%s is %s: must be a whole number from 0 to 9223372036854775807", name, quote(text))
+		return 0, sentinel.Invalidf("%s is %s: must be a whole number from 0 to 9223372036854775807", name, quote(text))
 	}
 	return n, nil
 }

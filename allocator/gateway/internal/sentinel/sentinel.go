@@ -1,37 +1,46 @@
-// Package sentinel names the errors of the library, for answers over HTTP.
+// Package sentinel has the names of the library's errors and their statuses, for answers over HTTP.
 package sentinel
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 
 	"github.com/hilo-id/hilo/allocator"
 )
 
-var names = []struct {
-	err  error
-	name string
+// all has the status of each error in the plain API. That of a temporary one is 503.
+var all = []struct {
+	err    error
+	name   string
+	status int
 }{
-	{allocator.ErrClosed, "ErrClosed"},
-	{allocator.ErrInvalidName, "ErrInvalidName"},
-	{allocator.ErrInvalidOptions, "ErrInvalidOptions"},
-	{allocator.ErrMixed, "ErrMixed"},
-	{allocator.ErrExhausted, "ErrExhausted"},
-	{allocator.ErrNotSeeded, "ErrNotSeeded"},
-	{allocator.ErrCorrupt, "ErrCorrupt"},
-	{allocator.ErrIdentitiesElsewhere, "ErrIdentitiesElsewhere"},
-	{allocator.ErrUnguarded, "ErrUnguarded"},
-	{allocator.ErrPrefixConflict, "ErrPrefixConflict"},
-	{allocator.ErrPrefixMissing, "ErrPrefixMissing"},
-	{allocator.ErrNotDurable, "ErrNotDurable"},
-	{allocator.ErrUnavailable, "ErrUnavailable"},
+	{allocator.ErrClosed, "ErrClosed", http.StatusServiceUnavailable},
+	{allocator.ErrInvalidName, "ErrInvalidName", http.StatusBadRequest},
+	{allocator.ErrInvalidOptions, "ErrInvalidOptions", http.StatusBadRequest},
+	{allocator.ErrMixed, "ErrMixed", http.StatusConflict},
+	{allocator.ErrExhausted, "ErrExhausted", http.StatusUnprocessableEntity},
+	{allocator.ErrNotSeeded, "ErrNotSeeded", http.StatusUnprocessableEntity},
+	{allocator.ErrCorrupt, "ErrCorrupt", http.StatusInternalServerError},
+	{allocator.ErrIdentitiesElsewhere, "ErrIdentitiesElsewhere", http.StatusUnprocessableEntity},
+	{allocator.ErrUnguarded, "ErrUnguarded", http.StatusInternalServerError},
+	{allocator.ErrPrefixConflict, "ErrPrefixConflict", http.StatusInternalServerError},
+	{allocator.ErrPrefixMissing, "ErrPrefixMissing", http.StatusInternalServerError},
+	{allocator.ErrNotDurable, "ErrNotDurable", http.StatusServiceUnavailable},
+	{allocator.ErrUnavailable, "ErrUnavailable", http.StatusServiceUnavailable},
 }
 
-// Name returns the name of the first sentinel that err matches, or "" if it matches none.
-func Name(err error) string {
-	for _, n := range names {
-		if errors.Is(err, n.err) {
-			return n.name
+// Of returns the name and the status of the first sentinel that err matches, or "" and 503 if it matches none.
+func Of(err error) (name string, status int) {
+	for _, s := range all {
+		if errors.Is(err, s.err) {
+			return s.name, s.status
 		}
 	}
-	return ""
+	return "", http.StatusServiceUnavailable
+}
+
+// Invalidf returns an error about an argument.
+func Invalidf(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", allocator.ErrInvalidOptions, fmt.Sprintf(format, args...))
 }
