@@ -74,8 +74,8 @@ func (g *gateway) issueIdentities(w http.ResponseWriter, r *http.Request) {
 
 // issue writes count identifiers, each appended by next. Either all are sent or none.
 func (g *gateway) issue(w http.ResponseWriter, r *http.Request, count int64, next func(ctx context.Context, i int64, dst []byte) ([]byte, error)) {
-	ctx := &patient{Context: r.Context(), timeout: g.opts.Timeout}
-	defer ctx.end()
+	ctx, cancel := context.WithTimeout(r.Context(), g.opts.Timeout)
+	defer cancel()
 	buffer, ok := g.buffers.Get().(*[]byte)
 	if !ok {
 		buffer = new([]byte)
@@ -89,7 +89,7 @@ func (g *gateway) issue(w http.ResponseWriter, r *http.Request, count int64, nex
 		}
 		begin := len(answer)
 		var err error
-		if answer, err = next(ctx, i, answer); err != nil { //nolint:contextcheck // a time limit of the request that begins with the first wait
+		if answer, err = next(ctx, i, answer); err != nil {
 			if !errors.Is(r.Context().Err(), context.Canceled) { // the client has not disconnected
 				fail(w, err)
 			}
