@@ -3,7 +3,6 @@ package gateway
 import (
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,20 +23,6 @@ type measured struct {
 	took     *prometheus.HistogramVec
 	refusals *prometheus.CounterVec
 	under    prometheus.Gauge
-	series   sync.Map // answered -> series: looking them up by label takes longer
-	writers  sync.Pool
-}
-
-// answered identifies a series.
-type answered struct {
-	route  string
-	status int
-}
-
-type series struct {
-	requests prometheus.Counter
-	took     prometheus.Observer
-	refusals prometheus.Counter // nil: it was none
 }
 
 func newMeasured(ids *allocator.Allocator, raven *ravendb.Handler, opts Options) (*measured, error) {
@@ -112,45 +97,24 @@ func (w *measuring) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (m *measured) begin(w http.ResponseWriter) *measuring {
 	m.under.Inc()
-	writer, ok := m.writers.Get().(*measuring)
-	if !ok {
-		writer = new(measuring)
-	}
-	*writer = measuring{ResponseWriter: w, began: time.Now()}
-	return writer
+	return &measuring{ResponseWriter: w, began: time.Now()}
 }
 
 // end counts a request. Its route is the pattern that it matched, of which there are few, and not its path.
 func (m *measured) end(w *measuring, r *http.Request) {
 	m.under.Dec()
-	key := answered{r.Pattern, w.status}
-	if key.route == "" || key.route == "/" {
-		key.route = "other"
+	route, code := r.Pattern, strconv.Itoa(w.status)
+	if route == "" || route == "/" {
+		route = "other"
 	}
-	found, ok := m.series.Load(key)
-	if !ok {
-		found, _ = m.series.LoadOrStore(key, m.newSeries(key))
-	}
-	s := found.(series)
-	s.requests.Inc()
-	s.took.Observe(time.Since(w.began).Seconds())
-	if s.refusals != nil {
-		s.refusals.Inc()
-	}
-	w.ResponseWriter = nil
-	m.writers.Put(w)
-}
-
-func (m *measured) newSeries(of answered) series {
-	code := strconv.Itoa(of.status)
-	if of.status == 0 { // the caller left
+	if w.status == 0 { // the caller left
 		code = "none"
 	}
-	s := series{requests: m.requests.WithLabelValues(of.route, code), took: m.took.WithLabelValues(of.route)}
-	if reason := refusal(of.status); reason != "" {
-		s.refusals = m.refusals.WithLabelValues(reason)
+	m.requests.WithLabelValues(route, code).Inc()
+	m.took.WithLabelValues(route).Observe(time.Since(w.began).Seconds())
+	if reason := refusal(w.status); reason != "" {
+		m.refusals.WithLabelValues(reason).Inc()
 	}
-	return s
 }
 
 // refusal returns the label of a status, or "" if it is no refusal.
