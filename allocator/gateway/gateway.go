@@ -42,20 +42,12 @@ type master struct {
 // New returns the whole server as a handler. It does no I/O and does not close the allocator, which the caller closes after
 // the last request. Errors: allocator.ErrInvalidOptions.
 func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
-	g, err := newGateway(ids, opts)
+	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	return g, nil
-}
-
-func newGateway(ids *allocator.Allocator, opts Options) (*gateway, error) {
-	opts, err := opts.withDefaults()
-	if err != nil {
-		return nil, err
-	}
 	if ids == nil {
-		return nil, fmt.Errorf("%w: the allocator is nil", allocator.ErrInvalidOptions)
+		return nil, fmt.Errorf("gateway: %w: the allocator is nil", allocator.ErrInvalidOptions)
 	}
 	g := &gateway{
 		ids: ids, opts: opts, names: newNames(ids, opts), health: health{ids: ids},
@@ -64,21 +56,21 @@ func newGateway(ids *allocator.Allocator, opts Options) (*gateway, error) {
 	for _, m := range opts.Masters {
 		a, err := admin.New(m.Client, admin.Options{Namespace: m.Namespace, Separator: opts.Separator})
 		if err != nil {
-			return nil, fmt.Errorf("master %q: %w", m.Name, err)
+			return nil, fmt.Errorf("gateway: master %q: %w", m.Name, err)
 		}
 		g.masters = append(g.masters, master{m.Name, prefix.NewKeys(m.namespace()), fleet.NewGate(), a})
 	}
 	if opts.RavenDB != nil {
 		raven, err := withMasters(*opts.RavenDB, opts.Masters)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("gateway: %w", err)
 		}
 		if g.raven, err = ravendb.New(raven); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("gateway: %w", err)
 		}
 	}
 	if g.measured, err = newMeasured(ids, g.raven, opts); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g.route()
 	return g, nil
@@ -121,7 +113,7 @@ func (g *gateway) route() {
 		{http.MethodGet, "/v1/openapi.json", describe(g.opts.Version)},
 		{http.MethodGet, "/healthz", alive},
 		{http.MethodGet, "/readyz", g.health.ready},
-		{http.MethodGet, "/metrics", g.measured.handler().ServeHTTP},
+		{http.MethodGet, "/metrics", g.measured.page.ServeHTTP},
 	}
 	for _, r := range routes {
 		g.mux.HandleFunc(r.method+" "+r.path, r.handler)

@@ -38,7 +38,7 @@ func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 func (h *health) check(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.at.IsZero() && time.Since(h.at) < checkInterval {
+	if time.Since(h.at) < checkInterval {
 		return h.err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkInterval)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,8 +18,7 @@ import (
 
 // measured counts requests and their outcomes.
 type measured struct {
-	registry *prometheus.Registry
-	log      *zap.Logger
+	page     http.Handler // of all metrics
 	requests *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	refusals *prometheus.CounterVec
@@ -31,8 +31,6 @@ func newMeasured(ids *allocator.Allocator, raven *ravendb.Handler, opts Options)
 		return nil, err
 	}
 	m := &measured{
-		registry: prometheus.NewRegistry(),
-		log:      opts.Logger,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hilo_gateway_requests_total", Help: "Requests that were answered, by route and status.",
 		}, []string{"route", "code"}),
@@ -56,19 +54,17 @@ func newMeasured(ids *allocator.Allocator, raven *ravendb.Handler, opts Options)
 			Name: "hilo_gateway_jumps_total", Help: "Jumps of counters that RavenDB's clients use, on evidence of lost writes.",
 		}, func() float64 { return float64(raven.Jumps()) }))
 	}
+	registry := prometheus.NewRegistry()
 	for _, c := range append(all, opts.Collectors...) {
-		if err := m.registry.Register(c); err != nil {
+		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
 	}
+	m.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(opts.Logger)})
 	for _, reason := range []string{"request", "sign-in", "size", "rule", "server"} {
 		m.refusals.WithLabelValues(reason)
 	}
 	return m, nil
-}
-
-func (m *measured) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(m.log)})
 }
 
 // measuring is a ResponseWriter that records the status.
@@ -112,24 +108,20 @@ func (m *measured) end(w *measuring, r *http.Request) {
 	}
 	m.requests.WithLabelValues(route, code).Inc()
 	m.took.WithLabelValues(route).Observe(time.Since(w.began).Seconds())
-	if reason := refusal(w.status); reason != "" {
-		m.refusals.WithLabelValues(reason).Inc()
+	if w.status >= http.StatusBadRequest {
+		m.refusals.WithLabelValues(cmp.Or(reasons[w.status], "request")).Inc()
 	}
 }
 
-// refusal returns the label of a status, or "" if it is no refusal.
-func refusal(status int) string {
-	switch {
-	case status < 400:
-		return ""
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return "sign-in"
-	case status == http.StatusRequestEntityTooLarge || status == http.StatusRequestURITooLong:
-		return "size"
-	case status == http.StatusServiceUnavailable:
-		return "server"
-	case status == http.StatusConflict || status == http.StatusTooManyRequests || status == http.StatusUnprocessableEntity || status == http.StatusInternalServerError:
-		return "rule"
-	}
-	return "request"
+// reasons are the labels of refusals by their status. That of others is "request".
+var reasons = map[int]string{
+	http.StatusUnauthorized:          "sign-in",
+	http.StatusForbidden:             "sign-in",
+	http.StatusRequestEntityTooLarge: "size",
+	http.StatusRequestURITooLong:     "size",
+	http.StatusConflict:              "rule",
+	http.StatusTooManyRequests:       "rule",
+	http.StatusUnprocessableEntity:   "rule",
+	http.StatusInternalServerError:   "rule",
+	http.StatusServiceUnavailable:    "server",
 }

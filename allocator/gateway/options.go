@@ -62,16 +62,11 @@ type Master struct {
 // namespace returns the namespace of m.
 func (m Master) namespace() string { return cmp.Or(m.Namespace, prefix.DefaultNamespace) }
 
-const (
-	defaultTimeout  = 5 * time.Second
-	defaultMaxNames = 100_000
-)
-
 // withDefaults validates o and replaces its zeros.
 func (o Options) withDefaults() (Options, error) {
 	o.Separator = cmp.Or(o.Separator, prefix.DefaultSeparator)
-	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
-	o.MaxNames = cmp.Or(o.MaxNames, defaultMaxNames)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	o.MaxNames = cmp.Or(o.MaxNames, 100_000)
 	if build, ok := debug.ReadBuildInfo(); ok {
 		o.Version = cmp.Or(o.Version, build.Main.Version)
 	}

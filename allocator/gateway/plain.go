@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -26,54 +25,44 @@ var (
 
 // issueIDs issues identifiers from the ranges in hand.
 func (g *gateway) issueIDs(w http.ResponseWriter, r *http.Request) {
-	count, err := readCount(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
 	name := r.PathValue("collection")
-	if !g.names.admit(name, name) {
-		g.names.refuse(w)
-		return
-	}
-	collection, err := g.ids.Collection(name)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	g.issue(w, r, count, func(ctx context.Context, _ int64, dst []byte) ([]byte, error) {
-		return collection.AppendNext(ctx, dst)
+	g.issue(w, r, name, name, func(context.Context, int64) (appendNext, error) {
+		collection, err := g.ids.Collection(name)
+		if err != nil {
+			return nil, err
+		}
+		return collection.AppendNext, nil
 	})
 }
 
 // issueIdentities issues consecutive values of an identity in one round trip.
 func (g *gateway) issueIdentities(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	id := prefix.ID{Collection: strings.TrimSuffix(name, "|")}
+	g.issue(w, r, id.Collection, prefix.Fold(id.Collection)+"|", func(ctx context.Context, count int64) (appendNext, error) {
+		values, err := g.ids.NextIdentities(ctx, name, count)
+		id.Number = values.Low - 1
+		return func(_ context.Context, dst []byte) ([]byte, error) {
+			id.Number++
+			return id.Append(dst, g.opts.Separator), nil
+		}, err
+	})
+}
+
+// appendNext appends the next identifier.
+type appendNext = func(ctx context.Context, dst []byte) ([]byte, error)
+
+// issue writes the identifiers that a request asks for. Either all are sent or none. key is that of the name in names.
+func (g *gateway) issue(w http.ResponseWriter, r *http.Request, name, key string, begin func(ctx context.Context, count int64) (appendNext, error)) {
 	count, err := readCount(r)
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	name := r.PathValue("name")
-	id := prefix.ID{Collection: strings.TrimSuffix(name, "|")}
-	if !g.names.admit(id.Collection, prefix.Fold(id.Collection)+"|") {
+	if !g.names.admit(name, key) {
 		g.names.refuse(w)
 		return
 	}
-	var values allocator.Range
-	g.issue(w, r, count, func(ctx context.Context, i int64, dst []byte) ([]byte, error) {
-		if i == 0 {
-			var err error
-			if values, err = g.ids.NextIdentities(ctx, name, count); err != nil {
-				return dst, err
-			}
-		}
-		id.Number = values.Low + i
-		return id.Append(dst, g.opts.Separator), nil
-	})
-}
-
-// issue writes count identifiers, each appended by next. Either all are sent or none.
-func (g *gateway) issue(w http.ResponseWriter, r *http.Request, count int64, next func(ctx context.Context, i int64, dst []byte) ([]byte, error)) {
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.Timeout)
 	defer cancel()
 	buffer, ok := g.buffers.Get().(*[]byte)
@@ -83,22 +72,22 @@ func (g *gateway) issue(w http.ResponseWriter, r *http.Request, count int64, nex
 	defer g.buffers.Put(buffer)
 	answer := (*buffer)[:0]
 	answer = append(answer, `{"ids":["`...)
-	for i := range count {
+	next, err := begin(ctx, count)
+	for i := int64(0); i < count && err == nil; i++ {
 		if i > 0 {
 			answer = append(answer, `","`...)
 		}
-		begin := len(answer)
-		var err error
-		if answer, err = next(ctx, i, answer); err != nil {
-			if !errors.Is(r.Context().Err(), context.Canceled) { // the client has not disconnected
-				fail(w, err)
-			}
-			return
+		start := len(answer)
+		if answer, err = next(ctx, answer); err == nil && bytes.ContainsAny(answer[start:], `"\`) { // a name has no others that JSON escapes
+			text, _ := json.Marshal(string(answer[start:]))
+			answer = append(answer[:start], text[1:len(text)-1]...)
 		}
-		if bytes.ContainsAny(answer[begin:], `"\`) { // a name has no other characters that JSON escapes
-			text, _ := json.Marshal(string(answer[begin:]))
-			answer = append(answer[:begin], text[1:len(text)-1]...)
+	}
+	if err != nil {
+		if !errors.Is(r.Context().Err(), context.Canceled) { // the client has not disconnected
+			fail(w, err)
 		}
+		return
 	}
 	answer = append(answer, "\"]}\n"...)
 	*buffer = answer
