@@ -86,7 +86,9 @@ func (a *answers) do(ctx context.Context, id requestID, ask func(*answer) (int64
 func (a *answers) remember(id requestID, now time.Time) (known *answer, first bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.forget(now)
+	for len(a.order) > 0 && now.Sub(a.order[0].at) >= a.memory {
+		a.dropOldest()
+	}
 	before, ok := a.byID[id]
 	if ok && !before.failed() {
 		return before, false, nil
@@ -107,13 +109,6 @@ func (a *answers) remember(id requestID, now time.Time) (known *answer, first bo
 	a.byID[id] = known
 	a.order = append(a.order, known)
 	return known, true, nil
-}
-
-// forget drops what is too old, with mu held.
-func (a *answers) forget(now time.Time) {
-	for len(a.order) > 0 && now.Sub(a.order[0].at) >= a.memory {
-		a.dropOldest()
-	}
 }
 
 // dropOldest drops the oldest answer, with mu held.

@@ -1,6 +1,7 @@
 package ravendb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -72,28 +73,13 @@ type Node struct {
 	URL string
 }
 
-const (
-	defaultTimeout  = 2 * time.Second
-	defaultMaxNames = 100_000
-)
-
 // withDefaults checks o and fills its zeros.
 func (o Options) withDefaults() (Options, error) {
-	if o.Separator == "" {
-		o.Separator = prefix.DefaultSeparator
-	}
-	if o.Limit == 0 {
-		o.Limit = math.MaxInt64
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.MaxNames == 0 {
-		o.MaxNames = defaultMaxNames
-	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Separator = cmp.Or(o.Separator, prefix.DefaultSeparator)
+	o.Limit = cmp.Or(o.Limit, math.MaxInt64)
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
+	o.MaxNames = cmp.Or(o.MaxNames, 100_000)
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	if err := prefix.ValidateSeparator(o.Separator); err != nil {
 		return o, fmt.Errorf("%w: Separator: %w", allocator.ErrInvalidOptions, err)
 	}
@@ -171,9 +157,6 @@ func IsBase(text string) bool {
 
 // withFoldedDatabases returns o with Databases by folded name.
 func (o Options) withFoldedDatabases() (Options, error) {
-	if len(o.Databases) == 0 {
-		return o, nil
-	}
 	folded := make(map[string]string, len(o.Databases))
 	for name, namespace := range o.Databases {
 		if err := errors.Join(prefix.ValidateNamespace(name), prefix.ValidateNamespace(namespace)); err != nil {
