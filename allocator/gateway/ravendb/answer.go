@@ -1,6 +1,7 @@
 package ravendb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,12 +26,6 @@ func Theirs(path string) bool {
 	return false
 }
 
-// reply is the answer to a request.
-type reply struct {
-	status int
-	body   any // nil for none
-}
-
 var (
 	errOther   = errors.New("only ids are served here")
 	errMethod  = errors.New("HEAD is not supported: send GET")
@@ -40,24 +35,25 @@ var (
 // unknownDatabaseError is the name of a database that is not mapped.
 type unknownDatabaseError string
 
-func (u unknownDatabaseError) Error() string { return "unknown database " + quote(string(u)) }
+func (u unknownDatabaseError) Error() string { return fmt.Sprintf("unknown database %.64q", string(u)) }
 
-// answering returns a handler that writes the reply or the error.
-func answering(answer func(*http.Request) (reply, error)) http.HandlerFunc {
+// answering returns a handler that writes the answer with this status, or the error.
+func answering(status int, answer func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead { // patterns for GET match it, and it must not issue anything
-			fail(w, r, errMethod)
-			return
+		var body any
+		err := errMethod
+		if r.Method != http.MethodHead { // patterns for GET match it, and it must not issue anything
+			body, err = answer(r)
 		}
-		got, err := answer(r)
 		if err != nil {
 			fail(w, r, err)
 			return
 		}
-		write(w, got.status, got.body)
+		write(w, status, body)
 	}
 }
 
+// write writes an answer. A nil body is none.
 func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Cache-Control", "no-store")
 	if body == nil {
@@ -69,6 +65,53 @@ func write(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // the client may be gone
 }
 
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	status, kind, retryAfter := http.StatusInternalServerError, "", ""
+	unknown, isUnknown := errors.AsType[unknownDatabaseError](err)
+	switch {
+	case errors.Is(err, errOther):
+		status = http.StatusNotImplemented
+	case errors.Is(err, errMethod):
+		status = http.StatusMethodNotAllowed
+		w.Header().Set("Allow", http.MethodGet)
+	case errors.Is(err, allocator.ErrInvalidOptions) || errors.Is(err, prefix.ErrInvalid):
+		status = http.StatusBadRequest
+	case isUnknown:
+		status, kind = http.StatusServiceUnavailable, "Error"
+		w.Header().Set("Database-Missing", string(unknown))
+	case errors.Is(err, errTooManySeeds):
+		status, retryAfter = http.StatusServiceUnavailable, "60"
+	case errors.Is(err, errTooMany):
+		status, retryAfter = http.StatusTooManyRequests, "60"
+	case refused(err):
+	default: // ErrNotDurable too
+		status, retryAfter = http.StatusServiceUnavailable, "1"
+		if !errors.Is(err, scripts.ErrNotDurable) && !errors.Is(err, allocator.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", allocator.ErrUnavailable, err)
+		}
+	}
+	if retryAfter != "" {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	text := err.Error()
+	if name, _ := sentinel.Of(err); name != "" {
+		text = name + ": " + text
+	}
+	writeFailure(w, r, status, kind, text)
+}
+
+// refused reports whether the same request would be refused again, whatever becomes of the server.
+func refused(err error) bool {
+	_, isUnknown := errors.AsType[unknownDatabaseError](err)
+	return errors.Is(err, allocator.ErrInvalidOptions) || errors.Is(err, prefix.ErrInvalid) || isUnknown || errors.Is(err, errTooMany) ||
+		errors.Is(err, allocator.ErrPrefixConflict) || scripts.Answered(err) && !errors.Is(err, scripts.ErrReply)
+}
+
+// Refuse writes an error in the form of RavenDB's, for a request that is not passed to a Handler.
+func Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+	writeFailure(w, r, status, "", why)
+}
+
 // failure is the body of an error.
 type failure struct {
 	URL     string `json:"Url"`
@@ -77,59 +120,19 @@ type failure struct {
 	Error   string `json:"Error"`
 }
 
-func fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, kind := http.StatusInternalServerError, "System.InvalidOperationException"
-	var unknown unknownDatabaseError
-	switch {
-	case errors.Is(err, errOther):
-		status, kind = http.StatusNotImplemented, "System.NotSupportedException"
-	case errors.Is(err, errMethod):
-		status, kind = http.StatusMethodNotAllowed, "System.NotSupportedException"
-		w.Header().Set("Allow", http.MethodGet)
-	case errors.Is(err, allocator.ErrInvalidOptions) || errors.Is(err, prefix.ErrInvalid):
-		status, kind = http.StatusBadRequest, "System.ArgumentException"
-	case errors.As(err, &unknown):
-		status, kind = http.StatusServiceUnavailable, "Error"
-		w.Header().Set("Database-Missing", string(unknown))
-	case errors.Is(err, errTooManySeeds):
-		status = http.StatusServiceUnavailable
-		w.Header().Set("Retry-After", "60")
-	case errors.Is(err, errTooMany):
-		status = http.StatusTooManyRequests
-		w.Header().Set("Retry-After", "60")
-	case refused(err):
-	default: // ErrNotDurable too
-		status = http.StatusServiceUnavailable
-		w.Header().Set("Retry-After", "1")
-		if !errors.Is(err, scripts.ErrNotDurable) && !errors.Is(err, allocator.ErrUnavailable) {
-			err = fmt.Errorf("%w: %w", allocator.ErrUnavailable, err)
-		}
-	}
-	text := err.Error()
-	if name, _ := sentinel.Of(err); name != "" {
-		text = name + ": " + text
-	}
-	write(w, status, failure{URL: r.URL.RequestURI(), Type: kind, Message: text, Error: kind + ": " + text})
+// kinds are the types of errors by their status. Others are System.InvalidOperationException.
+var kinds = map[int]string{
+	http.StatusBadRequest:       "System.ArgumentException",
+	http.StatusForbidden:        "Raven.Client.Exceptions.Security.AuthorizationException",
+	http.StatusMethodNotAllowed: "System.NotSupportedException",
+	http.StatusNotImplemented:   "System.NotSupportedException",
 }
 
-// refused reports whether the same request would be refused again, whatever becomes of the server.
-func refused(err error) bool {
-	var unknown unknownDatabaseError
-	return errors.Is(err, allocator.ErrInvalidOptions) || errors.Is(err, prefix.ErrInvalid) || errors.As(err, &unknown) || errors.Is(err, errTooMany) ||
-		errors.Is(err, allocator.ErrPrefixConflict) || scripts.Answered(err) && !errors.Is(err, scripts.ErrReply)
+// writeFailure writes an error. A kind of "" is that of its status.
+func writeFailure(w http.ResponseWriter, r *http.Request, status int, kind, text string) {
+	kind = cmp.Or(kind, kinds[status], "System.InvalidOperationException")
+	write(w, status, failure{URL: r.URL.RequestURI(), Type: kind, Message: text, Error: kind + ": " + text})
 }
 
 // detached returns a context for what is finished also if the client is gone. Each step has a time limit of its own.
 func detached(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }
-
-// Refuse writes an error in the form of RavenDB's, for a request that is not passed to a Handler.
-func Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
-	kind := "System.InvalidOperationException"
-	switch status {
-	case http.StatusForbidden:
-		kind = "Raven.Client.Exceptions.Security.AuthorizationException"
-	case http.StatusNotImplemented:
-		kind = "System.NotSupportedException"
-	}
-	write(w, status, failure{URL: r.URL.RequestURI(), Type: kind, Message: why, Error: kind + ": " + why})
-}

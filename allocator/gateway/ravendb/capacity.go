@@ -1,9 +1,6 @@
 package ravendb
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 const (
 	minCapacity = 32
@@ -32,38 +29,10 @@ const wireTime = "2006-01-02T15:04:05.0000000Z"
 // parseTime parses a time as any of the clients writes it: with or without a fraction of any length, with or without a
 // zone. UTC is the default. It returns false if there is no time.
 func parseTime(text string) (time.Time, bool) {
-	const seconds = "2006-01-02T15:04:05"
-	if len(text) < len(seconds) || len(text) > len(seconds)+64 {
-		return time.Time{}, false
-	}
-	whole, rest := text[:len(seconds)], text[len(seconds):]
-	if strings.HasPrefix(rest, ".") {
-		digits := 1
-		for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
-			digits++
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} { // which accept a fraction
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
 		}
-		if digits == 1 {
-			return time.Time{}, false
-		}
-		whole += rest[:min(digits, 10)] // a Time has nanoseconds
-		rest = rest[digits:]
 	}
-	layout := time.RFC3339Nano
-	if rest == "" {
-		rest = "Z"
-	}
-	t, err := time.Parse(layout, whole+rest)
-	return t, err == nil
-}
-
-// parseSize parses lastBatchSize, which is 0 if absent. A greater number than maxCapacity counts as maxCapacity.
-func parseSize(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	size, err := parseNumber("lastBatchSize", text)
-	if err != nil && allDigits(text) {
-		return maxCapacity, nil
-	}
-	return min(size, maxCapacity), err
+	return time.Time{}, false
 }

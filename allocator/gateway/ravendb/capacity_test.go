@@ -64,7 +64,7 @@ func TestParseSizeLimitsGreaterSizes(t *testing.T) {
 			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"-1", "+1", "x", "1.0", "-99999999999999999999"} {
+	for _, text := range []string{"-1", "+1", "x", "1.0", "-99999999999999999999", "99999999999999999999x"} {
 		if got, err := parseSize(text); err == nil {
 			t.Errorf("%s: got %d, want an error", text, got)
 		}

@@ -57,18 +57,4 @@ func (c *counter) locked(ctx context.Context, do func() error) error {
 }
 
 // floor returns the greatest number that the counter issued to this gateway.
-func (c *counter) floor() int64 { return c.space.server().Marks(fleet.Range, c.name).Floor }
-
-// issue issues a range with a call of locked.
-func (c *counter) issue(ctx context.Context, r fleet.Request) (fleet.Reply, error) {
-	server := c.space.server()
-	if err := c.space.fleet.AwaitBackoff(ctx, r.Name, server); err != nil {
-		return fleet.Reply{}, err
-	}
-	r.Kind, r.RaiseTop, r.Last = fleet.Range, true, true
-	reply, err := server.Issue(ctx, r)
-	if err == nil {
-		err = c.space.setTag(reply.Tag)
-	}
-	return reply, c.space.explain(err)
-}
+func (c *counter) floor() int64 { return c.space.server.Marks(fleet.Range, c.name).Floor }

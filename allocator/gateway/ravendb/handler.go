@@ -1,14 +1,17 @@
 package ravendb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -18,11 +21,10 @@ import (
 type Handler struct {
 	opts     Options
 	client   redis.UniversalClient
-	scripter redis.Scripter  // client, with the confirmations of Durability
 	backends []fleet.Backend // of all masters
 	gate     *fleet.Gate     // of requests to the server that no fleet sends
 	mux      http.ServeMux
-	ranges   ranges
+	ranges   *ranges
 
 	topologyEtag int64
 	// identitiesIssued are the answers to requests for an identity, and forcedSeeds those to forced seeds. They are apart
@@ -52,8 +54,27 @@ func (h *Handler) Jumps() (jumps int64) {
 	return jumps
 }
 
-// counter returns the counter for a name.
-func (h *Handler) counter(space *namespace, kind fleet.Kind, name string) (*counter, error) {
+// readName parses the query of a request, and its parameter that names a collection, or an identity, with or without mark.
+func (h *Handler) readName(r *http.Request, parameter, mark string) (q query, name string, err error) {
+	if q, err = parseQuery(r.URL.RawQuery); err != nil {
+		return nil, "", err
+	}
+	if name, err = q.required(parameter); err != nil {
+		return nil, "", err
+	}
+	name = strings.TrimSuffix(name, mark)
+	if err := prefix.ValidateCollection(name, h.opts.Separator); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", parameter, err)
+	}
+	return q, name, nil
+}
+
+// counter returns the counter for a name in the database of a request.
+func (h *Handler) counter(r *http.Request, kind fleet.Kind, name string) (*counter, error) {
+	space, err := h.namespace(r.Context(), r.PathValue("database"))
+	if err != nil {
+		return nil, err
+	}
 	keys := scripts.Keys{Counter: space.keys.HiLo(name), Server: space.keys.Server(), Other: space.keys.Identity(name)}
 	if kind == fleet.Identity {
 		keys.Counter, keys.Other = keys.Other, keys.Counter
@@ -72,17 +93,17 @@ func (h *Handler) counter(space *namespace, kind fleet.Kind, name string) (*coun
 	return c, nil
 }
 
-// newNamespace returns a namespace with a fleet of all masters.
-func (h *Handler) newNamespace(name string) *namespace {
+// newNamespace returns a namespace with this node tag and a fleet of all masters.
+func (h *Handler) newNamespace(name, tag string) (*namespace, error) {
+	operator, err := admin.New(h.client, admin.Options{Namespace: name})
+	if err != nil {
+		return nil, err
+	}
 	servers := []fleet.Config{{Name: h.opts.Name, Backend: h.backends[0], Namespace: name}}
 	for i, other := range h.opts.Others {
-		of, ok := other.Namespaces[name]
-		if !ok {
-			of = name
-		}
-		servers = append(servers, fleet.Config{Name: other.Name, Backend: h.backends[i+1], Namespace: of})
+		servers = append(servers, fleet.Config{Name: other.Name, Backend: h.backends[i+1], Namespace: cmp.Or(other.Namespaces[name], name)})
 	}
-	return &namespace{name: name, keys: prefix.NewKeys(name), fleet: fleet.New(servers, fleet.Options{
+	masters := fleet.New(servers, fleet.Options{
 		AttemptTimeout: h.opts.timeout(),
 		CheckTimeout:   h.opts.Timeout,
 		RequireSeeded:  h.opts.RequireSeeded,
@@ -91,11 +112,14 @@ func (h *Handler) newNamespace(name string) *namespace {
 		Logger:         h.opts.Logger,
 		Recovered:      func() int { return 0 },
 		NameServer:     func(_ string, err error) error { return err },
-	})}
+	})
+	n := &namespace{name: name, keys: prefix.NewKeys(name), operator: operator, fleet: masters, server: masters.Servers()[0]}
+	n.tag.Store(&tag)
+	return n, nil
 }
 
-// namespace returns the namespace of a database, after a check of its masters if one is due. Before its first use the
-// server is asked for the node tag, so that nothing is written without one.
+// namespace returns the namespace of a database. Before its first use the server is asked for the node tag, so that nothing is
+// written without one.
 func (h *Handler) namespace(ctx context.Context, database string) (*namespace, error) {
 	name, err := h.resolve(database)
 	if err != nil {
@@ -119,10 +143,10 @@ func (h *Handler) namespace(ctx context.Context, database string) (*namespace, e
 	if len(h.namespaces) >= maxNamespaces {
 		return nil, fmt.Errorf("%w: this gateway has served %d databases: map those in use with Databases (--database)", errTooMany, maxNamespaces)
 	}
-	n = h.newNamespace(name)
-	n.tag.Store(&tag)
-	h.namespaces[name] = n
-	return n, nil
+	if n, err = h.newNamespace(name, tag); err == nil {
+		h.namespaces[name] = n
+	}
+	return n, err
 }
 
 // resolve returns the name of the namespace of a database.

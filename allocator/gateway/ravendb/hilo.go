@@ -3,7 +3,6 @@ package ravendb
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
 
@@ -28,18 +26,12 @@ type nextRequest struct {
 }
 
 func (h *Handler) readNext(r *http.Request) (n nextRequest, err error) {
-	q, err := parseQuery(r.URL.RawQuery)
-	if err != nil {
+	var q query
+	if q, n.tag, err = h.readName(r, "tag", ""); err != nil {
 		return n, err
-	}
-	if n.tag, err = q.required("tag"); err != nil {
-		return n, err
-	}
-	if err := prefix.ValidateCollection(n.tag, h.opts.Separator); err != nil {
-		return n, fmt.Errorf("tag: %w", err)
 	}
 	if separator := q["identityPartsSeparator"]; separator != "" && separator != h.opts.Separator {
-		return n, sentinel.Invalidf("identityPartsSeparator is %s: here it is %q", quote(separator), h.opts.Separator)
+		return n, sentinel.Invalidf("identityPartsSeparator is %.64q: here it is %q", separator, h.opts.Separator)
 	}
 	if n.size, err = parseSize(q["lastBatchSize"]); err != nil {
 		return n, err
@@ -59,102 +51,86 @@ type hiloRange struct {
 	LastRangeAt string
 }
 
-func (h *Handler) hiloNext(r *http.Request) (reply, error) {
+func (h *Handler) hiloNext(r *http.Request) (any, error) {
 	n, err := h.readNext(r)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	space, err := h.namespace(r.Context(), r.PathValue("database"))
+	c, err := h.counter(r, fleet.Range, n.tag)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	c, err := h.counter(space, fleet.Range, n.tag)
-	if err != nil {
-		return reply{}, err
-	}
-	var got scripts.Range
+	var got fleet.Reply
 	if err := c.locked(r.Context(), func() (err error) { //nolint:contextcheck // a range in flight is recorded also if its client is gone
-		ctx := detached(r)
-		space.fleet.Refresh(ctx)
-		stands := c.floor()
-		if !h.opts.IgnoreReturns && (n.lastMax > stands || !h.ranges.used(c)) {
-			if stands, err = h.standing(ctx, c); err != nil {
-				return err
-			}
-		}
-		since := max(0, time.Since(n.at))
-		if before, ok := h.ranges.find(c, n.lastMax); ok { // some clients send local time without a zone
-			since, n.known = time.Since(before.at), true
-		}
-		got, err = h.next(ctx, c, n.tag, capacity(n.size, since, n.known), stands, n.lastMax)
-		if errors.Is(err, scripts.ErrRaise) {
-			err = sentinel.Invalidf("lastMax is %d: it must be a number that was issued: %v", n.lastMax, err)
-		}
+		got, err = h.next(detached(r), c, n)
 		return err
 	}); err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	return reply{http.StatusCreated, hiloRange{
+	return hiloRange{
 		Prefix: n.tag + h.opts.Separator + got.Prefix,
 		Low:    got.Low, High: got.High, LastSize: got.High - got.Low + 1,
 		ServerTag:   got.Tag,
 		LastRangeAt: time.Now().UTC().Format(wireTime),
-	}}, nil
+	}, nil
 }
 
-func (h *Handler) hiloReturn(r *http.Request) (reply, error) { //nolint:contextcheck // a return is finished also if its client is gone
-	q, err := parseQuery(r.URL.RawQuery)
+func (h *Handler) hiloReturn(r *http.Request) (any, error) { //nolint:contextcheck // a return is finished also if its client is gone
+	q, tag, err := h.readName(r, "tag", "")
 	if err != nil {
-		return reply{}, err
-	}
-	tag, err := q.required("tag")
-	if err != nil {
-		return reply{}, err
-	}
-	if err := prefix.ValidateCollection(tag, h.opts.Separator); err != nil {
-		return reply{}, fmt.Errorf("tag: %w", err)
+		return nil, err
 	}
 	end, err := q.number("end")
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	last, err := q.number("last")
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	space, err := h.namespace(r.Context(), r.PathValue("database"))
-	if err != nil {
-		return reply{}, err
-	}
-	done := reply{status: http.StatusNoContent}
-	if h.opts.IgnoreReturns {
-		return done, nil
+	if err != nil || h.opts.IgnoreReturns {
+		return nil, err
 	}
 	h.mu.Lock()
 	c, ok := h.counters[space.keys.HiLo(tag)]
 	h.mu.Unlock()
 	if !ok {
-		return done, nil
+		return nil, nil
 	}
 	ctx := detached(r)
-	return done, c.locked(ctx, func() error { return h.takeBack(ctx, c, end, last) }) //nolint:contextcheck // a return is finished also if its client is gone
+	return nil, c.locked(ctx, func() error { return h.takeBack(ctx, c, end, last) }) //nolint:contextcheck // a return is finished also if its client is gone
 }
 
-// next issues a range with a call of locked, if possible one that can be returned. stands is a number that the counter is known
-// to have issued. A client states lastMax, which raises the counter but proves nothing: neither that it was issued, so that it
-// is no floor, nor that writes were lost.
-func (h *Handler) next(ctx context.Context, c *counter, name string, size, stands, lastMax int64) (scripts.Range, error) {
+// next issues a range with a call of locked, if possible one that can be returned. A client states lastMax, which raises the
+// counter but proves nothing: neither that it was issued, so that it is no floor, nor that writes were lost.
+func (h *Handler) next(ctx context.Context, c *counter, n nextRequest) (got fleet.Reply, err error) {
+	stands := c.floor()
+	if !h.opts.IgnoreReturns && (n.lastMax > stands || !h.ranges.used(c)) {
+		if stands, err = h.standing(ctx, c); err != nil {
+			return got, err
+		}
+	}
+	since := max(0, time.Since(n.at))
+	if before, ok := h.ranges.find(c, n.lastMax); ok { // some clients send local time without a zone
+		since, n.known = time.Since(before.at), true
+	}
+	size := capacity(n.size, since, n.known)
 	limit := min(h.opts.Limit, maxEnd)
-	above := max(stands, lastMax)
+	above := max(stands, n.lastMax)
 	if !h.opts.IgnoreReturns && above < limit-size { // the range begins there if no other client uses the counter
 		size += h.ranges.extend(c, above+size, max(size, maxExtension))
 	}
-	got, err := c.issue(ctx, fleet.Request{Name: name, Count: size, Limit: limit, AtLeast: lastMax})
-	if err != nil {
-		return scripts.Range{}, err
+	got, err = c.space.issue(ctx, fleet.Request{
+		Kind: fleet.Range, Name: n.tag, Count: size, Limit: limit, RaiseTop: true, AtLeast: n.lastMax, Last: true,
+	})
+	switch {
+	case errors.Is(err, scripts.ErrRaise):
+		return got, sentinel.Invalidf("lastMax is %d: it must be a number that was issued: %v", n.lastMax, err)
+	case err == nil:
+		h.ranges.add(c, got.Range, got.Token)
 	}
-	h.ranges.add(c, got.Range, got.Token)
-	return got.Range, nil
+	return got, err
 }
 
 // takeBack takes back the end of a range with a call of locked, if it can be returned.
@@ -166,13 +142,13 @@ func (h *Handler) takeBack(ctx context.Context, c *counter, end, last int64) err
 	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
 	defer cancel()
 	err := h.ask(ctx, func() error {
-		return c.space.server().Return(ctx, []scripts.ReturnRequest{{
+		return c.space.server.Return(ctx, []scripts.ReturnRequest{{
 			Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch, Written: r.written,
 		}})[0].Err
 	})
 	// The client uses no number above last any more, whether the range was taken back or the reply was lost.
 	if c.floor() == end {
-		c.space.server().SetFloor(c.name, last)
+		c.space.server.SetFloor(c.name, last)
 	}
 	if err == nil || scripts.Answered(err) {
 		h.ranges.finish(c, end)

@@ -1,10 +1,12 @@
 package ravendb
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,7 +15,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
@@ -27,137 +28,115 @@ const maxRequestID = 128
 // identityRequest is a request about one identity.
 type identityRequest struct {
 	query
-	space *namespace
-	c     *counter
-	name  string
-	id    requestID
+	c    *counter
+	name string
 }
 
-func (h *Handler) readIdentity(r *http.Request, verb string) (i identityRequest, err error) {
-	if i.query, err = parseQuery(r.URL.RawQuery); err != nil {
+func (h *Handler) readIdentity(r *http.Request) (i identityRequest, err error) {
+	if i.query, i.name, err = h.readName(r, "name", "|"); err != nil {
 		return i, err
 	}
-	if i.name, err = i.required("name"); err != nil {
-		return i, err
+	if n := len(i.query["raft-request-id"]); n > maxRequestID {
+		return i, sentinel.Invalidf("raft-request-id is %d bytes long: at most %d", n, maxRequestID)
 	}
-	i.name = strings.TrimSuffix(i.name, "|")
-	if err := prefix.ValidateCollection(i.name, h.opts.Separator); err != nil {
-		return i, fmt.Errorf("name: %w", err)
-	}
+	i.c, err = h.counter(r, fleet.Identity, i.name)
+	return i, err
+}
+
+// id returns the digest of the id of a request to do what.
+func (i identityRequest) id(what ...string) requestID {
 	id := i.query["raft-request-id"]
-	if len(id) > maxRequestID {
-		return i, sentinel.Invalidf("raft-request-id is %d bytes long: at most %d", len(id), maxRequestID)
+	if id == "" {
+		return requestID{}
 	}
-	if i.space, err = h.namespace(r.Context(), r.PathValue("database")); err != nil {
-		return i, err
-	}
-	if i.c, err = h.counter(i.space, fleet.Identity, i.name); err != nil {
-		return i, err
-	}
-	if id != "" {
-		var value, force string // only a seed has them, which validates both before it uses the id
-		if verb == "seed" {
-			value, force = i.query["value"], i.query["force"]
-		}
-		i.id = sha256.Sum256([]byte(strings.Join([]string{verb, i.c.keys.Counter, value, force, id}, "\x00")))
-	}
-	return i, nil
+	return sha256.Sum256([]byte(strings.Join(append(what, id), "\x00")))
 }
 
-func (h *Handler) identityNext(r *http.Request) (reply, error) {
-	i, err := h.readIdentity(r, "next")
+func (h *Handler) identityNext(r *http.Request) (any, error) {
+	i, err := h.readIdentity(r)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	value, err := h.identitiesIssued.do(r.Context(), i.id, func(*answer) (int64, error) { //nolint:contextcheck // a request is finished also if its client is gone
+	key := i.c.keys.Counter
+	value, err := h.identitiesIssued.do(r.Context(), i.id(key), func(*answer) (int64, error) { //nolint:contextcheck // a request is finished also if its client is gone
 		ctx := detached(r)
 		i.c.seeding.RLock()
 		defer i.c.seeding.RUnlock()
 		var got batcher.Result
-		err := i.space.atHome(ctx, i.name, func() error {
-			got = i.space.identities.Take(ctx, i.space.server(), fleet.Request{Kind: fleet.Identity, Name: i.name, Count: 1, Limit: h.opts.Limit})
+		err := i.c.space.atHome(ctx, i.name, func() error {
+			got = i.c.space.identities.Take(ctx, i.c.space.server, fleet.Request{Kind: fleet.Identity, Name: i.name, Count: 1, Limit: h.opts.Limit})
 			return got.Err
 		})
 		return got.Low, err
 	})
-	return reply{http.StatusOK, struct{ NewIdentityValue int64 }{value}}, err
+	return struct{ NewIdentityValue int64 }{value}, err
 }
 
-func (h *Handler) identitySeed(r *http.Request) (reply, error) {
-	i, err := h.readIdentity(r, "seed")
+func (h *Handler) identitySeed(r *http.Request) (any, error) {
+	i, err := h.readIdentity(r)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	value, err := i.number("value")
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	var force bool
-	if text := i.query["force"]; text != "" {
-		if force, err = strconv.ParseBool(text); err != nil {
-			return reply{}, sentinel.Invalidf("force is %s: must be true or false", quote(text))
-		}
+	force, err := strconv.ParseBool(cmp.Or(i.query["force"], "false"))
+	if err != nil {
+		return nil, sentinel.Invalidf("force is %.64q: must be true or false", i.query["force"])
 	}
-	request := scripts.SeedRequest{Field: scripts.FieldValue, Name: i.name, Value: value, Force: force}
-	if !force {
-		i.id = requestID{} // it acts as often as it is sent without harm
+	var id requestID
+	if force { // another one acts as often as it is sent without harm
+		id = i.id("seed", i.c.keys.Counter, i.query["value"], i.query["force"])
 	}
-	stands, err := h.forcedSeeds.do(r.Context(), i.id, func(a *answer) (stands int64, err error) { //nolint:contextcheck // a request is finished also if its client is gone
-		ctx := detached(r)
-		err = h.ask(ctx, func() error {
-			i.c.seeding.Lock()
-			defer i.c.seeding.Unlock()
-			return i.space.atHome(ctx, i.name, func() (err error) {
-				ctx, cancel := context.WithTimeout(ctx, 2*h.opts.timeout())
-				defer cancel()
-				stands, err = h.seed(ctx, i, a, request)
-				return err
-			})
-		})
-		return stands, err
+	stands, err := h.forcedSeeds.do(r.Context(), id, func(a *answer) (int64, error) { //nolint:contextcheck // a request is finished also if its client is gone
+		return h.seed(detached(r), i, a, scripts.SeedRequest{Field: scripts.FieldValue, Name: i.name, Value: value, Force: force})
 	})
-	return reply{http.StatusOK, struct{ NewSeedValue int64 }{stands}}, err
+	return struct{ NewSeedValue int64 }{stands}, err
 }
 
 // seed sends a seed and returns the value that stands then. A forced one takes effect only in the state that its first
 // attempt found. It is confirmed as a range is: a seed that is lost would issue the values that it was to skip.
-func (h *Handler) seed(ctx context.Context, i identityRequest, a *answer, request scripts.SeedRequest) (int64, error) {
-	if request.Force {
-		if a.expected == nil {
-			found, err := h.expect(ctx, i.c.keys.Counter, i.id)
+func (h *Handler) seed(ctx context.Context, i identityRequest, a *answer, request scripts.SeedRequest) (stands int64, err error) {
+	send := func() error {
+		ctx, cancel := context.WithTimeout(ctx, 2*h.opts.timeout())
+		defer cancel()
+		if request.Force && a.expected == nil {
+			found, err := h.expect(ctx, i.c.keys.Counter, a.id)
 			if err != nil {
-				return 0, err
+				return err
 			}
 			a.expected = &found
 		}
-		request.Expected = *a.expected
+		if request.Force {
+			request.Expected = *a.expected
+		}
+		client, err := h.confirming(ctx, i.c.space)
+		if err == nil {
+			stands, err = scripts.Seed(ctx, client, i.c.keys, request)
+		}
+		return err
 	}
-	client, err := h.confirming(ctx, i.space)
-	if err != nil {
-		return 0, err
-	}
-	return scripts.Seed(ctx, client, i.c.keys, request)
+	err = h.ask(ctx, func() error {
+		i.c.seeding.Lock()
+		defer i.c.seeding.Unlock()
+		return i.c.space.atHome(ctx, i.name, send)
+	})
+	return stands, err
 }
 
 // confirming returns the client for writes that are confirmed as the options and the server's Durable require.
 func (h *Handler) confirming(ctx context.Context, space *namespace) (redis.Scripter, error) {
-	operator, err := admin.New(h.client, admin.Options{Namespace: space.name})
-	if err != nil {
-		return nil, err
-	}
-	settings, err := operator.ServerPrefix(ctx)
+	settings, err := space.operator.ServerPrefix(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d := scripts.Durability(h.opts.Durability)
-	if settings.Replicas() <= d.Replicas {
-		return h.scripter, nil
+	d.Replicas = max(d.Replicas, settings.Replicas())
+	if d.Replicas == 0 && !d.Fsync {
+		return h.client, nil
 	}
-	d.Replicas = settings.Replicas()
-	if err := fleet.CheckConfirmable(h.opts.Client, d); err != nil {
-		return nil, err
-	}
-	return scripts.Durable(h.client, d), nil
+	return scripts.Durable(h.client, d), fleet.CheckConfirmable(h.opts.Client, d)
 }
 
 // fieldForced of an identity has the id of the newest forced seed and the state that its first attempt found.
@@ -189,31 +168,27 @@ func (h *Handler) expect(ctx context.Context, counter string, id requestID) (scr
 }
 
 // identities returns a page of all identities, in the order of their names.
-func (h *Handler) identities(r *http.Request) (reply, error) {
+func (h *Handler) identities(r *http.Request) (any, error) {
 	q, err := parseQuery(r.URL.RawQuery)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	start, err := q.numberOr("start", 0)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	size, err := q.numberOr("pageSize", 1<<31-1)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	space, err := h.namespace(r.Context(), r.PathValue("database"))
 	if err != nil {
-		return reply{}, err
-	}
-	operator, err := admin.New(h.client, admin.Options{Namespace: space.name})
-	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	values := make(map[string]int64)
 	ctx := r.Context()
 	if err := h.ask(ctx, func() error {
-		for counter, err := range operator.Identities(ctx) {
+		for counter, err := range space.operator.Identities(ctx) {
 			if err != nil {
 				if errors.Is(err, allocator.ErrCorrupt) {
 					continue
@@ -224,18 +199,14 @@ func (h *Handler) identities(r *http.Request) (reply, error) {
 		}
 		return nil
 	}); err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(values))
 	first := min(start, int64(len(names)))
 	last := first + min(size, int64(len(names))-first)
 	page := make(map[string]int64)
 	for _, name := range names[first:last] {
 		page[name] = values[name]
 	}
-	return reply{http.StatusOK, page}, nil
+	return page, nil
 }

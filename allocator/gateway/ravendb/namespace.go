@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
@@ -18,20 +19,19 @@ import (
 type namespace struct {
 	name       string
 	keys       prefix.Keys
+	operator   *admin.Admin
 	fleet      *fleet.Fleet
+	server     *fleet.Server // the one that serves, of fleet
 	identities batcher.Group
 	tag        atomic.Pointer[string] // as it was reported last, for the topology
 }
-
-// server returns the master that serves.
-func (n *namespace) server() *fleet.Server { return n.fleet.Servers()[0] }
 
 // setTag records the node tag that the server reported. There has to be one.
 func (n *namespace) setTag(tag string) error {
 	if tag == "" {
 		return noTag(n.name)
 	}
-	if known := n.tag.Load(); known == nil || *known != tag {
+	if *n.tag.Load() != tag {
 		n.tag.Store(&tag)
 	}
 	return nil
@@ -45,14 +45,27 @@ func (n *namespace) explain(err error) error {
 	return err
 }
 
+// issue issues a range with a call of counter.locked.
+func (n *namespace) issue(ctx context.Context, r fleet.Request) (fleet.Reply, error) {
+	n.fleet.Refresh(ctx)
+	if err := n.fleet.AwaitBackoff(ctx, r.Name, n.server); err != nil {
+		return fleet.Reply{}, err
+	}
+	reply, err := n.server.Issue(ctx, r)
+	if err == nil {
+		err = n.setTag(reply.Tag)
+	}
+	return reply, n.explain(err)
+}
+
 // atHome calls ask if the server is the home of identities, and the only one.
 func (n *namespace) atHome(ctx context.Context, name string, ask func() error) error {
 	n.fleet.Refresh(ctx)
 	var elsewhere error
 	err := n.fleet.AtHome(ctx, name, func(home *fleet.Server) error {
-		if home != n.server() {
+		if home != n.server {
 			elsewhere = fmt.Errorf("%s: %w: %s is the home of identities, and RavenDB's clients are served by %s",
-				name, scripts.ErrElsewhere, home.Name, n.server().Name)
+				name, scripts.ErrElsewhere, home.Name, n.server.Name)
 			return nil
 		}
 		return ask()

@@ -1,21 +1,14 @@
 package ravendb
 
 import (
+	"cmp"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 )
-
-// quote returns the first 64 bytes of what a client sent, quoted.
-func quote(text string) string {
-	const most = 64
-	if len(text) > most {
-		return strconv.Quote(text[:most]) + "…"
-	}
-	return strconv.Quote(text)
-}
 
 // query holds the parameters of a request.
 type query map[string]string
@@ -28,17 +21,14 @@ func parseQuery(raw string) (query, error) {
 		if pair == "" {
 			continue
 		}
-		escaped, escapedValue, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(escaped)
-		if err != nil {
-			return nil, sentinel.Invalidf("the query has a percent sign that begins no escape: %s", quote(pair))
-		}
-		value, err := url.QueryUnescape(escapedValue)
-		if err != nil {
-			return nil, sentinel.Invalidf("%s has a percent sign that begins no escape: %s", quote(name), quote(escapedValue))
+		name, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(name)
+		value, valueErr := url.QueryUnescape(value)
+		if cmp.Or(err, valueErr) != nil {
+			return nil, sentinel.Invalidf("the query has a percent sign that begins no escape: %.64q", pair)
 		}
 		if _, twice := q[name]; twice {
-			return nil, sentinel.Invalidf("%s is given twice", quote(name))
+			return nil, sentinel.Invalidf("%.64q is given twice", name)
 		}
 		q[name] = value
 	}
@@ -71,15 +61,20 @@ func (q query) numberOr(name string, standard int64) (int64, error) {
 	return parseNumber(name, q[name])
 }
 
-// parseNumber parses a whole number from 0 to 2^63-1.
+// parseNumber parses a whole number from 0 to 2^63-1. Beside the error of a greater one it returns 2^63-1.
 func parseNumber(name, text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || !allDigits(text) {
-		return 0, sentinel.Invalidf("%s is %s: must be a whole number from 0 to 9223372036854775807", name, quote(text))
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		err = sentinel.Invalidf("%s is %.64q: must be a whole number from 0 to 9223372036854775807", name, text)
 	}
-	return n, nil
+	return int64(n), err
 }
 
-func allDigits(text string) bool {
-	return text != "" && strings.Trim(text, "0123456789") == ""
+// parseSize parses lastBatchSize, which is 0 if absent. A greater number than maxCapacity counts as maxCapacity.
+func parseSize(text string) (int64, error) {
+	size, err := parseNumber("lastBatchSize", cmp.Or(text, "0"))
+	if size == math.MaxInt64 && strings.Trim(text, "0123456789") == "" {
+		err = nil
+	}
+	return min(size, maxCapacity), err
 }

@@ -30,8 +30,7 @@ type rangeEnd struct {
 	end     int64
 }
 
-// ranges remembers the newest ranges that were issued and decides which of them may be returned. The zero value has the
-// bound maxRanges and is ready for use.
+// ranges remembers the newest ranges that were issued and decides which of them may be returned.
 //
 // A client returns a range by its end alone. A return that arrives late or twice must therefore never meet another range
 // with the same end, whose numbers another client uses. A range is returnable only if no other range of its counter with
@@ -53,13 +52,13 @@ type rangeEnd struct {
 // confused. The script that takes a range back compares its token as well: it refuses the return of a range after which
 // another one was issued, whatever the entry is.
 type ranges struct {
-	mu sync.Mutex // guards what follows, and ends of every counter
-	// max replaces maxRanges, unless it is 0.
-	max    int
-	byEnd  map[rangeEnd]issuedRange
-	oldest int        // index of the oldest in order, once it is full
-	order  []rangeEnd // in the order of issue, a ring
+	mu    sync.Mutex // guards what follows, and ends of every counter
+	max   int
+	byEnd map[rangeEnd]issuedRange
+	order []rangeEnd // in the order of issue
 }
+
+func newRanges(max int) *ranges { return &ranges{max: max, byEnd: make(map[rangeEnd]issuedRange)} }
 
 // add remembers a range.
 func (r *ranges) add(c *counter, got scripts.Range, token string) {
@@ -72,13 +71,16 @@ func (r *ranges) add(c *counter, got scripts.Range, token string) {
 	e.top, e.count = max(e.top, got.Top, got.High), got.Ranges
 
 	key := rangeEnd{c, got.High}
-	final := !r.free(c, got.High)
 	if known, ok := r.byEnd[key]; ok {
 		known.at, known.final = time.Now(), true
 		r.byEnd[key] = known
 		return
 	}
-	r.makeRoom(key)
+	final := got.High <= e.ambiguous
+	if len(r.order) >= r.max {
+		r.dropOldest()
+	}
+	r.order = append(r.order, key)
 	r.byEnd[key] = issuedRange{token: token, low: got.Low, epoch: got.Epoch, written: got.Written, at: time.Now(), final: final}
 }
 
@@ -98,30 +100,12 @@ func (r *ranges) raiseTop(c *counter, top int64) {
 	}
 }
 
-// makeRoom puts key into the order, and drops the oldest range if there are too many, with mu held.
-func (r *ranges) makeRoom(key rangeEnd) {
-	if r.byEnd == nil {
-		r.byEnd = make(map[rangeEnd]issuedRange)
-	}
-	bound := r.max
-	if bound == 0 {
-		bound = maxRanges
-	}
-	if len(r.order) < bound {
-		r.order = append(r.order, key)
-		return
-	}
-	dropped := r.order[r.oldest]
-	dropped.counter.ends.ambiguous = max(dropped.counter.ends.ambiguous, dropped.end)
-	delete(r.byEnd, dropped)
-	r.order[r.oldest] = key
-	r.oldest = (r.oldest + 1) % bound
-}
-
-// free reports whether a range with this end would be the first one, with mu held.
-func (r *ranges) free(c *counter, end int64) bool {
-	_, ok := r.byEnd[rangeEnd{c, end}]
-	return !ok && end > c.ends.ambiguous
+// dropOldest drops the oldest range, with mu held.
+func (r *ranges) dropOldest() {
+	oldest := r.order[0]
+	r.order = r.order[1:]
+	oldest.counter.ends.ambiguous = max(oldest.counter.ends.ambiguous, oldest.end)
+	delete(r.byEnd, oldest)
 }
 
 // find returns the range with this end.
@@ -150,7 +134,7 @@ func (r *ranges) extend(c *counter, end, most int64) int64 {
 	defer r.mu.Unlock()
 	first := end
 	for end = max(end, c.ends.ambiguous+1); end-first <= most; end++ {
-		if r.free(c, end) {
+		if _, issued := r.byEnd[rangeEnd{c, end}]; !issued {
 			return end - first
 		}
 	}

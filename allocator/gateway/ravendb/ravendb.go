@@ -26,34 +26,35 @@ func New(opts Options) (*Handler, error) {
 		client = single.WithTimeout(opts.timeout())
 	}
 	h := &Handler{
-		opts: opts, client: client, scripter: client, gate: fleet.NewGate(),
+		opts: opts, client: client, gate: fleet.NewGate(),
+		ranges:           newRanges(maxRanges),
 		identitiesIssued: answers{max: maxAnswers, memory: identityMemory},
 		forcedSeeds:      answers{max: maxAnswers, memory: seedMemory, full: errTooManySeeds},
 		namespaces:       make(map[string]*namespace), counters: make(map[string]*counter),
 		topologyEtag: etag(opts.Nodes, time.Now()),
 	}
-	durability := scripts.Durability(opts.Durability)
-	if durability.Replicas > 0 || durability.Fsync {
-		h.scripter = scripts.Durable(client, durability)
-	}
-	h.backends = append(h.backends, newBackend(opts.Client, durability, opts.timeout()))
+	h.backends = append(h.backends, newBackend(opts.Client, scripts.Durability(opts.Durability), opts.timeout()))
 	for _, other := range opts.Others { // which are only described
 		h.backends = append(h.backends, newBackend(other.Client, scripts.Durability{}, opts.Timeout))
 	}
-	for pattern, answer := range map[string]func(*http.Request) (reply, error){
-		"GET /topology":                              h.topology,
-		"GET /cluster/node-info":                     h.nodeInfo,
-		"GET /databases/{database}/hilo/next":        h.hiloNext,
-		"PUT /databases/{database}/hilo/return":      h.hiloReturn,
-		"POST /databases/{database}/identity/next":   h.identityNext,
-		"POST /databases/{database}/identity/seed":   h.identitySeed,
-		"GET /databases/{database}/debug/identities": h.identities,
-		"GET /databases/{database}/healthcheck":      h.healthcheck,
-		"GET /databases/{database}/stats":            h.stats,
+	for _, route := range []struct {
+		pattern string
+		status  int
+		answer  func(*http.Request) (any, error)
+	}{
+		{"GET /topology", http.StatusOK, h.topology},
+		{"GET /cluster/node-info", http.StatusOK, h.nodeInfo},
+		{"GET /databases/{database}/hilo/next", http.StatusCreated, h.hiloNext},
+		{"PUT /databases/{database}/hilo/return", http.StatusNoContent, h.hiloReturn},
+		{"POST /databases/{database}/identity/next", http.StatusOK, h.identityNext},
+		{"POST /databases/{database}/identity/seed", http.StatusOK, h.identitySeed},
+		{"GET /databases/{database}/debug/identities", http.StatusOK, h.identities},
+		{"GET /databases/{database}/healthcheck", http.StatusNoContent, h.healthcheck},
+		{"GET /databases/{database}/stats", http.StatusOK, h.stats},
+		{"/", 0, func(*http.Request) (any, error) { return nil, errOther }},
 	} {
-		h.mux.HandleFunc(pattern, answering(answer))
+		h.mux.HandleFunc(route.pattern, answering(route.status, route.answer))
 	}
-	h.mux.HandleFunc("/", answering(func(*http.Request) (reply, error) { return reply{}, errOther }))
 	return h, nil
 }
 

@@ -156,7 +156,7 @@ func TestReturnIgnoresARangeAtTheLimitThatEndsLikeAnother(t *testing.T) {
 
 func TestRangesDropTheOldestAndRaiseAmbiguous(t *testing.T) {
 	t.Parallel()
-	r := ranges{max: 3}
+	r := newRanges(3)
 	c := new(counter)
 	for i := range int64(5) {
 		r.add(c, scripts.Range{Low: 10*i + 1, High: 10*i + 10, Top: 10 * i, Ranges: i + 1}, "token")
@@ -245,7 +245,7 @@ func TestRangesAreFinalBelowWhatAnotherProcessIssued(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var r ranges
+			r := newRanges(maxRanges)
 			c := new(counter)
 			r.add(c, scripts.Range{Low: 1, High: 100, Ranges: 1}, "first")
 			r.add(c, tt.second, "second")

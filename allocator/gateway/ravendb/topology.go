@@ -1,6 +1,7 @@
 package ravendb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -23,51 +24,40 @@ const member = "Member"
 // topologyTimeout bounds the wait for a server whose node tag is not known yet.
 const topologyTimeout = time.Second
 
-// topology returns this gateway, and after it the others that clients may use when it is down.
-func (h *Handler) topology(r *http.Request) (reply, error) {
+// topology returns this gateway, and after it the others that clients may use when it is down. A database that is mapped is known
+// to exist: while its server is down, the tag is a placeholder, because a client that gets no topology when it starts never asks
+// again.
+func (h *Handler) topology(r *http.Request) (any, error) {
 	q, err := parseQuery(r.URL.RawQuery)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	name, err := q.required("name")
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	own := h.url(r)
-	tag, err := h.topologyTag(r.Context(), name, own)
-	if err != nil {
-		return reply{}, err
+	ctx, cancel := context.WithTimeout(r.Context(), topologyTimeout)
+	defer cancel()
+	space, err := h.namespace(ctx, name)
+	if err != nil && (len(h.opts.Databases) == 0 || refused(err)) {
+		return nil, err
 	}
-	nodes := []node{{URL: own, ClusterTag: tag, ServerRole: member, Database: name}}
+	own := node{URL: h.url(r), ClusterTag: noCluster, ServerRole: member, Database: name}
+	nodes := []node{own}
 	for _, n := range h.opts.Nodes {
-		if n.URL != own {
+		if n.URL == own.URL {
+			nodes[0].ClusterTag = n.Tag
+		} else {
 			nodes = append(nodes, node{URL: n.URL, ClusterTag: n.Tag, ServerRole: member, Database: name})
 		}
 	}
-	return reply{http.StatusOK, struct {
+	if err == nil {
+		nodes[0].ClusterTag = *space.tag.Load()
+	}
+	return struct {
 		Nodes []node
 		Etag  int64
-	}{nodes, h.topologyEtag}}, nil
-}
-
-// topologyTag returns the node tag of a database. One that is mapped is known to exist: while its server is down, the tag is
-// a placeholder, because a client that gets no topology when it starts never asks again.
-func (h *Handler) topologyTag(ctx context.Context, database, own string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, topologyTimeout)
-	defer cancel()
-	n, err := h.namespace(ctx, database)
-	switch {
-	case err == nil:
-		return *n.tag.Load(), nil
-	case len(h.opts.Databases) == 0 || refused(err):
-		return "", err
-	}
-	for _, n := range h.opts.Nodes {
-		if n.URL == own {
-			return n.Tag, nil
-		}
-	}
-	return noCluster, nil
+	}{nodes, h.topologyEtag}, nil
 }
 
 // etag returns the Etag of the topology. Clients replace a topology by one with a greater Etag only, so it grows from one start
@@ -86,20 +76,18 @@ func etag(nodes []Node, start time.Time) int64 {
 
 // url returns the URL at which the client reaches this gateway.
 func (h *Handler) url(r *http.Request) string {
-	if h.opts.PublicURL != "" {
-		return h.opts.PublicURL
-	}
+	scheme := "http://"
 	if r.TLS != nil {
-		return "https://" + r.Host
+		scheme = "https://"
 	}
-	return "http://" + r.Host
+	return cmp.Or(h.opts.PublicURL, scheme+r.Host)
 }
 
 // noCluster is the tag of a server of RavenDB's that is in no cluster yet. No node tag of an identifier is valid with it.
 const noCluster = "?"
 
 // nodeInfo returns the tag of the first namespace that is mapped, or was used: the request names no database.
-func (h *Handler) nodeInfo(r *http.Request) (reply, error) {
+func (h *Handler) nodeInfo(r *http.Request) (any, error) {
 	h.mu.Lock()
 	names := slices.Collect(maps.Values(h.opts.Databases))
 	if len(names) == 0 {
@@ -107,26 +95,23 @@ func (h *Handler) nodeInfo(r *http.Request) (reply, error) {
 	}
 	h.mu.Unlock()
 	tag := noCluster
+	var err error
 	if len(names) > 0 {
-		var err error
-		if tag, err = h.describe(r.Context(), slices.Min(names)); err != nil {
-			return reply{}, err
-		}
+		tag, err = h.describe(r.Context(), slices.Min(names))
+	} else {
+		ctx, cancel := context.WithTimeout(r.Context(), h.opts.timeout())
+		defer cancel()
+		err = h.ask(ctx, func() error { return h.client.Time(ctx).Err() }) // PING is no right of a worker
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.opts.timeout())
-	defer cancel()
-	if err := h.ask(ctx, func() error { return h.client.Time(ctx).Err() }); err != nil { // PING is no right of a worker
-		return reply{}, err
-	}
-	return reply{http.StatusOK, struct{ NodeTag, ServerRole string }{tag, member}}, nil
+	return struct{ NodeTag, ServerRole string }{tag, member}, err
 }
 
-func (h *Handler) healthcheck(r *http.Request) (reply, error) {
-	return reply{status: http.StatusNoContent}, h.ping(r.Context(), r.PathValue("database"))
+func (h *Handler) healthcheck(r *http.Request) (any, error) {
+	return nil, h.ping(r.Context(), r.PathValue("database"))
 }
 
-func (h *Handler) stats(r *http.Request) (reply, error) {
-	return reply{http.StatusOK, struct{}{}}, h.ping(r.Context(), r.PathValue("database"))
+func (h *Handler) stats(r *http.Request) (any, error) {
+	return struct{}{}, h.ping(r.Context(), r.PathValue("database"))
 }
 
 // ping contacts the server of a database.
