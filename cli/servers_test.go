@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/term"
@@ -156,10 +157,11 @@ func TestServerFlagsAreValidated(t *testing.T) {
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, test.args...), test.want)
 		})
 	}
-	for _, name := range []string{"HILO_REPLICAS", "HILO_FSYNC", "HILO_DURABLE_TIMEOUT", "HILO_REQUIRE_SEEDED", "HILO_PREFER"} {
+	for _, flag := range append(base.GlobalFlags(), base.ServerFlags()...) {
+		name := base.Variable(flag.Names()[0])
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, map[string]string{name: "{{{"}, "next", "orders", "--redis", "embedded:"), name)
+			clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, map[string]string{name: "{{{"}, "next", "orders"), name)
 		})
 	}
 }

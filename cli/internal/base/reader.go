@@ -2,6 +2,7 @@ package base
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,8 +60,11 @@ func (r *Reader) Help() string { return "see " + r.FullName() + " --help" }
 // Text returns the value of a flag or, if that is not set, of its environment variable. source is the name of the flag or
 // variable, for errors.
 func (r *Reader) Text(flag string) (value, source string) {
+	if r.IsSet(flag) {
+		return r.String(flag), Dashed(flag)
+	}
 	value, variable := r.FromVariable(flag)
-	if value == "" || r.IsSet(flag) {
+	if value == "" {
 		return r.String(flag), Dashed(flag)
 	}
 	if v, ok := r.Generic(flag).(*Value); ok {
@@ -74,7 +78,7 @@ func (r *Reader) Text(flag string) (value, source string) {
 // FromVariable returns the value and the name of the environment variable of a flag or argument. The value is "" if there
 // is none. It refuses a URL with a password where none belongs, because errors would quote it.
 func (r *Reader) FromVariable(flag string) (value, variable string) {
-	if flagNamed(sharedFlags(), flag) != nil {
+	if slices.Contains(shared, flag) {
 		variable = Variable(flag)
 	} else if r.Own != "" {
 		variable = Variable(r.Own + "-" + flag)

@@ -16,7 +16,6 @@ package base
 
 import (
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -165,13 +164,15 @@ func (r *Reader) Targets() []target.Target {
 // Settings returns the shared flags, except for --redis, as environment variables for another process of hilo.
 func (r *Reader) Settings() map[string]string {
 	all := make(map[string]string)
-	for _, flag := range sharedFlags() {
-		if name := flag.Names()[0]; name != FlagRedis {
-			all[Variable(name)], _ = r.Text(name)
-		}
+	for _, name := range shared {
+		all[Variable(name)], _ = r.Text(name)
 	}
 	return all
 }
 
-// sharedFlags returns the flags whose environment variables do not include the name of a command. Only their names are used.
-var sharedFlags = sync.OnceValue(func() []cli.Flag { return append(GlobalFlags(), ServerFlags()...) })
+// shared are the names of GlobalFlags and ServerFlags except --redis: those whose environment variables do not include the name of
+// a command.
+var shared = []string{
+	FlagNamespace, flagSeparator, FlagOutput, FlagLogLevel, flagTimeout, flagTLSCA, flagTLSCert, flagTLSKey, flagPasswordFile,
+	flagPrefer, flagReplicas, flagFsync, flagDurableTimeout, flagRequireSeeded, flagRequirePrefix,
+}
