@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -19,12 +21,21 @@ func TestWorkersOfAFleetEndWithTheirSignal(t *testing.T) {
 	hilo := binary(t)
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		fleet := make([]*exec.Cmd, 4)
-		outputs := make([]bytes.Buffer, len(fleet))
+		outputs, messages := make([]bytes.Buffer, len(fleet)), make([]io.Reader, len(fleet))
 		for i := range fleet {
 			fleet[i] = exec.CommandContext(t.Context(), hilo, "worker", "orders")
 			fleet[i].Env = append(os.Environ(), "HILO_REDIS_URL="+s.URL(), "HILO_OUTPUT=json", "HILO_WORKER_RATE=5000")
-			fleet[i].Stdout, fleet[i].Stderr = &outputs[i], os.Stderr
+			fleet[i].Stdout = &outputs[i]
+			var err error
+			if messages[i], err = fleet[i].StderrPipe(); err != nil {
+				t.Fatal(err)
+			}
 			if err := fleet[i].Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, m := range messages { // from its first line on a worker ends as the test demands
+			if _, err := bufio.NewReader(m).ReadString('\n'); err != nil {
 				t.Fatal(err)
 			}
 		}
