@@ -36,10 +36,9 @@ type CheckRequest struct {
 // Check returns the error with which the server would refuse the request, as far as stored state and the server show it, and
 // ErrNotDurable if fewer replicas follow than required. It writes nothing, so it may be sent twice.
 func Check(ctx context.Context, client redis.Scripter, r CheckRequest) error {
-	c := r.call()
-	cmd := checkAsWrite.Run(ctx, client, c.keys, c.args...)
+	cmd := r.call().run(ctx, client, checkAsWrite)
 	if err := cmd.Err(); err != nil && strings.Contains(err.Error(), "near '#'") { // miniredis, which knows no flags and refuses no write
-		cmd = check.Run(ctx, client, c.keys, c.args...)
+		cmd = r.call().run(ctx, client, check)
 	}
 	return r.checked(cmd)
 }

@@ -41,25 +41,12 @@ type Imported struct {
 // order of the requests. It never lowers a counter. The requests may be sent twice. The
 // second time changes nothing.
 func ImportAll(ctx context.Context, client redis.Cmdable, requests []ImportRequest) []Imported {
-	calls := make([]call, len(requests))
-	for i := range requests {
-		calls[i] = requests[i].call()
-	}
-	results := make([]Imported, len(requests))
-	errs := runAll(ctx, client, importing, calls, func(i int, cmd *redis.Cmd) error {
-		results[i] = imported(cmd)
-		return results[i].Err
-	})
-	for i, err := range errs {
-		results[i].Err = err
-	}
-	return results
+	return runAll(ctx, client, importing, requests, imported)
 }
 
 // Import is ImportAll for one request, with a client that may confirm its write.
 func Import(ctx context.Context, client redis.Scripter, r ImportRequest) Imported {
-	c := r.call()
-	return imported(importing.Run(ctx, client, c.keys, c.args...))
+	return imported(r.call().run(ctx, client, importing))
 }
 
 func (r ImportRequest) call() call {

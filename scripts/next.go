@@ -94,21 +94,7 @@ type Range struct {
 // ErrUnguarded, ErrRaise, *TooFewReplicasError, ErrNotDurable, ErrReply, and those of
 // the client.
 func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) (Range, error) {
-	c := r.call(keys)
-	return r.taken(next.Run(ctx, client, c.keys, c.args...))
-}
-
-func (r NextRequest) call(keys Keys) call {
-	return call{
-		[]string{keys.Counter, keys.Server, keys.Other},
-		[]any{r.Token, r.Capacity, r.Limit, r.Floor, r.Epoch, r.LeastGap, r.Name,
-			bit(r.RequireSeeded), bit(r.RequirePrefix), r.IdentityFloor, bit(r.RaiseTop), r.Awaited, r.AtLeast},
-	}
-}
-
-// taken returns the range in the reply to r.
-func (r NextRequest) taken(cmd *redis.Cmd) (Range, error) {
-	got, before, err := taken(cmd, r.Token)
+	got, before, err := taken(r.call(keys).run(ctx, client, next), r.Token)
 	got.Before = before
 	if err != nil {
 		return got, err
@@ -121,11 +107,19 @@ func (r NextRequest) taken(cmd *redis.Cmd) (Range, error) {
 	return got, nil
 }
 
+func (r NextRequest) call(keys Keys) call {
+	return call{
+		[]string{keys.Counter, keys.Server, keys.Other},
+		[]any{r.Token, r.Capacity, r.Limit, r.Floor, r.Epoch, r.LeastGap, r.Name,
+			bit(r.RequireSeeded), bit(r.RequirePrefix), r.IdentityFloor, bit(r.RaiseTop), r.Awaited, r.AtLeast},
+	}
+}
+
 // taken returns the numbers in the reply of a script that issues them, with ErrNotDurable
 // too. last is the item that differs by kind. A reply with another token belongs to
 // another request.
 func taken(cmd *redis.Cmd, token string) (got Range, last int64, err error) {
-	reply, unconfirmed := decodeEither(cmd, 16, 19)
+	reply, unconfirmed := decode(cmd, 16, 19)
 	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotDurable) {
 		return Range{}, 0, unconfirmed
 	}

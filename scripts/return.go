@@ -30,8 +30,8 @@ func (r ReturnRequest) call() call {
 // written to the counter since the range was issued. The request may be sent twice. The
 // second time does nothing, and reports false.
 func Return(ctx context.Context, client redis.Scripter, r ReturnRequest) (bool, error) {
-	c := r.call()
-	return returned(returning.Run(ctx, client, c.keys, c.args...))
+	got := returned(r.call().run(ctx, client, returning))
+	return got.OK, got.Err
 }
 
 // Returned is the outcome of one ReturnRequest.
@@ -43,25 +43,10 @@ type Returned struct {
 // ReturnAll returns many ranges in few round trips, with the outcomes in the order of
 // the requests. Like Return, it may be sent twice.
 func ReturnAll(ctx context.Context, client redis.Cmdable, requests []ReturnRequest) []Returned {
-	calls := make([]call, len(requests))
-	for i, r := range requests {
-		calls[i] = r.call()
-	}
-	results := make([]Returned, len(requests))
-	errs := runAll(ctx, client, returning, calls, func(i int, reply *redis.Cmd) (err error) {
-		results[i].OK, err = returned(reply)
-		return err
-	})
-	for i, err := range errs {
-		results[i].Err = err
-	}
-	return results
+	return runAll(ctx, client, returning, requests, returned)
 }
 
-func returned(cmd *redis.Cmd) (bool, error) {
+func returned(cmd *redis.Cmd) Returned {
 	reply, err := decode(cmd, 2)
-	if err != nil {
-		return false, err
-	}
-	return reply[0] == "1", nil
+	return Returned{OK: err == nil && reply[0] == "1", Err: err}
 }

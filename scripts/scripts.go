@@ -18,6 +18,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -60,18 +61,15 @@ func loadTaking(identity bool) *redis.Script {
 	return loadGuarded(identity, fmt.Sprintf("local IDENTITY = %t\n", identity)+takeLua)
 }
 
-// decode checks that the reply of a script is a flat array of n strings.
-func decode(cmd *redis.Cmd, n int) ([]string, error) { return decodeEither(cmd, n, n) }
-
-// decodeEither is decode for a reply of one of two lengths.
-func decodeEither(cmd *redis.Cmd, n, orN int) ([]string, error) {
+// decode checks that the reply of a script is a flat array of n strings, or of one of the other lengths.
+func decode(cmd *redis.Cmd, n int, others ...int) ([]string, error) {
 	value, err := cmd.Result()
 	// With ErrNotDurable there is a reply too: the script ran, and its write was not confirmed.
 	if err != nil && !errors.Is(err, ErrNotDurable) {
 		return nil, tagged(err)
 	}
 	items, ok := value.([]any)
-	if !ok || len(items) != n && len(items) != orN {
+	if !ok || len(items) != n && !slices.Contains(others, len(items)) {
 		return nil, fmt.Errorf("%w: %v, want %d strings", ErrReply, value, n)
 	}
 	reply := make([]string, len(items))
