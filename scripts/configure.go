@@ -3,7 +3,6 @@ package scripts
 import (
 	"context"
 	_ "embed"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -47,11 +46,11 @@ func Configure(ctx context.Context, client redis.Scripter, key string, r Configu
 	if r.Identities {
 		home = "here"
 	}
-	bound := func(n int64) string {
+	bound := func(n int64) any {
 		if n == 0 {
 			return ""
 		}
-		return strconv.FormatInt(n, 10)
+		return n
 	}
 	_, err := decode(configure.Run(ctx, client, []string{key}, r.Prefix, r.Tag, home, string(r.Durable), r.Origin,
 		bound(r.MinValue), bound(r.MaxValue)), 1)

@@ -63,7 +63,7 @@ func (c *durable) run(ctx context.Context, keys []string, script func(redis.Pipe
 	}
 	node, err := cluster.MasterForKey(ctx, keys[0])
 	if err != nil {
-		return failed(ctx, err)
+		return redis.NewCmdResult(nil, err)
 	}
 	send := script
 	for try := 1; ; try++ {
@@ -75,7 +75,7 @@ func (c *durable) run(ctx context.Context, keys []string, script func(redis.Pipe
 		}
 		var known bool
 		if node, known, err = masterAt(ctx, cluster, cmp.Or(moved, ask), keys[0]); err != nil {
-			return failed(ctx, err)
+			return redis.NewCmdResult(nil, err)
 		}
 		if send = script; isAsk && known { // for this request only, while the slot moves there
 			send = asking(ctx, script)
@@ -177,10 +177,4 @@ func notDurable(what string, err error) error {
 		return fmt.Errorf("%w: %s: %w", ErrNotDurable, what, err)
 	}
 	return fmt.Errorf("%w: %s", ErrNotDurable, what)
-}
-
-func failed(ctx context.Context, err error) *redis.Cmd {
-	cmd := redis.NewCmd(ctx)
-	cmd.SetErr(err)
-	return cmd
 }
