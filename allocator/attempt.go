@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
@@ -28,30 +27,36 @@ func (c *Collection) runRefill() {
 	c.install(made)
 }
 
-// attempt asks one server for a range. last reports that there is no better server to ask. Close cancels it by ctx.
+// attempt asks one server for a range. last reports that there is no better server to ask. Only Fleet.Abort cancels it.
 func (c *Collection) attempt(s *fleet.Server, last bool) (*span, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	sent, err := c.prepare(cancel)
+	size, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.Issue(ctx, fleet.Request{
-		Kind: fleet.Range, Name: c.name, Count: sent.size, Limit: c.a.opts.Limit, Last: last,
+	reply, err := s.Issue(context.Background(), fleet.Request{
+		Kind: fleet.Range, Name: c.name, Count: size, Limit: c.a.opts.Limit, Last: last,
 	})
 	return c.recordReply(reply, err)
 }
 
-// prepare chooses the next request.
-func (c *Collection) prepare(cancel context.CancelFunc) (request, error) {
+// prepare chooses the size of the next request. One without a reply is repeated as it was, so that no range is lost with a
+// reply.
+func (c *Collection) prepare() (size int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return request{}, fmt.Errorf("%s: %w", c.name, ErrClosed)
+		return 0, fmt.Errorf("%s: %w", c.name, ErrClosed)
 	}
-	c.chooseRequest(c.a.now())
-	c.refill.cancel = cancel
-	return *c.sent, nil
+	if c.sent != nil {
+		return c.sent.size, nil
+	}
+	opts, now := &c.a.opts, c.a.now()
+	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
+	c.sent = &request{size: capacity, capacity: capacity, at: now}
+	if len(c.waiters) > 0 && c.waiters[0].n >= capacity { // a range of its own, which is no measure of the rate
+		c.sent.size, c.sent.capacity = c.waiters[0].n, 0
+	}
+	return c.sent.size, nil
 }
 
 // recordReply records the reply to a request and returns its range.
@@ -71,20 +76,6 @@ func (c *Collection) recordReply(reply fleet.Reply, err error) (*span, error) {
 		c.sent = nil
 	}
 	return nil, err
-}
-
-// chooseRequest chooses the size of the next request, with mu held. One without a reply is repeated as it was, so that no range
-// is lost with a reply.
-func (c *Collection) chooseRequest(now time.Duration) {
-	if c.sent != nil {
-		return
-	}
-	opts := &c.a.opts
-	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
-	c.sent = &request{size: capacity, capacity: capacity, at: now}
-	if len(c.waiters) > 0 && c.waiters[0].n >= capacity { // a range of its own, which is no measure of the rate
-		c.sent.size, c.sent.capacity = c.waiters[0].n, 0
-	}
 }
 
 func newSpan(c *Collection, reply fleet.Reply) *span {

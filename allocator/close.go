@@ -56,7 +56,7 @@ func (a *Allocator) awaitBackground(ctx context.Context) {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		a.identities.Abort()
+		a.fleet.Abort()
 	}
 }
 
@@ -72,7 +72,7 @@ func (a *Allocator) shut(ctx context.Context) bool {
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			a.byName.each((*Collection).abort)
+			a.fleet.Abort()
 			return false
 		}
 	}
@@ -93,14 +93,6 @@ func (c *Collection) shut() *refill {
 		c.finishRefill(err) // it has not begun
 	}
 	return c.refill
-}
-
-func (c *Collection) abort() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.refill != nil && c.refill.cancel != nil {
-		c.refill.cancel()
-	}
 }
 
 // leftover is what one collection returns to one server. err is why that failed.

@@ -1,7 +1,6 @@
 package allocator
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,12 +85,11 @@ type request struct {
 }
 
 // refill is one refill, shared by all callers that wait for it. Collection.mu guards it until done is closed at its end. err
-// is set before that and is why there is no range. timer starts it after the back-off, and cancel is set while an attempt is in flight.
+// is set before that and is why there is no range. timer starts it after the back-off.
 type refill struct {
-	done   chan struct{}
-	err    error
-	timer  *time.Timer
-	cancel context.CancelFunc
+	done  chan struct{}
+	err   error
+	timer *time.Timer
 }
 
 // waiter is a caller of Take that waits for a range. got has a buffer, so that sending never blocks.

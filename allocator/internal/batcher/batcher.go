@@ -54,10 +54,8 @@ type batcher struct {
 	// mu guards what follows. It is never held during I/O. Group.mu is locked after it.
 	mu      sync.Mutex
 	waiting []*waiter
-	// flushing reports that a goroutine sends requests for the waiting callers. It may be one of their own goroutines. cancel
-	// cancels the request in flight.
+	// flushing reports that a goroutine sends requests for the waiting callers. It may be one of their own goroutines.
 	flushing bool
-	cancel   context.CancelFunc
 }
 
 // waiter is one caller. A request for a caller whose ctx has ended is not sent.
@@ -116,14 +114,6 @@ func (g *Group) Stop() {
 
 // Wait waits for the requests in flight. It is called after Stop.
 func (g *Group) Wait() { g.running.Wait() }
-
-// Abort cancels the requests in flight.
-func (g *Group) Abort() {
-	g.all.Range(func(_, b any) bool {
-		b.(*batcher).abort()
-		return true
-	})
-}
 
 // join adds a waiter. first reports that nothing flushes yet, so that the caller has to.
 func (b *batcher) join(w *waiter) (first bool, err error) {
@@ -216,20 +206,7 @@ func (b *batcher) send(w *waiter, count int64) (fleet.Reply, error) {
 	if b.group.closed.Load() {
 		return fleet.Reply{}, fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(w.ctx))
-	defer cancel()
-	b.mu.Lock()
-	b.cancel = cancel
-	b.mu.Unlock()
 	r := w.Request
 	r.Count, r.Last = count, true
-	return b.server.Issue(ctx, r)
-}
-
-func (b *batcher) abort() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.cancel != nil {
-		b.cancel()
-	}
+	return b.server.Issue(context.WithoutCancel(w.ctx), r)
 }

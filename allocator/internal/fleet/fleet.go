@@ -56,6 +56,9 @@ type Fleet struct {
 	// ctx is the context of work that is not tied to one caller. Close cancels it.
 	ctx    context.Context //nolint:containedctx // it lives as long as the fleet
 	cancel context.CancelFunc
+	// aborted ends requests for numbers. Abort cancels it.
+	aborted context.Context //nolint:containedctx // as above
+	abort   context.CancelFunc
 	// background counts the goroutines of that work. They are started with mu held, and only while closed is false.
 	background sync.WaitGroup
 
@@ -146,6 +149,7 @@ func New(servers []Config, opts Options) *Fleet {
 	opts.RequirePrefix = opts.RequirePrefix || len(servers) > 1
 	f := &Fleet{opts: opts, Start: time.Now()}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.aborted, f.abort = context.WithCancel(context.Background())
 	for i, c := range servers {
 		s := &Server{
 			Config: c, Index: i, Keys: prefix.NewKeys(c.Namespace),
@@ -183,6 +187,9 @@ func (f *Fleet) Close() {
 	}
 	f.cancel()
 }
+
+// Abort cancels the requests for numbers in flight, and later ones.
+func (f *Fleet) Abort() { f.abort() }
 
 // Wait waits for the work that is not tied to a caller. It is called after Close.
 func (f *Fleet) Wait() { f.background.Wait() }

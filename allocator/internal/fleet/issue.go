@@ -65,11 +65,14 @@ func (s *Server) ScriptKeys(r Request) scripts.Keys {
 }
 
 // Issue sends a request once, when no other one for the counter is in flight, and records what the reply proves about the
-// counter and the server. It is not sent if the server is down by then. A canceled ctx means that the fleet's owner gave up,
-// which is ErrClosed and no fault of the server. A Reply beside an error has the range that was issued, which has to be
-// discarded.
+// counter and the server. It is not sent if the server is down by then. A canceled ctx, as by Abort, means that the fleet's
+// owner gave up, which is ErrClosed and no fault of the server. A Reply beside an error has the range that was issued, which
+// has to be discarded.
 func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
-	keys := s.ScriptKeys(r)
+	f, keys := s.fleet, s.ScriptKeys(r)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(f.aborted, cancel)()
 	own, other := counters(r.Kind, prefix.Fold(r.Name))
 	c := s.counter(own)
 	c.turn.Lock()
@@ -78,7 +81,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 		return Reply{}, err
 	}
 	c.begin(r.Kind)
-	f, token, sent := s.fleet, *c.token, s.fleet.Now()
+	token, sent := *c.token, f.Now()
 	got, err := s.send(ctx, c, keys, r, other)
 	if s.record(c, got, err) {
 		s.log.Error("the counter was made anew: the range is discarded, because its numbers may have been issued before", zap.String("key", keys.Counter))
