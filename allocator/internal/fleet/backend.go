@@ -45,7 +45,7 @@ type redisBackend struct {
 	// required is the number of replicas that the server's Durable requires, as it was reported last.
 	required *atomic.Int64
 	cluster  clusterClient // client, if it is one
-	pool     pool
+	poolSize int           // of a client of a single server, 0 for another one
 }
 
 // clusterClient is implemented by *redis.ClusterClient.
@@ -53,7 +53,7 @@ type clusterClient interface{ ReloadState(ctx context.Context) }
 
 // NewBackend returns the Backend of a client that requires the confirmations of d.
 func NewBackend(clients scripts.Clients, d scripts.Durability) Backend {
-	b := redisBackend{clients: clients, d: d, required: new(atomic.Int64), pool: poolOf(clients.Client)}
+	b := redisBackend{clients: clients, d: d, required: new(atomic.Int64), poolSize: scripts.PoolSize(clients.Client)}
 	b.cluster, _ = clients.Client.(clusterClient)
 	return b
 }

@@ -21,7 +21,8 @@ type counter struct {
 	marks Marks
 }
 
-// counterOf identifies a counter of a server. name is folded, and "" for ServerSide.
+// counterOf identifies a counter of a server. name is folded, and "" for ServerSide. It is not the key in Redis, which would take
+// a text of its own.
 type counterOf struct {
 	kind Kind
 	name string

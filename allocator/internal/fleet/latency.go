@@ -54,10 +54,8 @@ var Failures = [...]struct {
 // classify returns the index in Failures of an error.
 func classify(err error) int {
 	for i, class := range Failures {
-		for _, sentinel := range class.errs {
-			if errors.Is(err, sentinel) {
-				return i
-			}
+		if slices.ContainsFunc(class.errs, func(sentinel error) bool { return errors.Is(err, sentinel) }) {
+			return i
 		}
 	}
 	return len(Failures) - 1

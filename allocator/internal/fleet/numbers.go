@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/prefix"
@@ -76,7 +75,7 @@ func (s *Server) interval() (desc prefix.Server, known bool) {
 func (f *Fleet) AwaitUniqueNumbers(ctx context.Context, what string) error {
 	f.mu.Lock()
 	why, answered := f.numbersError()
-	if why == nil || answered {
+	if why == nil || answered == len(f.servers) {
 		f.mu.Unlock()
 		return why
 	}
@@ -92,29 +91,23 @@ func (f *Fleet) AwaitUniqueNumbers(ctx context.Context, what string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if why, _ = f.numbersError(); why != nil && f.silent() {
+	if why, answered = f.numbersError(); why != nil && answered == 0 {
 		return f.downErrors(what)
 	}
 	return why
 }
 
-// silent reports whether no server has answered yet, with mu held.
-func (f *Fleet) silent() bool {
-	return !slices.ContainsFunc(f.servers, func(s *Server) bool { return s.current != nil })
-}
-
-// numbersError returns why the numbers of no server are unique, or nil if those of one are, and whether every server has
+// numbersError returns why the numbers of no server are unique, or nil if those of one are, and otherwise how many servers have
 // answered, with mu held.
-func (f *Fleet) numbersError() (why error, answered bool) {
-	answered = true
+func (f *Fleet) numbersError() (why error, answered int) {
 	for _, s := range f.servers {
 		if s.current == nil {
-			answered = false
 			continue
 		}
+		answered++
 		conflict := f.numbersConflict(s.current)
 		if conflict == nil && !emptied(s.current.Desc) {
-			return nil, true
+			return nil, answered
 		}
 		if why == nil {
 			why = conflict

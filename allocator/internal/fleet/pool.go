@@ -9,35 +9,21 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
-	"github.com/hilo-id/hilo/scripts"
 )
-
-// pool is the connections of a client of a single server. The zero value is that of any other client.
-type pool struct {
-	client interface{ PoolStats() *redis.PoolStats }
-	size   int
-}
-
-func poolOf(client redis.Cmdable) pool {
-	p := pool{size: scripts.PoolSize(client)}
-	if p.size > 0 {
-		p.client, _ = client.(interface{ PoolStats() *redis.PoolStats })
-	}
-	return p
-}
 
 // exhausted reports whether a request failed because it got no connection, as all are in use by others. If the attempt ends
 // before the client gives up waiting, its error is the same as that of a server that does not answer, but no network
 // operation failed.
-func (p pool) exhausted(err error) bool {
+func (b redisBackend) exhausted(err error) bool {
 	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) {
 		return true
 	}
-	if _, sent := errors.AsType[*net.OpError](err); sent || p.client == nil || !errors.Is(err, context.DeadlineExceeded) {
+	client, ok := b.clients.Client.(interface{ PoolStats() *redis.PoolStats })
+	if _, sent := errors.AsType[*net.OpError](err); sent || !ok || b.poolSize == 0 || !errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	stats := p.client.PoolStats()
-	return int(stats.TotalConns) >= p.size && stats.IdleConns == 0
+	stats := client.PoolStats()
+	return int(stats.TotalConns) >= b.poolSize && stats.IdleConns == 0
 }
 
 // poolError means that a request was not sent for lack of a connection. It says nothing about the server. It matches
@@ -58,8 +44,8 @@ func (poolError) Unwrap() []error { return []error{failure.ErrUnavailable, redis
 func (b redisBackend) explain(err error) error {
 	switch {
 	case err == nil:
-	case b.pool.exhausted(err):
-		return poolError{b.pool.size}
+	case b.exhausted(err):
+		return poolError{b.poolSize}
 	case b.cluster == nil && (redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")):
 		return fmt.Errorf("%w (%w)", failure.ErrOneNode, err)
 	}
