@@ -32,7 +32,6 @@ func (a *Allocator) Close(ctx context.Context) error {
 			return fmt.Errorf("allocator: %w", failure.Ended(ctx, "close", nil))
 		}
 	}
-	a.identities.Stop()
 	a.fleet.Close()
 	ended := a.shut(ctx)
 	if ended {
@@ -49,7 +48,6 @@ func (a *Allocator) Close(ctx context.Context) error {
 func (a *Allocator) awaitBackground(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
-		a.identities.Wait()
 		a.fleet.Wait()
 		close(ended)
 	}()

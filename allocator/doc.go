@@ -103,7 +103,7 @@ package allocator
 //	counter.turn           one request for a counter of a server in flight, in package fleet
 //	Collection.mu          ranges in hand, the refill in flight, waiting callers of Take
 //	batcher.mu             waiting callers of one identity
-//	Allocator.mu           closing, additions to the registry; Group.mu of package batcher
+//	Allocator.mu           closing, additions to the registry
 //	Fleet.mu               servers, marks of all counters
 //
-// Collection.mu is taken before Fleet.mu, batcher.mu before Group.mu, and Allocator.mu before none.
+// Collection.mu and batcher.mu are taken before Fleet.mu, and Allocator.mu before none.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
@@ -28,15 +27,11 @@ type Result struct {
 	Err    error
 }
 
-// Group is the batchers of one allocator. It is safe for concurrent use. The zero value is ready for use.
+// Group is the batchers of one allocator. It is safe for concurrent use. The zero value is ready for use. It ends with its
+// Fleet, which waits for the requests in flight.
 type Group struct {
 	// all has the *batcher of each counter that was used, by key.
 	all sync.Map
-
-	// mu guards additions to running, and is locked when closed is set, so that nothing is added after Stop.
-	mu      sync.Mutex
-	closed  atomic.Bool
-	running sync.WaitGroup
 }
 
 // key names a batcher. All spellings of a name share it.
@@ -47,11 +42,10 @@ type key struct {
 
 // batcher combines the requests for one counter of one server.
 type batcher struct {
-	group  *Group
 	server *fleet.Server
 	kind   fleet.Kind
 
-	// mu guards what follows. It is never held during I/O. Group.mu is locked after it.
+	// mu guards what follows. It is never held during I/O.
 	mu      sync.Mutex
 	waiting []*waiter
 	// flushing reports that a goroutine sends requests for the waiting callers. It may be one of their own goroutines.
@@ -100,33 +94,20 @@ func (g *Group) of(s *fleet.Server, r fleet.Request) *batcher {
 	of := key{s, s.ScriptKeys(r).Counter}
 	b, ok := g.all.Load(of)
 	if !ok {
-		b, _ = g.all.LoadOrStore(of, &batcher{group: g, server: s, kind: r.Kind})
+		b, _ = g.all.LoadOrStore(of, &batcher{server: s, kind: r.Kind})
 	}
 	return b.(*batcher)
 }
-
-// Stop refuses further requests.
-func (g *Group) Stop() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed.Store(true)
-}
-
-// Wait waits for the requests in flight. It is called after Stop.
-func (g *Group) Wait() { g.running.Wait() }
 
 // join adds a waiter. first reports that nothing flushes yet, so that the caller has to.
 func (b *batcher) join(w *waiter) (first bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if first = !b.flushing; first {
-		b.group.mu.Lock()
-		defer b.group.mu.Unlock()
-		if b.group.closed.Load() {
+		if !b.server.Begin() {
 			return false, fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)
 		}
 		b.flushing = true
-		b.group.running.Add(1)
 	}
 	b.waiting = append(b.waiting, w)
 	return first, nil
@@ -145,7 +126,7 @@ func (b *batcher) isWanted() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.flushing = len(b.waiting) > 0; !b.flushing {
-		b.group.running.Done()
+		b.server.End()
 	}
 	return b.flushing
 }
@@ -180,10 +161,12 @@ func (b *batcher) next() (group []*waiter, total int64) {
 	return group, total
 }
 
-// request sends one request for a group that wants total values. If the limit leaves too little for all of them, each one
-// has a request of its own.
+// request sends one request for a group that wants total values, with the name as the first caller spells it. If the limit
+// leaves too little for all of them, each one has a request of its own. A server in back-off is not asked.
 func (b *batcher) request(group []*waiter, total int64) {
-	reply, err := b.send(group[0], total)
+	r := group[0].Request
+	r.Count, r.Last = total, true
+	reply, err := b.server.Issue(context.WithoutCancel(group[0].ctx), r)
 	if errors.Is(err, scripts.ErrExhausted) && len(group) > 1 {
 		for _, w := range group {
 			b.request([]*waiter{w}, w.Count)
@@ -199,14 +182,4 @@ func (b *batcher) request(group []*waiter, total int64) {
 		w.result <- Result{Low: low, Issuer: reply.Issuer}
 		low += w.Count
 	}
-}
-
-// send makes one attempt, with the name as the caller w spells it. A server in back-off is not asked, and none after Stop.
-func (b *batcher) send(w *waiter, count int64) (fleet.Reply, error) {
-	if b.group.closed.Load() {
-		return fleet.Reply{}, fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)
-	}
-	r := w.Request
-	r.Count, r.Last = count, true
-	return b.server.Issue(context.WithoutCancel(w.ctx), r)
 }

@@ -59,7 +59,7 @@ type Fleet struct {
 	// aborted ends requests for numbers. Abort cancels it.
 	aborted context.Context //nolint:containedctx // as above
 	abort   context.CancelFunc
-	// background counts the goroutines of that work. They are started with mu held, and only while closed is false.
+	// background counts that work, and what is between Begin and End. It grows with mu held, and only while closed is false.
 	background sync.WaitGroup
 
 	// mu guards what follows, and the state and the marks of every server. It is the innermost lock and is never held
@@ -172,7 +172,7 @@ func (f *Fleet) Servers() []*Server { return f.servers }
 // Now returns the time since the fleet was made.
 func (f *Fleet) Now() time.Duration { return time.Since(f.Start) }
 
-// Close stops all timers, cancels the work that is not tied to a caller, and starts no more of it.
+// Close stops all timers, cancels the work that is not tied to a caller, and starts no more of it, nor a request for numbers.
 func (f *Fleet) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,7 +191,7 @@ func (f *Fleet) Close() {
 // Abort cancels the requests for numbers in flight, and later ones.
 func (f *Fleet) Abort() { f.abort() }
 
-// Wait waits for the work that is not tied to a caller. It is called after Close.
+// Wait waits for the work that is not tied to a caller, and for each End. It is called after Close.
 func (f *Fleet) Wait() { f.background.Wait() }
 
 // goBackground runs work that is not tied to a caller on a goroutine that Wait waits for, and returns a channel that is

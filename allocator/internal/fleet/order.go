@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -43,11 +44,14 @@ func (f *Fleet) order() (preferred, last []*Server) {
 	return preferred, last
 }
 
-// whyDown returns why s may not be asked now, or nil. last reports that there is no better server to ask, so that the back-off
+// whyDown returns why s may not be asked now, which is ErrClosed after Close, or nil. last reports that there is no better server to ask, so that the back-off
 // is shorter.
 func (s *Server) whyDown(what string, last bool) error {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
+	if s.fleet.closed {
+		return fmt.Errorf("%s: %w", what, failure.ErrClosed)
+	}
 	now := s.fleet.Now()
 	if s.down == nil || s.backoff.Wait(now) == 0 || last && s.backoff.least(now) == 0 {
 		return nil
