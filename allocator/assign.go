@@ -138,7 +138,7 @@ func (a *Allocator) collectionOf(t reflect.Type) (string, error) {
 			return "", fmt.Errorf("allocator: %w: %s has no name to make a collection of: %s", ErrInvalidOptions, t, nameIt)
 		}
 		var ok bool
-		if name, ok = entity.Collection(t); !ok {
+		if name, ok = entity.Collection(t.Name()); !ok {
 			return "", fmt.Errorf("allocator: %w: type %s has a type argument without a name of its own: %s", ErrInvalidName, t, nameIt)
 		}
 		by = "the plural of its name"

@@ -9,16 +9,12 @@ import (
 // Member is the field of a struct type that holds the identifier. Its type or
 // underlying type is string or *string.
 type Member struct {
-	of      reflect.Type
-	field   reflect.StructField
-	pointer bool // it is a *string
+	of    reflect.Type
+	field reflect.StructField
 }
 
 // In returns the member of v, a struct of this type.
 func (m Member) In(v reflect.Value) (reflect.Value, error) {
-	if index := m.field.Index; len(index) == 1 {
-		return v.Field(index[0]), nil
-	}
 	member, err := v.FieldByIndexErr(m.field.Index)
 	if err != nil {
 		return member, fmt.Errorf("type %s, member %s: it is in an embedded struct that is a nil pointer", m.of, m.field.Name)
@@ -28,7 +24,7 @@ func (m Member) In(v reflect.Value) (reflect.Value, error) {
 
 // Text returns the text of the member, and reports whether it requests HiLo.
 func (m Member) Text(member reflect.Value) (text string, hilo bool) {
-	if !m.pointer {
+	if member.Kind() == reflect.String {
 		text = member.String()
 		return text, text == ""
 	}
@@ -40,7 +36,7 @@ func (m Member) Text(member reflect.Value) (text string, hilo bool) {
 
 // Set stores an identifier in the member. A *string is set to a new string.
 func (m Member) Set(member reflect.Value, id string) {
-	if !m.pointer {
+	if member.Kind() == reflect.String {
 		member.SetString(id)
 		return
 	}
@@ -100,7 +96,7 @@ func FindMember(t reflect.Type) (Member, error) {
 	if kind != reflect.String {
 		return refuse(found[0].Name, fmt.Sprintf("its type is %s: must be string or *string", found[0].Type))
 	}
-	return Member{of: t, field: found[0], pointer: found[0].Type.Kind() == reflect.Pointer}, nil
+	return Member{of: t, field: found[0]}, nil
 }
 
 // allFields returns every field of t and of the structs embedded in it, hidden

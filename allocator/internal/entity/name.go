@@ -2,7 +2,6 @@ package entity
 
 import (
 	"go/token"
-	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -16,20 +15,12 @@ import (
 // is safe for concurrent use as long as no rules are added to it.
 var plurals = sync.OnceValue(pluralize.NewClient)
 
-// Collection names the collection of a named type by convention. That is the plural
+// Collection names the collection of a type of that name by convention. That is the plural
 // of its name, in lower case if it has at most one upper-case letter. It reports false
 // if a type argument has no name of its own.
-func Collection(t reflect.Type) (string, bool) { return collection(t.Name()) }
-
-func collection(typeName string) (string, bool) {
+func Collection(typeName string) (string, bool) {
 	plural, ok := pluralOf(typeName)
-	capitals := 0
-	for _, r := range plural {
-		if unicode.IsUpper(r) {
-			capitals++
-		}
-	}
-	if capitals <= 1 {
+	if strings.IndexFunc(plural, unicode.IsUpper) == strings.LastIndexFunc(plural, unicode.IsUpper) {
 		plural = strings.ToLower(plural)
 	}
 	return plural, ok

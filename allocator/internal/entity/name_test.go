@@ -24,7 +24,7 @@ func TestPluralMatchesTheVectors(t *testing.T) {
 	}
 	for _, row := range rows {
 		plural, _ := pluralOf(row.Type)
-		if got, ok := collection(row.Type); !ok || plural != row.Plural || got != row.Collection {
+		if got, ok := Collection(row.Type); !ok || plural != row.Plural || got != row.Collection {
 			t.Errorf("%s: got %s, %s, %t, want %s, %s, true", row.Type, plural, got, ok, row.Plural, row.Collection)
 		}
 	}
