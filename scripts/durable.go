@@ -77,8 +77,11 @@ func (c *durable) run(ctx context.Context, keys []string, script func(redis.Pipe
 		if node, known, err = masterAt(ctx, cluster, cmp.Or(moved, ask), keys[0]); err != nil {
 			return redis.NewCmdResult(nil, err)
 		}
-		if send = script; isAsk && known { // for this request only, while the slot moves there
-			send = asking(ctx, script)
+		if send = script; isAsk && known { // for this request only, while the slot moves to a node that refuses its keys otherwise
+			send = func(p redis.Pipeliner) *redis.Cmd {
+				p.Do(ctx, "ASKING")
+				return script(p)
+			}
 		}
 		if known {
 			continue
@@ -109,15 +112,6 @@ func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr, key strin
 	}
 	node, err = cluster.MasterForKey(ctx, key)
 	return node, false, err
-}
-
-// asking sends ASKING before a script. Without it a node refuses a key of a slot that
-// it is importing.
-func asking(ctx context.Context, script func(redis.Pipeliner) *redis.Cmd) func(redis.Pipeliner) *redis.Cmd {
-	return func(p redis.Pipeliner) *redis.Cmd {
-		p.Do(ctx, "ASKING")
-		return script(p)
-	}
 }
 
 // confirmed runs the script and its confirmations on one connection.
