@@ -36,10 +36,10 @@ type Allocator struct {
 // WithTimeout is used, which has no hooks.
 func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
 	opts, err := opts.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("allocator: %w", err)
+	if err == nil {
+		err = checkClient(client, opts.Durability)
 	}
-	if err := checkClient(client, opts.Durability); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
 	}
 	return newAllocator(opts, fleet.Config{Backend: newBackend(client, opts), Namespace: opts.Namespace}), nil
@@ -118,18 +118,13 @@ func (a *Allocator) Collection(name string) (*Collection, error) {
 	if a.closing {
 		return nil, fmt.Errorf("allocator: %s: %w", name, ErrClosed)
 	}
-	return a.collection(name), nil
-}
-
-// collection finds or adds one, with mu held.
-func (a *Allocator) collection(name string) *Collection {
-	if c, ok := a.byName.find(name); ok {
-		return c
+	if c, ok := a.byName.find(name); ok { // added meanwhile
+		return c, nil
 	}
 	c := &Collection{a: &a.shared, name: name, several: len(a.fleet.Servers()) > 1}
 	c.cur.Store(none)
 	a.byName.add(c)
-	return c
+	return c, nil
 }
 
 // Warm fetches a range for each collection, so that the first identifiers of a service do not wait for Redis. Up to 32
@@ -167,7 +162,7 @@ func (a *Allocator) retryRefills() (started int) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.failed != nil && !failure.Refused(c.failed) && !c.closed && c.refill == nil {
-			c.startRefill(a.now())
+			c.startRefill(a.fleet.Now())
 			started++
 		}
 	})

@@ -50,7 +50,7 @@ func (c *Collection) prepare() (size int64, err error) {
 	if c.sent != nil {
 		return c.sent.size, nil
 	}
-	opts, now := &c.a.opts, c.a.now()
+	opts, now := &c.a.opts, c.a.fleet.Now()
 	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
 	c.sent = &request{size: capacity, capacity: capacity, at: now}
 	if len(c.waiters) > 0 && c.waiters[0].n >= capacity { // a range of its own, which is no measure of the rate
@@ -108,7 +108,7 @@ func (c *Collection) install(s *span) {
 		c.distribute(s)
 	}
 	c.finishRefill(nil)
-	now := c.a.now()
+	now := c.a.fleet.Now()
 	if len(c.waiters) > 0 {
 		c.startRefill(now)
 	}
@@ -141,10 +141,10 @@ func (c *Collection) fail(err error) {
 		c.tally.failures++
 	}
 	if c.failed = err; failure.Refused(err) {
-		c.backoff.Fail(c.a.now(), fleet.MaxBackoff)
+		c.backoff.Fail(c.a.fleet.Now(), fleet.MaxBackoff)
 	}
 	for _, t := range c.waiters { // there may be enough in hand for a caller behind a larger one
-		if batch, ok := c.fromHand(c.a.now(), t.n); ok {
+		if batch, ok := c.fromHand(c.a.fleet.Now(), t.n); ok {
 			t.got <- result{batch: batch}
 		} else {
 			t.got <- result{err: err}

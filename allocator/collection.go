@@ -67,9 +67,6 @@ type shared struct {
 // maxRefills is the capacity of refillSlots.
 const maxRefills = 32
 
-// now returns the time since the allocator was made.
-func (a *shared) now() time.Duration { return time.Since(a.fleet.Start) }
-
 // horizon returns for how long numbers are held. It is the Runway and the longest time until a recovered server is found,
 // which is an attempt in flight that fails and the back-off after it.
 func (a *shared) horizon() time.Duration {

@@ -241,8 +241,8 @@ func TestNextComparesServersThatRecoverTogether(t *testing.T) {
 			}
 			both(errHung)
 			time.AfterFunc(20*time.Millisecond, func() { both(nil) })
-			for a.now() < 2*time.Second {
-				if id, err := a.Next(t.Context(), "orders"); err == nil || a.now() > time.Second && !errors.Is(err, ErrPrefixConflict) {
+			for a.fleet.Now() < 2*time.Second {
+				if id, err := a.Next(t.Context(), "orders"); err == nil || a.fleet.Now() > time.Second && !errors.Is(err, ErrPrefixConflict) {
 					t.Fatalf("got %s, %v, want ErrPrefixConflict, because both issue it", id, err)
 				}
 				<-time.After(time.Millisecond)
@@ -310,8 +310,8 @@ func TestHomeSearchEndsWithErrClosed(t *testing.T) {
 		a, north, south := lateMasters(t)
 		north.hangs, south.hangs = true, true
 		time.AfterFunc(time.Millisecond, func() { _ = a.Close(context.Background()) })
-		if _, err := a.fleet.Home(t.Context()); !errors.Is(err, ErrClosed) || a.now() != time.Millisecond {
-			t.Errorf("got %v after %v, want ErrClosed, %v", err, a.now(), time.Millisecond)
+		if _, err := a.fleet.Home(t.Context()); !errors.Is(err, ErrClosed) || a.fleet.Now() != time.Millisecond {
+			t.Errorf("got %v after %v, want ErrClosed, %v", err, a.fleet.Now(), time.Millisecond)
 		}
 		if _, err := a.fleet.Home(t.Context()); !errors.Is(err, ErrClosed) {
 			t.Error(err)

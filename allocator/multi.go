@@ -55,18 +55,14 @@ func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 			return nil, fmt.Errorf("allocator: %w: two servers are named %q", ErrInvalidOptions, s.Name)
 		}
 		names[s.Name] = true
-		if err := s.validate(opts.Durability); err != nil {
+		if err := errors.Join(
+			checkClient(s.Client, opts.Durability),
+			prefix.ValidateNamespace(s.Namespace),
+			prefix.Server{ServerPrefix: s.Prefix, MinValue: s.MinValue, MaxValue: s.MaxValue}.Validate(),
+		); err != nil {
 			return nil, fmt.Errorf("allocator: %s: %w", s.Name, err)
 		}
 		all[i] = fleet.Config{Name: s.Name, Backend: newBackend(s.Client, opts), Namespace: s.Namespace, Prefix: s.Prefix, MinValue: s.MinValue, MaxValue: s.MaxValue}
 	}
 	return newAllocator(opts, all...), nil
-}
-
-func (s Server) validate(d Durability) error {
-	return errors.Join(
-		checkClient(s.Client, d),
-		prefix.ValidateNamespace(s.Namespace),
-		prefix.Server{ServerPrefix: s.Prefix, MinValue: s.MinValue, MaxValue: s.MaxValue}.Validate(),
-	)
 }

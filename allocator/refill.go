@@ -44,7 +44,7 @@ func (c *Collection) refillOrAdvance() (*refill, error) {
 	if c.closed {
 		return nil, fmt.Errorf("%s: %w", c.name, ErrClosed)
 	}
-	now := c.a.now()
+	now := c.a.fleet.Now()
 	if c.advance(now) {
 		return nil, nil
 	}

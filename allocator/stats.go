@@ -83,10 +83,12 @@ type CollectionStats struct {
 // Stats returns a snapshot. It does no I/O.
 func (a *Allocator) Stats() Stats {
 	stats := Stats{Limit: a.opts.Limit}
-	now := a.now()
+	now := a.fleet.Now()
 	a.byName.each(func(c *Collection) {
 		if s := c.stats(now); s.Ranges > 0 || s.Failures > 0 || s.Waits > 0 {
-			s.Greatest = c.greatest()
+			for _, server := range a.fleet.Servers() {
+				s.Greatest = max(s.Greatest, server.Marks(fleet.Range, c.name).Floor)
+			}
 			stats.Collections = append(stats.Collections, s)
 		}
 	})
@@ -136,15 +138,6 @@ func lasts(numbers int64, rate float64) time.Duration {
 	default:
 		return math.MaxInt64
 	}
-}
-
-// greatest returns the greatest number of the counter that was issued to this allocator.
-func (c *Collection) greatest() int64 {
-	var greatest int64
-	for _, s := range c.a.fleet.Servers() {
-		greatest = max(greatest, s.Marks(fleet.Range, c.name).Floor)
-	}
-	return greatest
 }
 
 func serverStats(s *fleet.Stats, now time.Duration) ServerStats {
@@ -217,7 +210,7 @@ func (a *Allocator) Check(ctx context.Context, collections ...string) error {
 		if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {
 			return fmt.Errorf("allocator: %w", err)
 		}
-		if c, found := a.byName.find(name); !found || c.stats(a.now()).Held == 0 {
+		if c, found := a.byName.find(name); !found || c.stats(a.fleet.Now()).Held == 0 {
 			unknown = append(unknown, name)
 		}
 	}

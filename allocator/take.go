@@ -37,8 +37,8 @@ func (c *Collection) NextID(ctx context.Context) (prefix.ID, error) {
 // NextNumber issues the next number alone, 1 to Options.Limit. With more than one server it returns ErrPrefixed, before
 // anything is taken, unless the server's interval is known to be disjoint from that of each other server.
 func (c *Collection) NextNumber(ctx context.Context) (int64, error) {
-	if c.several {
-		if err := c.awaitUniqueNumbers(ctx); err != nil {
+	if c.several && !c.cur.Load().from.UniqueNumber() {
+		if err := c.a.fleet.AwaitUniqueNumbers(ctx, c.name); err != nil {
 			return 0, fmt.Errorf("allocator: %s: %w", c.name, err)
 		}
 	}
@@ -53,14 +53,6 @@ func (c *Collection) NextNumber(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("allocator: %s: %w: another server may issue the same number; take the identifier", c.name, ErrPrefixed)
 	}
 	return s.base + i, nil
-}
-
-// awaitUniqueNumbers returns nil if the next number, of a range in hand or of one that is to be fetched, is no other server's.
-func (c *Collection) awaitUniqueNumbers(ctx context.Context) error {
-	if s := c.cur.Load(); s != none && s.from.UniqueNumber() {
-		return nil
-	}
-	return c.a.fleet.AwaitUniqueNumbers(ctx, c.name)
 }
 
 // AppendNext appends the next identifier to dst. On an error it returns dst as it was.
@@ -107,7 +99,7 @@ func (c *Collection) checkIndex(s *span, i int64) bool {
 	if i == s.mark.Load() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.plan(c.a.now())
+		c.plan(c.a.fleet.Now())
 	}
 	return true
 }
@@ -148,7 +140,7 @@ func (c *Collection) takeOrQueue(n int64) (Batch, *waiter, error) {
 	if c.closed {
 		return Batch{}, nil, fmt.Errorf("%s: %w", c.name, ErrClosed)
 	}
-	now := c.a.now()
+	now := c.a.fleet.Now()
 	if batch, ok := c.fromHand(now, n); ok {
 		c.plan(now) // the mark may have been skipped
 		return batch, nil, nil

@@ -216,8 +216,8 @@ func (f *Fleet) goLocked(work func()) <-chan struct{} {
 	return done
 }
 
-// sleep waits for delay, or for the end of ctx or of the fleet.
-func (f *Fleet) sleep(ctx context.Context, delay time.Duration) {
+// sleep waits for delay, or for the end of one of the contexts.
+func sleep(ctx, other context.Context, delay time.Duration) {
 	if delay <= 0 {
 		return
 	}
@@ -226,7 +226,7 @@ func (f *Fleet) sleep(ctx context.Context, delay time.Duration) {
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-f.ctx.Done():
+	case <-other.Done():
 	}
 }
 

@@ -39,14 +39,8 @@ func (g *Gate) Pass(ctx context.Context, down func(error) bool, send func() erro
 		if failed != nil && at.After(began) {
 			return failed
 		}
-		if failed != nil && wait > 0 {
-			timer := time.NewTimer(wait)
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+		if sleep(ctx, ctx, wait); ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	err := send()

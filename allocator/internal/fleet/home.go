@@ -83,7 +83,7 @@ func (f *Fleet) searchHome() *check {
 	}
 	f.search = c
 	c.done = f.goLocked(func() {
-		f.sleep(f.ctx, delay)
+		sleep(f.ctx, f.ctx, delay)
 		c.began = f.Now()
 		describeAll(f.ctx, How{}, f.servers...)
 		f.mu.Lock()

@@ -30,8 +30,8 @@ func durableOf(state scripts.DurableState, replicas int) string {
 // nothing and its identifiers have neither prefix nor tag. It was emptied, or never set up.
 func emptied(desc prefix.Server) bool { return desc.IsZero() && !desc.HasInterval() }
 
-// UniqueNumber reports whether a number of the issuer alone is one that no other server issues.
-func (i *Issuer) UniqueNumber() bool { return i.unique.Load() }
+// UniqueNumber reports whether a number of the issuer alone is one that no other server issues. There is none of a nil Issuer.
+func (i *Issuer) UniqueNumber() bool { return i != nil && i.unique.Load() }
 
 // judgeNumbers decides for each server whether its numbers are unique, with mu held.
 func (f *Fleet) judgeNumbers() {

@@ -78,7 +78,7 @@ func (f *Fleet) RetryDelay(what string, servers ...*Server) (delay time.Duration
 // it and why the servers are down.
 func (f *Fleet) AwaitBackoff(ctx context.Context, what string, servers ...*Server) error {
 	delay, why := f.RetryDelay(what, servers...)
-	if f.sleep(ctx, delay); delay > 0 && ctx.Err() != nil {
+	if sleep(ctx, f.ctx, delay); delay > 0 && ctx.Err() != nil {
 		return failure.Ended(ctx, what, why)
 	}
 	return nil
