@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 )
 
@@ -60,8 +59,6 @@ type shared struct {
 	// their goroutines.
 	refillSlots chan struct{}
 	refilling   sync.WaitGroup
-	// identities combines requests for identities and server-side identifiers.
-	identities batcher.Group
 }
 
 // maxRefills is the capacity of refillSlots.

@@ -44,7 +44,7 @@ func (a *Allocator) NextIdentities(ctx context.Context, name string, n int64) (R
 	}
 	var low int64
 	err = a.fleet.AtHome(ctx, name, func(s *fleet.Server) error {
-		got := a.identities.Take(ctx, s, fleet.Request{Kind: fleet.Identity, Name: name, Count: n, Limit: a.opts.Limit})
+		got := s.Take(ctx, fleet.Request{Kind: fleet.Identity, Name: name, Count: n, Limit: a.opts.Limit})
 		low = got.Low
 		return got.Err
 	})

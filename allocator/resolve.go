@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -65,9 +64,9 @@ func (a *Allocator) nextServerSide(ctx context.Context, name string) (text strin
 	if err := a.fleet.AwaitBackoff(ctx, name, a.fleet.Servers()...); err != nil {
 		return "", fmt.Errorf("allocator: %w", err)
 	}
-	var got batcher.Result
+	var got fleet.Result
 	err = a.fleet.First(func(s *fleet.Server, _ bool) error {
-		got = a.identities.Take(ctx, s, fleet.Request{
+		got = s.Take(ctx, fleet.Request{
 			Kind: fleet.ServerSide, Name: name, Count: 1, Limit: min(a.opts.Limit, prefix.MaxServerSide),
 		})
 		return got.Err

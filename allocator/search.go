@@ -78,7 +78,7 @@ type search struct {
 func (s *search) run(ctx context.Context, server *fleet.Server) (int64, error) {
 	next := fleet.Request{Kind: fleet.Identity, Name: s.name, Count: 1, Limit: s.a.opts.Limit, Anywhere: s.anywhere}
 	for {
-		got := s.a.identities.Take(ctx, server, next)
+		got := server.Take(ctx, next)
 		if got.Err != nil {
 			return 0, got.Err
 		}
@@ -88,7 +88,7 @@ func (s *search) run(ctx context.Context, server *fleet.Server) (int64, error) {
 		}
 		raise := next
 		raise.Exact = free
-		raised := s.a.identities.Take(ctx, server, raise)
+		raised := server.Take(ctx, raise)
 		if raised.Err != nil || raised.Low == free {
 			return free, raised.Err
 		}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
-	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -62,9 +61,9 @@ func (h *Handler) identityNext(r *http.Request) (any, error) {
 		ctx := detached(r)
 		i.c.seeding.RLock()
 		defer i.c.seeding.RUnlock()
-		var got batcher.Result
+		var got fleet.Result
 		err := i.c.space.atHome(ctx, i.name, func() error {
-			got = i.c.space.identities.Take(ctx, i.c.space.server, fleet.Request{Kind: fleet.Identity, Name: i.name, Count: 1, Limit: h.opts.Limit})
+			got = i.c.space.server.Take(ctx, fleet.Request{Kind: fleet.Identity, Name: i.name, Count: 1, Limit: h.opts.Limit})
 			return got.Err
 		})
 		return got.Low, err

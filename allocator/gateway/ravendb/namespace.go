@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/hilo-id/hilo/allocator/admin"
-	"github.com/hilo-id/hilo/allocator/internal/batcher"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -17,13 +16,12 @@ import (
 // namespace is a namespace that clients use as a database. Its fleet compares all masters before the first identifier and
 // at each change of a prefix; only the first master serves.
 type namespace struct {
-	name       string
-	keys       prefix.Keys
-	operator   *admin.Admin
-	fleet      *fleet.Fleet
-	server     *fleet.Server // the one that serves, of fleet
-	identities batcher.Group
-	tag        atomic.Pointer[string] // as it was reported last, for the topology
+	name     string
+	keys     prefix.Keys
+	operator *admin.Admin
+	fleet    *fleet.Fleet
+	server   *fleet.Server          // the one that serves, of fleet
+	tag      atomic.Pointer[string] // as it was reported last, for the topology
 }
 
 // setTag records the node tag that the server reported. There has to be one.

@@ -1,6 +1,6 @@
 // Package fleet keeps the servers of an allocator, with their health and back-off, the prefix and tag that each one reports,
-// conflicts between them, and the home of identities. Every reply of a server takes one path, Server.Issue. The package
-// imports prefix, scripts and the package failure.
+// conflicts between them, and the home of identities. Every reply of a server takes one path, Server.Issue, and concurrent
+// requests for one identity share a request, by Server.Take. The package imports prefix, scripts and the package failure.
 package fleet
 
 import (
@@ -59,7 +59,7 @@ type Fleet struct {
 	// aborted ends requests for numbers. Abort cancels it.
 	aborted context.Context //nolint:containedctx // as above
 	abort   context.CancelFunc
-	// background counts that work, and what is between Begin and End. It grows with mu held, and only while closed is false.
+	// background counts that work, and batchers that flush. It grows with mu held, and only while closed is false.
 	background sync.WaitGroup
 
 	// mu guards what follows, and the state and the marks of every server. It is the innermost lock and is never held
@@ -103,6 +103,8 @@ type Server struct {
 	fleet         *Fleet
 	log           *zap.Logger
 	identitySlots chan struct{}
+	// batchers has the *batcher of each counter that was used with Take, by key.
+	batchers sync.Map
 
 	// Fleet.mu guards what follows.
 
@@ -191,7 +193,7 @@ func (f *Fleet) Close() {
 // Abort cancels the requests for numbers in flight, and later ones.
 func (f *Fleet) Abort() { f.abort() }
 
-// Wait waits for the work that is not tied to a caller, and for each End. It is called after Close.
+// Wait waits for the work that is not tied to a caller, and for batchers. It is called after Close.
 func (f *Fleet) Wait() { f.background.Wait() }
 
 // goBackground runs work that is not tied to a caller on a goroutine that Wait waits for, and returns a channel that is

@@ -129,23 +129,3 @@ func (f *Fleet) knownHome() (*Server, error) {
 	}
 	return nil, fmt.Errorf("%w: no server reports that it is the home of identities", scripts.ErrElsewhere)
 }
-
-// Begin makes Fleet.Wait wait for End. After Close it does nothing and reports false.
-func (s *Server) Begin() bool {
-	f := s.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.closed {
-		f.background.Add(1)
-	}
-	return !f.closed
-}
-
-// End follows each Begin that reported true.
-func (s *Server) End() { s.fleet.background.Done() }
-
-// AcquireSlot waits until a request for an identity may be sent. The caller calls release after its reply.
-func (s *Server) AcquireSlot() (release func()) {
-	s.identitySlots <- struct{}{}
-	return func() { <-s.identitySlots }
-}

@@ -1,8 +1,4 @@
-// Package batcher combines concurrent requests for the values of one identity, or for server-side identifiers. One request
-// for a counter is in flight at a time, for every caller that was waiting when it started. So a counter costs at most one
-// round trip at a time, and each request sends the floor that the one before it left. A counter that is lost between two
-// requests shows in the second.
-package batcher
+package fleet
 
 import (
 	"context"
@@ -12,40 +8,29 @@ import (
 	"sync"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
-	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts"
 )
 
 // maxCount bounds the numbers of one request.
 const maxCount = 1 << 40
 
-// Result is the answer to a request. Low is the first value, or 0 if Exact was refused. Issuer is set for server-side
+// Result is the answer to Take. Low is the first value, or 0 if Exact was refused. Issuer is set for server-side
 // identifiers.
 type Result struct {
 	Low    int64
-	Issuer *fleet.Issuer
+	Issuer *Issuer
 	Err    error
 }
 
-// Group is the batchers of one allocator. It is safe for concurrent use. The zero value is ready for use. It ends with its
-// Fleet, which waits for the requests in flight.
-type Group struct {
-	// all has the *batcher of each counter that was used, by key.
-	all sync.Map
-}
-
-// key names a batcher. All spellings of a name share it.
-type key struct {
-	server  *fleet.Server
-	counter string
-}
-
-// batcher combines the requests for one counter of one server.
+// batcher combines concurrent requests for the values of one identity, or for server-side identifiers, of one server. One
+// request is in flight at a time, for every caller that was waiting when it started. So a counter costs at most one round
+// trip at a time, and each request sends the floor that the one before it left. A counter that is lost between two requests
+// shows in the second.
 type batcher struct {
-	server *fleet.Server
-	kind   fleet.Kind
+	server *Server
+	kind   Kind
 
-	// mu guards what follows. It is never held during I/O.
+	// mu guards what follows. It is never held during I/O. Fleet.mu is locked after it.
 	mu      sync.Mutex
 	waiting []*waiter
 	// flushing reports that a goroutine sends requests for the waiting callers. It may be one of their own goroutines.
@@ -54,21 +39,21 @@ type batcher struct {
 
 // waiter is one caller. A request for a caller whose ctx has ended is not sent.
 type waiter struct {
-	fleet.Request
+	Request
 	ctx context.Context //nolint:containedctx // the caller's
 	// result has a buffer, so that sending never blocks.
 	result chan Result
 }
 
 // Take waits for the numbers of an identity or for server-side identifiers of s. All requests for a counter have the same Limit.
-// The Group adds up Count. If ctx ends, other callers are unaffected, and values already requested for this caller become a
-// gap.
-func (g *Group) Take(ctx context.Context, s *fleet.Server, r fleet.Request) Result {
+// Count is added up. If ctx ends, other callers are unaffected, and values already requested for this caller become a gap.
+// After Close it is ErrClosed.
+func (s *Server) Take(ctx context.Context, r Request) Result {
 	w := &waiter{Request: r, ctx: ctx, result: make(chan Result, 1)}
 	if ctx.Err() != nil {
 		return Result{Err: failure.Ended(ctx, r.Name, nil)}
 	}
-	b := g.of(s, r)
+	b := s.batcher(r)
 	first, err := b.join(w)
 	if err != nil {
 		return Result{Err: err}
@@ -89,12 +74,12 @@ func (g *Group) Take(ctx context.Context, s *fleet.Server, r fleet.Request) Resu
 	}
 }
 
-// of returns the batcher of the counter that r names, the same one each time.
-func (g *Group) of(s *fleet.Server, r fleet.Request) *batcher {
-	of := key{s, s.ScriptKeys(r).Counter}
-	b, ok := g.all.Load(of)
+// batcher returns the batcher of the counter that r names, the same one each time for all spellings.
+func (s *Server) batcher(r Request) *batcher {
+	key := s.ScriptKeys(r).Counter
+	b, ok := s.batchers.Load(key)
 	if !ok {
-		b, _ = g.all.LoadOrStore(of, &batcher{server: s, kind: r.Kind})
+		b, _ = s.batchers.LoadOrStore(key, &batcher{server: s, kind: r.Kind})
 	}
 	return b.(*batcher)
 }
@@ -104,9 +89,13 @@ func (b *batcher) join(w *waiter) (first bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if first = !b.flushing; first {
-		if !b.server.Begin() {
+		f := b.server.fleet
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.closed {
 			return false, fmt.Errorf("%s: %w", w.Name, failure.ErrClosed)
 		}
+		f.background.Add(1)
 		b.flushing = true
 	}
 	b.waiting = append(b.waiting, w)
@@ -126,15 +115,16 @@ func (b *batcher) isWanted() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.flushing = len(b.waiting) > 0; !b.flushing {
-		b.server.End()
+		b.server.fleet.background.Done()
 	}
 	return b.flushing
 }
 
 // flush waits until a request may be sent, and sends one for the callers that wait by then.
 func (b *batcher) flush() {
-	if b.kind == fleet.Identity {
-		defer b.server.AcquireSlot()()
+	if b.kind == Identity {
+		b.server.identitySlots <- struct{}{}
+		defer func() { <-b.server.identitySlots }()
 	}
 	if group, total := b.next(); len(group) > 0 {
 		b.request(group, total)
