@@ -23,7 +23,7 @@ func (m Member) In(v reflect.Value) (reflect.Value, error) {
 }
 
 // Text returns the text of the member, and reports whether it requests HiLo.
-func (m Member) Text(member reflect.Value) (text string, hilo bool) {
+func (Member) Text(member reflect.Value) (text string, hilo bool) {
 	if member.Kind() == reflect.String {
 		text = member.String()
 		return text, text == ""

@@ -72,7 +72,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	f, keys := s.fleet, s.ScriptKeys(r)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(f.aborted, cancel)()
+	defer context.AfterFunc(f.aborted, cancel)() //nolint:contextcheck // an abort concerns requests of all callers
 	own, other := counters(r.Kind, prefix.Fold(r.Name))
 	c := s.counter(own)
 	c.turn.Lock()

@@ -74,7 +74,7 @@ func (s *Server) interval() (desc prefix.Server, known bool) {
 // no server answered. Servers that have not answered yet are described first, so that no range is taken in vain.
 func (f *Fleet) AwaitUniqueNumbers(ctx context.Context, what string) error {
 	f.mu.Lock()
-	why, answered := f.numbersError()
+	answered, why := f.numbersError()
 	if why == nil || answered == len(f.servers) {
 		f.mu.Unlock()
 		return why
@@ -91,15 +91,15 @@ func (f *Fleet) AwaitUniqueNumbers(ctx context.Context, what string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if why, answered = f.numbersError(); why != nil && answered == 0 {
+	if answered, why = f.numbersError(); why != nil && answered == 0 {
 		return f.downErrors(what)
 	}
 	return why
 }
 
-// numbersError returns why the numbers of no server are unique, or nil if those of one are, and otherwise how many servers have
-// answered, with mu held.
-func (f *Fleet) numbersError() (why error, answered int) {
+// numbersError returns why the numbers of no server are unique, and how many servers have answered, or nil if those of one are
+// unique, with mu held.
+func (f *Fleet) numbersError() (answered int, why error) {
 	for _, s := range f.servers {
 		if s.current == nil {
 			continue
@@ -107,7 +107,7 @@ func (f *Fleet) numbersError() (why error, answered int) {
 		answered++
 		conflict := f.numbersConflict(s.current)
 		if conflict == nil && !emptied(s.current.Desc) {
-			return nil, answered
+			return answered, nil
 		}
 		if why == nil {
 			why = conflict
@@ -116,5 +116,5 @@ func (f *Fleet) numbersError() (why error, answered int) {
 	if why == nil {
 		why = fmt.Errorf("%w: no server has reported its interval", failure.ErrPrefixed)
 	}
-	return why, answered
+	return answered, why
 }
