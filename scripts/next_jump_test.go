@@ -259,15 +259,20 @@ func TestNextRejectsARangeThatWasNotRequested(t *testing.T) {
 	for name, test := range map[string]struct {
 		low, high string
 		want      error
+		interval  []any
 	}{
-		"what was asked for":  {"101", "132", nil},
-		"from the floor on":   {"100", "131", ErrReply},
-		"more than there are": {"101", "133", ErrReply},
-		"backwards":           {"101", "100", ErrReply},
-		"above the limit":     {"980", "1001", ErrReply},
-		"up to the limit":     {"980", "1000", nil},
+		"what was asked for":  {"101", "132", nil, nil},
+		"from the floor on":   {"100", "131", ErrReply, nil},
+		"more than there are": {"101", "133", ErrReply, nil},
+		"backwards":           {"101", "100", ErrReply, nil},
+		"above the limit":     {"980", "1001", ErrReply, nil},
+		"up to the limit":     {"980", "1000", nil, nil},
+		"below MinValue":      {"101", "132", ErrReply, []any{"102", "1000", "0"}},
+		"above MaxValue":      {"101", "132", ErrReply, []any{"1", "131", "0"}},
+		"the whole interval":  {"101", "132", nil, []any{"101", "132", "0"}},
 	} {
 		client := forged{reply: []any{"mine", test.low, test.high, "0", "", "", "0", "", "32", "1", "", "1", "2", "0", "", "0"}}
+		client.reply = append(client.reply, test.interval...)
 		r := request("mine")
 		r.Floor, r.Limit = 100, 1000
 		if got, err := Next(t.Context(), client, keys, r); !errors.Is(err, test.want) || err != nil && got != (Range{}) {
