@@ -35,9 +35,16 @@
 //	number          1 to 9223372036854775807                        Parse
 //	namespace       1 to 128 bytes, without braces                  ValidateNamespace
 //
-// All parts are UTF-8 without white space, control characters and code points
-// that Unicode has not assigned. Every error wraps [ErrInvalid] and names the
-// part, its value and the rule.
+// All parts are UTF-8 in Unicode's normalization form NFC, without white space,
+// control characters, format characters (category Cf, such as the zero-width space
+// U+200B) and code points that Unicode has not assigned. Every error wraps
+// [ErrInvalid] and names the part, its value and the rule.
+//
+// Format characters are mostly invisible, and a text that is not in NFC looks like
+// the one that is: each would begin a second counter at 1 for what people and many
+// stores take for one name. Version 0.1 accepted both. Errors of these two rules also
+// wrap [ErrLookalike], for tools that read counters of such names. A key need not be
+// in NFC, because the lower case of a name in NFC may not be.
 //
 // # Unicode versions
 //

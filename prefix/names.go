@@ -60,10 +60,12 @@ func ValidateSeparator(separator string) error {
 		return fmt.Errorf("%w: separator %q is white space", ErrInvalid, separator)
 	case unicode.IsControl(r):
 		return fmt.Errorf("%w: separator %q is a control character", ErrInvalid, separator)
+	case isFormat(r):
+		return lookalikeError{fmt.Errorf("%w: separator %U is a format character", ErrInvalid, r)}
 	case isUnassigned(r):
 		return fmt.Errorf("%w: separator %U is not assigned by Unicode %s", ErrInvalid, r, unicode.Version)
 	}
-	return nil
+	return checkNFC("separator", separator)
 }
 
 // ValidateNamespace returns nil if namespace can be the part of a key in braces,

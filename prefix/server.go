@@ -83,7 +83,7 @@ func (s Server) Validate() error {
 		return fmt.Errorf(`%w: server prefix %s ends in a digit: %[2]s+"1" would read as %s+%s`,
 			ErrInvalid, quote(s.ServerPrefix), quote(head), quote(digits+"1"))
 	}
-	// Folded, since the Kelvin sign is no letter of a tag but "k" is.
+	// Folded, since the long s, U+017F, is no letter of a tag but "s" is.
 	if _, tag := cutTag(Fold(s.ServerPrefix)); tag != "" {
 		dash := strings.LastIndexByte(s.ServerPrefix, '-')
 		return fmt.Errorf(`%w: server prefix %s ends in a number and the start of a node tag: %[2]s+"1" would read as %s+%s`,

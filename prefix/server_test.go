@@ -36,7 +36,12 @@ func TestServerValidateNamesTheBrokenRule(t *testing.T) {
 		{"a digit of another script", "North٣", "", `server prefix "North٣" ends in a digit: "North٣"+"1" would read as "North"+"٣1"`},
 		{"a number and the start of a tag", "1-A", "", `server prefix "1-A" ends in a number and the start of a node tag: "1-A"+"1" would read as "1"+"-A1"`},
 		{"the same behind other text", "eu/10-Ab2c", "", `server prefix "eu/10-Ab2c" ends in a number and the start of a node tag: "eu/10-Ab2c"+"1" would read as "eu/10"+"-Ab2c1"`},
-		{"the same where case is ignored", "1-\u212A", "", `server prefix "1-` + "\u212A" + `" ends in a number and the start of a node tag: "1-` + "\u212A" + `"+"1" would read as "1"+"-` + "\u212A" + `1"`},
+		{"the same where case is ignored", "1-\u017F", "", `server prefix "1-` + "\u017F" + `" ends in a number and the start of a node tag: "1-` + "\u017F" + `"+"1" would read as "1"+"-` + "\u017F" + `1"`},
+		{"an NFC é", "Caf\u00e9/", "", ""},
+		{"a zero-width space", "North\u200b/", "", `server prefix "North\u200b/" holds U+200B, a format character`},
+		{"a zero-width space at the end, behind a digit", "North1\u200b", "", `server prefix "North1\u200b" holds U+200B, a format character`},
+		{"a decomposed é", "Cafe\u0301/", "", "server prefix \"Cafe\u0301/\" is not in NFC: it holds U+0065 U+0301 where NFC has U+00E9; in NFC it is \"Caf\u00e9/\", which looks alike"},
+		{"the Kelvin sign, which NFC has as K", "1-\u212A", "", "server prefix \"1-\u212A\" is not in NFC: it holds U+212A where NFC has U+004B; in NFC it is \"1-K\", which looks alike"},
 
 		{"a tag of 9 bytes", "", "Abcdefgh9", `node tag "Abcdefgh9" is not 1 to 8 of A-Z a-z 0-9 with a letter first`},
 		{"a tag with a digit first", "", "2A", `node tag "2A" is not 1 to 8 of A-Z a-z 0-9 with a letter first`},
