@@ -168,8 +168,9 @@ class Client:
                  require_seeded=False, require_prefix=False, timeout=10.0):
         check_name("namespace", namespace, "{}")
         # Without this rule, orders + 11 and orders1 + 1 could have the same text.
-        if len(separator) != 1 or separator.isalnum() or unusable(fold(separator), "|") or separator.upper() != separator.lower():
-            raise InvalidName(f"separator {separator!r}: one character, no letter, digit, white space or |")
+        if (len(separator) != 1 or separator.isalnum() or unusable(fold(separator), "|") or separator.upper() != separator.lower()
+                or not_nfc(separator)):
+            raise InvalidName(f"separator {separator!r}: one character in NFC, no letter, digit, white space, format character or |")
         self.client, self.root, self.separator = client, "{" + namespace + "}/", separator
         self.min_capacity, self.max_capacity, self.limit = min_capacity, max_capacity, limit
         self.flags, self.timeout = [int(require_seeded), int(require_prefix)], timeout
@@ -410,23 +411,46 @@ def fold(name):
 
 
 def unusable(text, reserved):
-    """Returns the first character of text that is not allowed, or None: reserved, white space, a control, a surrogate
-    (which stands for bytes that are not UTF-8), or a code point that Unicode has not assigned (Cn). A later version of
-    Unicode may assign that one a letter case, and a key would change."""
-    return next((c for c in text if c in reserved or c.isspace() or unicodedata.category(c) in ("Cc", "Cs", "Cn")), None)
+    """Returns the first character of text that is not allowed, or None: reserved, white space, a control, a format character
+    (Cf, mostly invisible), a surrogate (which stands for bytes that are not UTF-8), or a code point that Unicode has not
+    assigned (Cn). A later version of Unicode may assign that one a letter case, and a key would change."""
+    return next((c for c in text if c in reserved or c.isspace() or unicodedata.category(c) in ("Cc", "Cf", "Cs", "Cn")), None)
+
+
+def not_nfc(text):
+    """Returns what text is in NFC, which looks alike, or None if it is in NFC."""
+    nfc = unicodedata.normalize("NFC", text)
+    return nfc if nfc != text else None
+
+
+def differing(a, b):
+    """Returns a and b without what both begin and end with."""
+    begin = len(os.path.commonprefix([a, b]))
+    end = len(os.path.commonprefix([a[begin:][::-1], b[begin:][::-1]]))
+    return a[begin:len(a) - end], b[begin:len(b) - end]
+
+
+def code_points(text):
+    return " ".join(f"U+{ord(c):04X}" for c in text)
 
 
 def check_name(what, name, reserved):
     size = len(name.encode(errors="surrogateescape"))
     if not 1 <= size <= 128:
         raise InvalidName(f"{what} {name!r} is {size} bytes long: 1 to 128")
-    if unusable(name, reserved):
-        raise InvalidName(f"{what} {name!r} holds {unusable(name, reserved)!r}, which is not allowed: choose another")
+    bad, nfc = unusable(name, reserved), not_nfc(name)
+    if bad:
+        kind = ", a format character" if unicodedata.category(bad) == "Cf" else ""
+        raise InvalidName(f"{what} {name!r} holds {bad!r} ({code_points(bad)}{kind}), which is not allowed: choose another")
+    if nfc:
+        held, wanted = differing(name, nfc)
+        raise InvalidName(f"{what} {name!r} is not in NFC: it holds {code_points(held)} where NFC has {code_points(wanted)}; "
+                          f"in NFC it is {nfc!r}, which looks alike")
 
 
 def check_additions(key, prefix):
     """Duty 9: checks what the script cannot, for want of Unicode, so that each identifier reads in one way only."""
-    if (unusable(prefix, "|{}") or prefix[-1:].isdecimal()
+    if (unusable(prefix, "|{}") or not_nfc(prefix) or prefix[-1:].isdecimal()
             or re.search("[0-9]-[A-Za-z][A-Za-z0-9]*$", fold(prefix))):
         raise Error(f"{key}: ServerPrefix {prefix!r} cannot be part of an identifier")
 

@@ -72,11 +72,21 @@ def play(url):
 
     ids = hilo.Client(client, namespace="Vectors")
     check("names", lambda row: ids._counter("HiLo/", "Identities/", row["name"])[1][0] == row["key"])
+    check("refused", lambda row: refusal(ids, row["name"]) is not None and row["for"] in refusal(ids, row["name"]))
     check("texts", lambda row: hilo.identifier(row["collection"], "/", row["prefix"], int(row["number"]), row["tag"]) == row["text"])
     check("capacities", lambda row: hilo.next_capacity(row["last"], row["seconds"]) == row["want"])
     check("gaps", lambda row: hilo.least_gap(int(row["issued"]), int(row["seconds"]), row["since"]) == int(row["gap"]))
     print(*wrong, f"{len(vectors['cases'])} cases, {len(wrong)} faults", sep="\n")
     return 5 if wrong else 0
+
+
+def refusal(ids, name):
+    """Returns why a client refuses a name, or None."""
+    try:
+        ids._counter("HiLo/", "Identities/", name)
+    except hilo.InvalidName as error:
+        return str(error)
+    return None
 
 
 if __name__ == "__main__":

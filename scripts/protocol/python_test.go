@@ -109,6 +109,8 @@ func TestPythonReportsErrors(t *testing.T) {
 	client.HSet(t.Context(), "{Raven}/HiLo/corrupt", "Max", "x")
 	client.HSet(t.Context(), "{Raven}/Identities/companies", "Value", "5")
 	client.HSet(t.Context(), "{Dash}/ServerPrefixForHilo", "ServerPrefix", "x1-A")
+	client.HSet(t.Context(), "{Format}/ServerPrefixForHilo", "ServerPrefix", "North\u200b/")
+	client.HSet(t.Context(), "{Decomposed}/ServerPrefixForHilo", "ServerPrefix", "Cafe\u0301/")
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +127,12 @@ func TestPythonReportsErrors(t *testing.T) {
 		{"no collection", s.URL(), nil, 2, "COLLECTION"},
 		{"a name that cannot be", s.URL(), []string{"a b"}, 2, "holds ' '"},
 		{"a name that is too long", s.URL(), []string{strings.Repeat("x", 129)}, 2, "1 to 128"},
+		{"a zero-width space", s.URL(), []string{"orders\u200b"}, 2, `collection 'orders\u200b' holds '\u200b' (U+200B, a format character)`},
+		{"a decomposed é", s.URL(), []string{"cafe\u0301s"}, 2, "is not in NFC: it holds U+0065 U+0301 where NFC has U+00E9; in NFC it is 'caf\u00e9s', which looks alike"},
+		{"an identity with a soft hyphen", s.URL(), []string{"com\u00adpanies|"}, 2, "U+00AD, a format character"},
 		{"a namespace that cannot be", s.URL(), []string{"--namespace", "{a}", "orders"}, 2, "holds '{'"},
+		{"a namespace with a byte order mark", s.URL(), []string{"--namespace", "\ufeffRaven", "orders"}, 2, "U+FEFF, a format character"},
+		{"a namespace that is not in NFC", s.URL(), []string{"--namespace", "cafe\u0301", "orders"}, 2, "namespace 'cafe\u0301' is not in NFC"},
 		{"no number of identifiers", s.URL(), []string{"--count", "0", "orders"}, 2, "--count"},
 		{"no URL", "here", []string{"orders"}, 2, "URL"},
 		{"nobody there", away, []string{"--timeout", "0.2", "orders"}, 3, "refused"},
@@ -135,6 +142,8 @@ func TestPythonReportsErrors(t *testing.T) {
 		{"an identity's name", s.URL(), []string{"companies"}, 4, "HILO_MIXED"},
 		{"a corrupt counter", s.URL(), []string{"corrupt"}, 1, "HILO_CORRUPT"},
 		{"a prefix that reads as a number", s.URL(), []string{"--namespace", "Dash", "orders"}, 1, "ServerPrefix"},
+		{"a prefix with a format character", s.URL(), []string{"--namespace", "Format", "orders"}, 1, `ServerPrefix 'North\u200b/'`},
+		{"a prefix that is not in NFC", s.URL(), []string{"--namespace", "Decomposed", "orders"}, 1, "ServerPrefix 'Cafe\u0301/'"},
 		{"somebody else's reply", otherReplies(t), []string{"orders"}, 1, "not the reply"},
 	}
 	for _, test := range tests {
@@ -154,7 +163,7 @@ func TestPythonRefusesSeparatorsThatPackagePrefixRefuses(t *testing.T) {
 	t.Parallel()
 	p := start(t, "-c", `
 import hilo
-for separator in ["", "1", "a", "é", "٣", "ⓐ", "|", " ", "\n", "//", "\x00", "/", ":", "-", "·", "→"]:
+for separator in ["", "1", "a", "é", "٣", "ⓐ", "|", " ", "\n", "//", "\x00", "\u200b", "\u00ad", "\u037e", "\u2adc", "/", ":", "-", "·", "→"]:
     try:
         hilo.Client(None, separator=separator)
         print(repr(separator))

@@ -27,6 +27,9 @@ type vectors struct {
 	Names struct {
 		Rows []struct{ Name, Key string }
 	}
+	Refused struct {
+		Rows []struct{ Name string }
+	}
 	Texts struct {
 		Rows []struct {
 			Collection, Prefix, Tag, Text string
@@ -281,6 +284,16 @@ func TestVectorsHaveTheNamesAndTextsOfThisModule(t *testing.T) {
 			t.Errorf("the key of %q is %q, want %q", row.Name, got, row.Key)
 		}
 	}
+	for _, row := range v.Names.Rows {
+		if err := prefix.ValidateCollection(row.Name, "/"); err != nil {
+			t.Errorf("%q is refused: %v", row.Name, err)
+		}
+	}
+	for _, row := range v.Refused.Rows {
+		if prefix.ValidateCollection(row.Name, "/") == nil {
+			t.Errorf("%q is not refused", row.Name)
+		}
+	}
 	for _, row := range v.Texts.Rows {
 		id := prefix.ID{Collection: row.Collection, ServerPrefix: row.Prefix, Number: row.Number, NodeTag: row.Tag}
 		if id.String() != row.Text {
@@ -294,7 +307,7 @@ func TestVectorsHaveTheNamesAndTextsOfThisModule(t *testing.T) {
 	if compact(t, known) != compact(t, v.Capacities.Rows) {
 		t.Error("the capacities are not those of the allocator")
 	}
-	if len(v.Names.Rows) == 0 || len(v.Texts.Rows) == 0 || len(v.About) == 0 {
+	if len(v.Names.Rows) == 0 || len(v.Refused.Rows) == 0 || len(v.Texts.Rows) == 0 || len(v.About) == 0 {
 		t.Error("a table is empty")
 	}
 }
