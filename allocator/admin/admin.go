@@ -36,6 +36,8 @@ type Admin struct {
 	filling, trusting, keeping, alone bool
 	// timeout bounds each wait for replicas and for a rewrite of the AOF.
 	timeout time.Duration
+	// noting permits the names that version 0.1 accepted, for counters that exist.
+	noting bool
 	// limit is that of WithLimit, 0 for none, and full is called for each counter that SetServerPrefix raises to it.
 	limit int64
 	full  func(k Kind, name string, limit int64)
@@ -88,7 +90,8 @@ func (m *Admin) with(change func(other *Admin)) *Admin {
 }
 
 func (m *Admin) validName(name string) error {
-	if err := prefix.ValidateCollection(name, m.separator); err != nil {
+	err := prefix.ValidateCollection(name, m.separator)
+	if err != nil && !(m.noting && errors.Is(err, prefix.ErrLookalike)) {
 		return fmt.Errorf("admin: %w", err)
 	}
 	return nil

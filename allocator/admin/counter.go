@@ -117,6 +117,18 @@ func (m *Admin) ServerSide(ctx context.Context) (Counter, error) {
 	return m.one(ctx, KindServerSide, "")
 }
 
+// CounterAt returns the counter at a key of the namespace, of any kind, also one whose name Counter and Identity refuse. The
+// errors are those of Counter, with ErrInvalidName for a key that belongs to no counter.
+func (m *Admin) CounterAt(ctx context.Context, key string) (Counter, error) {
+	for _, kind := range []Kind{KindHiLo, KindIdentity, KindServerSide} {
+		if as := m.storage(kind); as.has(key) {
+			state, err := as.counter(ctx, key, as.read(ctx, m.client, key))
+			return state.Counter, err
+		}
+	}
+	return Counter{}, fmt.Errorf("admin: %w: key %.200q is of no counter of this namespace, such as %s", prefix.ErrInvalid, key, m.keys.HiLo("orders"))
+}
+
 func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
 	if err := m.validName(name); k != KindServerSide && err != nil {
 		return Counter{}, err

@@ -182,6 +182,7 @@ func (m *Admin) ForPrefix(ctx context.Context, s prefix.Server) (*Admin, error) 
 // bare number recorded. This is for counters of an earlier version, and those that were set by hand.
 func (m *Admin) noteBare(ctx context.Context, now prefix.Server) error {
 	bare := m.WithFilter("*")
+	bare.noting = true
 	if now.Validate() != nil { // nothing is issued while it is so, and what was issued before may be bare
 		now, bare.server = prefix.Server{}, m.server+"?" // a key that does not exist
 	}
