@@ -156,6 +156,9 @@ func (h *Handler) resolve(database string) (string, error) {
 	}
 	folded := prefix.Fold(database)
 	if len(h.opts.Databases) == 0 {
+		if err := prefix.ValidateNamespace(folded); err != nil { // longer, or no longer in NFC
+			return "", fmt.Errorf("database: %w", err)
+		}
 		return folded, nil
 	}
 	name, ok := h.opts.Databases[folded]
