@@ -19,11 +19,11 @@ import (
 // Options are the settings of an Allocator. The zero value works, and each zero means the default of the field. A value out
 // of range is ErrInvalidOptions or, for the two names, ErrInvalidName.
 type Options struct {
-	// Namespace is the braced part of every key, 1 to 128 bytes without braces, white space and control characters.
-	// Default "Raven".
+	// Namespace is the braced part of every key, 1 to 128 bytes in NFC without braces, white space, control and format
+	// characters. Default "Raven".
 	Namespace string
-	// Separator stands between collection and number. It is one character that is not "|", a digit, a letter, white space
-	// or a control character. Default "/".
+	// Separator stands between collection and number. It is one character in NFC that is not "|", a digit, a letter, white
+	// space or a control or format character. Default "/".
 	Separator string
 	// MinCapacity is the size of a first range, 1 to MaxCapacity. Default 32.
 	MinCapacity int64
