@@ -83,7 +83,9 @@ hilo import adds a gap.
 The counters are read one after the other. Before a move, keep the fleet from taking
 ranges from this server; the README lists the steps. The command fails, and prints
 nothing, if a counter cannot be read or imported, on a replica, while a cluster moves
-the slot of the namespace, and if the server is restarted during the export.`,
+the slot of the namespace, and if the server is restarted during the export. Counters
+under names that hilo 0.1 accepted and this version refuses are exported, and stderr
+has their lines; hilo import refuses them until their names are corrected.`,
 			[]string{"hilo export > counters.jsonl", "hilo export --redis $OLD | hilo import --redis $NEW"},
 			"1 failed or interrupted", "3 Redis unavailable, or a slot is moving", "4 the server is a replica"),
 		Flags: base.OneServerFlags(),
@@ -126,9 +128,15 @@ func (e export) Run(ctx context.Context) error {
 		})
 	}
 	_ = encoder.Encode(record{Kind: lineEnd, Counters: new(len(all.States))})
-	if _, err := readExport("this export", e.Separator, content.Bytes()); err != nil { // found now, and not at the import
+	refused, err := checkExport(e.Separator, content.Bytes())
+	if err != nil { // found now, and not at the import
 		return fmt.Errorf("%s; hilo import would refuse it, and hilo doctor names the keys", exit.Plain(err))
 	}
-	_, err = content.WriteTo(e.Stdout)
-	return exit.Written(err)
+	if _, err = content.WriteTo(e.Stdout); err != nil {
+		return exit.Written(err)
+	}
+	for _, line := range refused {
+		fmt.Fprintf(e.Stderr, "line %d has a name that hilo import refuses: correct the name in that line; hilo doctor names the key\n", line)
+	}
+	return nil
 }

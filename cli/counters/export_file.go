@@ -21,9 +21,21 @@ type file struct {
 
 // readExport parses an export. Its error lists the bad lines.
 func readExport(name, separator string, content []byte) (file, error) {
-	f := file{rows: rows{separator: separator, places: make(map[string]int), bad: badLines{File: name, Code: exit.Usage}}}
+	return file{rows: newRows(name, separator)}.parse(content)
+}
+
+// checkExport returns an error for an export of this server that no hilo can import, and the lines with names that only version
+// 0.1 accepted.
+func checkExport(separator string, content []byte) (refused []int, err error) {
+	own := file{rows: newRows("this export", separator)}
+	own.own = true
+	f, err := own.parse(content)
+	return f.refused, err
+}
+
+func (f file) parse(content []byte) (file, error) {
 	if len(bytes.TrimSpace(content)) == 0 {
-		return f, exit.Usagef("%s is empty: nothing was written", name)
+		return f, exit.Usagef("%s is empty: nothing was written", f.bad.File)
 	}
 	for line, text := range jsonLines(content) {
 		var l record

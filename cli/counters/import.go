@@ -53,7 +53,8 @@ func ImportCommand(env base.Env) *cli.Command {
 Reads what hilo export wrote, from FILE or stdin, and raises Max, ranges, epoch and bare
 (issued without prefix and tag) of each counter to it; none is lowered, so that to do it
 again, or of two servers, does no harm. All lines are checked before the first counter is
-written. A counter marked "lost" is raised by a gap besides, at least 65,536 (1,024 for
+written. A name that this version refuses has to be corrected in its line; where another
+line has that name already, keep the greater max, and count one less in the last line. A counter marked "lost" is raised by a gap besides, at least 65,536 (1,024 for
 identities): the old server may have issued more than it remembers. Origin and the
 statement that a server is durable belong to one server and are not carried over.
 

@@ -14,6 +14,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -22,6 +23,7 @@ type inspect struct {
 	observer
 	Kind admin.Kind
 	Name string
+	Key  string // named in place of a name, or ""
 }
 
 type inspected struct {
@@ -44,7 +46,7 @@ func InspectCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
 		Usage:     "show one counter",
-		UsageText: "hilo inspect COLLECTION",
+		UsageText: "hilo inspect COLLECTION | KEY",
 		Description: base.Describe(`
 Shows the counter of one collection, the Redis key that holds it, and how many numbers
 are left to 2^31-1, the greatest 32-bit integer, to 2^53-1, the greatest integer that
@@ -52,7 +54,8 @@ JavaScript holds exactly, and to the limit or, if it is lower, MaxValue of the s
 hilo top shows the time left to each.
 
 A COLLECTION that ends in | names an identity. One that ends in the separator names the
-counter of all server-side identifiers.
+counter of all server-side identifiers. A counter whose name this version of hilo
+refuses is named by its KEY in Redis, such as '{Raven}/HiLo/orders'.
 
 With several --redis NAME=URL it shows the counter of each server that has one. The JSON
 is a list then.`,
@@ -61,25 +64,52 @@ is a list then.`,
 		Flags: []cli.Flag{limitFlag()},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := inspect{observer: readObserver(r), Kind: admin.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
+			if strings.HasPrefix(i.Name, "{") { // no name does
+				i.Name, i.Key = "", i.Name
+				i.Kind = i.kindOf(i.Key)
+				if i.Kind == "" {
+					r.Failf("%q is the key of no counter in the namespace %s: name one such as '%s', or choose --namespace",
+						i.Key, i.Namespace, prefix.NewKeys(i.Namespace).HiLo(base.DefaultCollection))
+				}
+				return i
+			}
 			if name, found := strings.CutSuffix(i.Name, "|"); found {
 				i.Kind, i.Name = admin.KindIdentity, name
 			} else if name, found := strings.CutSuffix(i.Name, i.Separator); found {
 				i.Kind, i.Name = admin.KindServerSide, name
 			}
-			r.Valid(i.Name, i.Separator, "name one such as orders")
+			remedy := "name one such as orders"
+			if err := prefix.ValidateCollection(i.Name, i.Separator); errors.Is(err, prefix.ErrLookalike) {
+				remedy = "name a counter that has such a name by its key, {" + i.Namespace + "}/HiLo/…"
+			}
+			r.Valid(i.Name, i.Separator, remedy)
 			return i
 		}),
 	}
 }
 
+// kindOf returns the kind of counter that a key belongs to, and "" if it is of none in the namespace.
+func (i inspect) kindOf(key string) admin.Kind {
+	switch keys := prefix.NewKeys(i.Namespace); {
+	case strings.HasPrefix(key, keys.HiLoPrefix()):
+		return admin.KindHiLo
+	case strings.HasPrefix(key, keys.IdentityPrefix()):
+		return admin.KindIdentity
+	case key == keys.ServerSide():
+		return admin.KindServerSide
+	}
+	return ""
+}
+
 func (i inspect) Run(ctx context.Context) error {
 	keys := prefix.NewKeys(i.Namespace)
 	see, key := func(m *admin.Admin) (admin.Counter, error) { return m.Counter(ctx, i.Name) }, keys.HiLo(i.Name)
-	switch i.Kind {
-	case admin.KindHiLo:
-	case admin.KindIdentity:
+	switch {
+	case i.Key != "":
+		see, key = func(m *admin.Admin) (admin.Counter, error) { return m.CounterAt(ctx, i.Key) }, i.Key
+	case i.Kind == admin.KindIdentity:
 		see, key = func(m *admin.Admin) (admin.Counter, error) { return m.Identity(ctx, i.Name) }, keys.Identity(i.Name)
-	case admin.KindServerSide:
+	case i.Kind == admin.KindServerSide:
 		see, key = func(m *admin.Admin) (admin.Counter, error) { return m.ServerSide(ctx) }, keys.ServerSide()
 	}
 	missing := make([]error, len(i.targets))
@@ -130,6 +160,9 @@ func (i inspect) Run(ctx context.Context) error {
 
 // none returns the error for a counter that does not exist, with a remedy.
 func (i inspect) none(ctx context.Context, m *admin.Admin) error {
+	if i.Key != "" {
+		return exit.Refusedf("there is no counter at the key %q; hilo list shows the counters, and hilo identity list the identities", i.Key)
+	}
 	what, remedy := fmt.Sprintf("counter for %q", i.Name), "; hilo next makes one that begins at 1, hilo seed one that begins higher"
 	switch i.Kind {
 	case admin.KindIdentity:
@@ -151,11 +184,11 @@ func (i inspect) print(s inspected) error {
 	}
 	switch i.Kind {
 	case admin.KindHiLo:
-		t.Add("collection:", s.Collection)
+		t.Add("collection:", term.Visible(s.Collection))
 		t.Addf("max:", "%d", s.Max)
 		t.Addf("ranges:", "%d issued", s.Ranges)
 	case admin.KindIdentity:
-		t.Add("identity:", s.Collection)
+		t.Add("identity:", term.Visible(s.Collection))
 		t.Addf("value:", "%d", s.Max)
 	case admin.KindServerSide:
 		t.Add("identifiers:", "server-side, of all names")
@@ -164,7 +197,7 @@ func (i inspect) print(s inspected) error {
 	t.Addf("epoch:", "%d", s.Epoch)
 	t.Add("origin:", cmp.Or(s.Origin, "unknown"))
 	t.Add("durable:", cmp.Or(s.Durable, "no"))
-	t.Addf("key:", "HGETALL '%s'", s.Key)
+	t.Addf("key:", "HGETALL '%s'", term.Visible(s.Key))
 	if server := (prefix.Server{MinValue: s.MinValue, MaxValue: s.MaxValue}); server.HasInterval() {
 		t.Add("numbers:", interval(i.Session, server))
 	}

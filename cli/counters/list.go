@@ -9,6 +9,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
 type listed struct {
@@ -28,7 +29,7 @@ func ListCommand(env base.Env) *cli.Command {
 		head:   []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
 		keys:   []string{"name", "max", "ranges", "epoch", "headroom"},
 		row: func(server string, c *observed) (any, []any) {
-			return listed{server, c.Name, c.Max, c.Ranges, c.Epoch, c.room}, []any{c.Name, c.Max, c.Ranges, c.Epoch}
+			return listed{server, c.Name, c.Max, c.Ranges, c.Epoch, c.room}, []any{term.Visible(c.Name), c.Max, c.Ranges, c.Epoch}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
@@ -67,7 +68,7 @@ func IdentityListCommand(env base.Env) *cli.Command {
 		head:   []string{"NAME", "VALUE", "EPOCH"},
 		keys:   []string{"name", "value", "epoch", "headroom"},
 		row: func(server string, c *observed) (any, []any) {
-			return listedIdentity{server, c.Name, c.Max, c.Epoch, c.room}, []any{c.Name, c.Max, c.Epoch}
+			return listedIdentity{server, c.Name, c.Max, c.Epoch, c.room}, []any{term.Visible(c.Name), c.Max, c.Epoch}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // rows collects the counters of a file and the errors in its lines.
@@ -20,11 +21,22 @@ type rows struct {
 	read      []planRow
 	places    map[string]int // index in read, by key
 	bad       badLines
+	own       bool  // it is being exported, and may have names that only version 0.1 accepted
+	refused   []int // lines with such names
+}
+
+func newRows(file, separator string) rows {
+	return rows{separator: separator, places: make(map[string]int), bad: badLines{File: file, Code: exit.Usage}}
 }
 
 // put adds a valid row, unless there is one for the same counter, which it returns.
 func (r *rows) put(row planRow) (before *planRow, err error) {
-	if err := row.Validate(r.separator); err != nil {
+	switch err := row.Validate(r.separator); {
+	case errors.Is(err, prefix.ErrLookalike) && r.own:
+		r.refused = append(r.refused, row.Line)
+	case errors.Is(err, prefix.ErrLookalike):
+		return nil, fmt.Errorf("%w; correct the name in this line", err)
+	case err != nil:
 		return nil, err
 	}
 	key := row.Key()
@@ -39,7 +51,7 @@ func (r *rows) put(row planRow) (before *planRow, err error) {
 // readRows parses a seed file, which is CSV or JSON lines. Of several lines for one counter the greatest counts, as if the
 // counter were raised by each.
 func readRows(file, separator string, content []byte) ([]planRow, error) {
-	r := rows{separator: separator, places: make(map[string]int), bad: badLines{File: file, Code: exit.Usage}}
+	r := newRows(file, separator)
 	switch text := bytes.TrimSpace(content); {
 	case len(text) == 0:
 	case text[0] == '{' || text[0] == '[':

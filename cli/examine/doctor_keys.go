@@ -157,8 +157,8 @@ func (p *probedServer) report(k *keyScan) {
 	p.fault("spelling", "key", k.unfolded, "never read").
 		Because("An earlier version, or a user of redis-cli, spelt the name differently; numbers that it issued can be issued again.").
 		Remedy("Seed the name with the greater Max of the two, with hilo seed or hilo identity seed, and DEL the key.")
-	p.fault("name", "key", k.invalid, "with an invalid name").Because("It issues nothing, and hilo export refuses it.").
-		Remedy("Where another --separator is in use, name it; else RENAME the key, or DEL it.")
+	p.fault("name", "key", k.invalid, "with an invalid name").Because("It issues nothing, and hilo import refuses it.").
+		Remedy("Where another --separator is in use, name it; else seed the name that it should have with its number, and DEL the key.")
 	if p.unguarded {
 		p.fault(checkGuard, "key", k.origins, "with an Origin, and scripts of this user may not use INFO").
 			Because("They issue nothing to this user, whose writes would hide a restart from the others.").

@@ -7,10 +7,8 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/term"
@@ -58,19 +56,5 @@ func usedText(all []headroom.Headroom) string {
 	return share + "% of " + next.Bound
 }
 
-// visible returns text with the codes of control characters and of those that change the direction of text, such as \u202e, in
-// their place. It returns unknown for no text.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range cmp.Or(text, unknown) {
-		switch {
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&b, `\u{%x}`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
+// visible is term.Visible, and returns unknown for no text.
+func visible(text string) string { return term.Visible(cmp.Or(text, unknown)) }

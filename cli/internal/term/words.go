@@ -1,6 +1,7 @@
 package term
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -80,4 +81,21 @@ func Printable(text string) string {
 		}
 		return '?'
 	}, text)
+}
+
+// Visible replaces control characters, and others that are not visible, by their codes, such as \u200b, where names that differ
+// have to look different.
+func Visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
