@@ -91,7 +91,7 @@ func (m *Admin) with(change func(other *Admin)) *Admin {
 
 func (m *Admin) validName(name string) error {
 	err := prefix.ValidateCollection(name, m.separator)
-	if err != nil && !(m.noting && errors.Is(err, prefix.ErrLookalike)) {
+	if err != nil && (!m.noting || !errors.Is(err, prefix.ErrLookalike)) {
 		return fmt.Errorf("admin: %w", err)
 	}
 	return nil
