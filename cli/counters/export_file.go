@@ -21,21 +21,23 @@ type file struct {
 
 // readExport parses an export. Its error lists the bad lines.
 func readExport(name, separator string, content []byte) (file, error) {
-	return file{rows: newRows(name, separator)}.parse(content)
+	f := file{rows: newRows(name, separator)}
+	err := f.parse(content)
+	return f, err
 }
 
 // checkExport returns an error for an export of this server that no hilo can import, and the lines with names that only version
 // 0.1 accepted.
 func checkExport(separator string, content []byte) (refused []int, err error) {
-	own := file{rows: newRows("this export", separator)}
-	own.own = true
-	f, err := own.parse(content)
+	f := file{rows: newRows("this export", separator)}
+	f.own = true
+	err = f.parse(content)
 	return f.refused, err
 }
 
-func (f file) parse(content []byte) (file, error) {
+func (f *file) parse(content []byte) error {
 	if len(bytes.TrimSpace(content)) == 0 {
-		return f, exit.Usagef("%s is empty: nothing was written", f.bad.File)
+		return exit.Usagef("%s is empty: nothing was written", f.bad.File)
 	}
 	for line, text := range jsonLines(content) {
 		var l record
@@ -48,7 +50,7 @@ func (f file) parse(content []byte) (file, error) {
 			break // it is not an export, so all other lines would be wrong too
 		}
 	}
-	return f, f.bad.Failure()
+	return f.bad.Failure()
 }
 
 // add adds the next line.

@@ -10,6 +10,7 @@ import (
 func FuzzReadExport(f *testing.F) {
 	f.Add([]byte(clitest.Furnished))
 	f.Add([]byte(`{"kind":"export","version":1,"namespace":"Raven"}`))
+	f.Add([]byte(`{"kind":"export","version":1,"namespace":"Raven"}` + "\n" + `{"kind":"hilo","collection":"orders\u200b","max":1}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		file, err := readExport("f", "/", content)
 		if err != nil && exit.Code(err) != exit.Usage {
