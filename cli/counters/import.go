@@ -39,7 +39,7 @@ type imported struct {
 	Prefix     string `json:"prefix"`     // of the server, afterwards
 	Tag        string `json:"tag"`        // of the server, afterwards
 	Identities bool   `json:"identities"` // the server is the home of identities, afterwards
-	PrefixSet  bool   `json:"prefixSet"`  // prefix, tag or home changed
+	PrefixSet  bool   `json:"prefixSet"`  // prefix, tag, home or interval changed
 	changes
 }
 
@@ -60,7 +60,8 @@ statement that a server is durable belong to one server and are not carried over
 
 The file has to be whole, with its last line, and of the same namespace; the server
 has to have the same prefix and tag, or to be empty: then it gets them when all counters
-are there, and is the home of identities if the old one was. Two servers with one prefix
+are there, and is the home of identities if the old one was. It keeps an interval that
+it has, gets that of the file otherwise, and refuses a file with another one. Two servers with one prefix
 issue the same identifiers: the old one must not be used any more.
 
 --margin is for a file that may be older than the last range taken there: more than
@@ -132,6 +133,13 @@ func (i importing) print(shown imported) error {
 	if shown.Identities {
 		home = ", and it " + was + " the home of identities"
 	}
+	if !sameInterval(i.Server, i.Found) {
+		are := "are now"
+		if shown.DryRun {
+			are = "would be"
+		}
+		home += ", and its numbers " + are + " " + interval(i.Session, i.Server)
+	}
 	return i.Printf("the server's prefix %s %s, its tag %s%s\n", was, cmp.Or(shown.Prefix, "none"), cmp.Or(shown.Tag, "none"), home)
 }
 
@@ -168,8 +176,15 @@ func (i importing) raised(file file) []planRow {
 	return file.read
 }
 
-// choose returns the settings that the server gets.
+// choose returns the settings that the server gets. It keeps an interval of the server: without it, the server would issue
+// the numbers of another one.
 func (i importing) choose(ctx context.Context, m *admin.Admin, server prefix.Server, file file) (prefix.Server, error) {
+	if server.HasInterval() {
+		if file.server.HasInterval() && !sameInterval(server, file.server) {
+			return server, otherInterval(server, file.server)
+		}
+		file.server.MinValue, file.server.MaxValue = server.MinValue, server.MaxValue
+	}
 	same := server.ServerPrefix == file.server.ServerPrefix && server.NodeTag == file.server.NodeTag
 	switch {
 	case same && server.Identities == file.server.Identities || file.prefixed && i.Prefix == prefixTake:
@@ -189,10 +204,26 @@ func (i importing) choose(ctx context.Context, m *admin.Admin, server prefix.Ser
 			return file.server, nil
 		}
 	}
+	if same && !sameInterval(server, file.server) { // its identities could end
+		return server, otherInterval(server, file.server)
+	}
 	if same { // keep its home or lack of one
 		return server, nil
 	}
 	return server, exit.Refusedf("the file is of a server with prefix %s and tag %s, and this one has prefix %s and tag %s: nothing was written; "+
 		"--prefix keep leaves the prefix of the server, --prefix take sets that of the file", cmp.Or(file.server.ServerPrefix, "none"),
 		cmp.Or(file.server.NodeTag, "none"), cmp.Or(server.ServerPrefix, "none"), cmp.Or(server.NodeTag, "none"))
+}
+
+func sameInterval(a, b prefix.Server) bool {
+	low, high := a.Interval()
+	otherLow, otherHigh := b.Interval()
+	return low == otherLow && high == otherHigh
+}
+
+func otherInterval(server, file prefix.Server) error {
+	low, high := server.Interval()
+	fileLow, fileHigh := file.Interval()
+	return exit.Refusedf("the file is of a server that issues the numbers %d to %d, and this one %d to %d: nothing was written; "+
+		"first set that of the file with hilo prefix set --min-value %[1]d --max-value %[2]d", fileLow, fileHigh, low, high)
 }
