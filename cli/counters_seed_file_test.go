@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -15,10 +17,70 @@ import (
 
 func TestSeedFileMayBeginWithAByteOrderMark(t *testing.T) {
 	t.Parallel()
-	for _, content := range []string{"collection,max\norders,5\n", `{"collection":"orders","max":5}`} {
-		if r := clitest.HiloIn(t, "\ufeff"+content, "seed", "--file", "-", "--redis", "embedded:"); r.Code != exit.Done || r.Stderr != "" {
-			t.Errorf("%q: %+v", content, r)
+	for _, content := range []string{"collection,max\nördersé🙂,5\n", `{"collection":"orders","max":5}`} {
+		for _, encoded := range []string{"\ufeff" + content, encode(binary.LittleEndian, content), encode(binary.BigEndian, content)} {
+			r := clitest.HiloIn(t, encoded, "seed", "--file", "-", "--redis", "embedded:", "--dry-run")
+			if r.Code != exit.Done || r.Stderr != "" || !strings.Contains(content, strings.Fields(r.Stdout)[4]) {
+				t.Errorf("%q: %+v", encoded, r)
+			}
 		}
+	}
+}
+
+// encode returns text in UTF-16 with a byte order mark.
+func encode(order binary.AppendByteOrder, text string) string {
+	var encoded []byte
+	for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
+		encoded = order.AppendUint16(encoded, unit)
+	}
+	return string(encoded)
+}
+
+func TestSeedFileInUTF16ThatIsInvalidIsRefused(t *testing.T) {
+	t.Parallel()
+	whole := encode(binary.LittleEndian, "collection,max\norders,5\n")
+	for _, content := range []string{whole[:len(whole)-1], encode(binary.LittleEndian, "collection,max\na\ufffdb,5\n")} {
+		for _, command := range []string{"seed --file -", "import"} {
+			r := clitest.HiloIn(t, content, append(strings.Fields(command), "--redis", "embedded:")...)
+			clitest.MustFail(t, exit.Usage, r, "stdin: nothing was written: is not valid UTF-16")
+		}
+	}
+}
+
+func TestImportReadsUTF16(t *testing.T) {
+	t.Parallel()
+	lines := encode(binary.LittleEndian, clitest.Furnished)
+	if r := clitest.HiloIn(t, lines, "import", "--redis", "embedded:"); r.Code != exit.Done || !strings.Contains(r.Stdout, "6 counters: 6 new") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSeedOfAnEmptyFileIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{"", "\n", "\ufeff", "\xff\xfe", "collection,max\n"} {
+		for _, command := range []string{"seed --file -", "seed --file - --dry-run", "seed --file - --output json", "import"} {
+			r := clitest.HiloIn(t, content, append(strings.Fields(command), "--redis", "embedded:")...)
+			clitest.MustFail(t, exit.Usage, r, "nothing was written")
+		}
+	}
+}
+
+func TestSeedSkipsTheLinesThatAreNamed(t *testing.T) {
+	t.Parallel()
+	const content = "collection,max\norders,5\nOrder Items,12\n\"a,\"\"b/\",7\nUsers,x\nusers,3\n"
+	s := redistest.StartMini(t)
+	client := s.Client(t)
+	seed := func(args ...string) clitest.Result {
+		return clitest.HiloIn(t, content, append([]string{"seed", "--file", "-", "--redis", s.URL()}, args...)...)
+	}
+	clitest.MustFail(t, exit.Usage, seed(), `line 3: collection "Order Items"`, `--skip "Order Items" leaves it out`)
+	clitest.MustFail(t, exit.Usage, seed("--skip", "Order Items", "--skip", "users"), `line 4: collection "a,\"b/"`)
+	clitest.MustFail(t, exit.Usage, seed("--skip", "Order Items", "--skip", "users", "--skip", `a,"b/`, "--skip", "people"), `--skip is "people", which no line has as its name`)
+	clitest.WantUnchanged(t, client, map[string]string{})
+	r := seed("--skip", "Order Items", "--skip", "users", "--skip", `a,"b/`)
+	const want = "hilo: stdin: skipped line 3, \"Order Items\"\nhilo: stdin: skipped line 4, \"a,\\\"b/\"\nhilo: stdin: skipped line 5, \"Users\"\nhilo: stdin: skipped line 6, \"users\"\n"
+	if r.Code != exit.Done || r.Stdout != "1 counter: 1 new, 0 raised, 0 stay\n" || r.Stderr != want {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -156,6 +218,8 @@ func TestSeedRefusesFlagsThatExcludeEachOther(t *testing.T) {
 		{"seed --scan x* --max 3", "--scan and --max exclude each other"},
 		{"seed --scan x* --kind server-side", `--kind is "server-side": must be hilo or identity`},
 		{"seed --scan=", "--scan is empty"},
+		{"seed orders --max 3 --skip x", "--skip requires --file"},
+		{"seed --scan x* --skip x", "--scan and --skip exclude each other"},
 		{"seed orders --max 3 --yes", "--yes requires --scan"},
 		{"seed orders --max 3 --force --dry-run", "--force and --dry-run exclude each other"},
 		{"seed --file /no/such/file", `"/no/such/file" cannot be read: no such file or directory`},

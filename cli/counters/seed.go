@@ -2,6 +2,7 @@ package counters
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -32,7 +33,7 @@ func SeedCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "seed",
 		Usage:     "raise counters: one, those of a file, or by a scan",
-		UsageText: "hilo seed COLLECTION --max N [--force] | --file F | --scan PATTERN [--yes]",
+		UsageText: "hilo seed COLLECTION --max N [--force] | --file F [--skip NAME] | --scan PATTERN [--yes]",
 		Description: base.Describe(`
 Raises Max, the greatest number issued, to N: the next identifier is N+1. A counter
 above N keeps its value, which is reported and no error; --force lowers it, and
@@ -45,7 +46,9 @@ one), identity or server-side:
    orders,4000,hilo
    {"collection":"companies","max":17,"kind":"identity"}
 All lines are checked before the first counter is written: one that cannot be, and
-nothing is. Of several lines for one counter the greatest counts.
+nothing is. Of several lines for one counter the greatest counts. --skip NAME leaves out
+the lines of that name, such as a table whose name is no collection, and reports each.
+F is UTF-8, or UTF-16 with a byte order mark, which PowerShell writes.
 
 --scan looks through all keys of the Redis that match PATTERN for identifiers, and
 raises each collection to the greatest number found, whatever server's prefix or
@@ -54,7 +57,7 @@ it begins with * and does so anyway, and --strip removes an application's own pr
 confirmation, unless --yes. Other keys, and server-side identifiers, are
 counted and left out.`,
 			[]string{
-				"hilo seed orders --max 4000", "hilo seed --file counters.csv --dry-run",
+				"hilo seed orders --max 4000", "hilo seed --file counters.csv --dry-run", "hilo seed --file counters.csv --skip 'Order Items'",
 				"hilo seed --scan 'orders/*'", "hilo seed --scan 'app:*' --strip app: --yes",
 			},
 			"1 failed, interrupted, or aborted", "3 Redis unavailable", "4 the name is taken by the other kind", "5 --scan found no identifier"),
@@ -62,6 +65,7 @@ counted and left out.`,
 			&cli.GenericFlag{Name: "max", Aliases: []string{"value"}, Usage: "`N`, 0 to 9223372036854775807, the greatest number that is taken", Value: base.Count("", 0)},
 			&cli.BoolFlag{Name: "force", Usage: "lower the counter too"},
 			&cli.GenericFlag{Name: "file", Usage: "`F` with a counter in each line, - for stdin", Value: base.Text(""), TakesFile: true},
+			&cli.StringSliceFlag{Name: "skip", Usage: "with --file: leave out the lines of `NAME`; repeatable"},
 			&cli.StringFlag{Name: "scan", Usage: "`PATTERN` of keys, with * ? [a-z] as in Redis"},
 			&cli.StringFlag{Name: "strip", Usage: "with --scan: `TEXT` to take off the front of each key"},
 			&cli.GenericFlag{Name: "kind", Usage: "with --scan, the `KIND` to raise", Value: base.Choice("hilo", string(admin.KindHiLo), string(admin.KindIdentity))},
@@ -73,8 +77,8 @@ counted and left out.`,
 			p := plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
 			switch {
 			case r.IsSet("file"):
-				refuseOthers(r, "file")
-				return fromFile{p, r.String("file")}
+				refuseOthers(r, "file", "skip")
+				return fromFile{p, r.String("file"), r.StringSlice("skip")}
 			case r.IsSet("scan"):
 				refuseOthers(r, "scan", "strip", "kind", "yes")
 				return readScan(r, p)
@@ -87,7 +91,7 @@ counted and left out.`,
 // refuseOthers refuses arguments, and flags that have no effect beside the flag way. others are those that have one.
 func refuseOthers(r *base.Reader, way string, others ...string) {
 	r.Arguments()
-	for _, name := range []string{"max", "force", "file", "scan", "strip", "kind", "yes"} {
+	for _, name := range []string{"max", "force", "file", "skip", "scan", "strip", "kind", "yes"} {
 		if name != way && r.IsSet(name) && !slices.Contains(others, name) {
 			r.Failf("%s and %s exclude each other; %s", base.Dashed(way), base.Dashed(name), r.Help())
 		}
@@ -100,6 +104,9 @@ func readSeed(r *base.Reader, p plan) seed {
 		if r.IsSet(name) {
 			r.Failf("%s requires --scan; %s", base.Dashed(name), r.Help())
 		}
+	}
+	if r.IsSet("skip") {
+		r.Failf("--skip requires --file; %s", r.Help())
 	}
 	if s.Force && s.DryRun {
 		r.Failf("--force and --dry-run exclude each other; hilo inspect shows the counter")
@@ -158,6 +165,7 @@ func (s seed) Run(ctx context.Context) error {
 type fromFile struct {
 	plan
 	File string
+	Skip []string // names of lines that are left out
 }
 
 func (s fromFile) Run(ctx context.Context) error {
@@ -166,8 +174,15 @@ func (s fromFile) Run(ctx context.Context) error {
 		return err
 	}
 	s.Source = name
-	if s.Rows, err = readRows(name, s.Separator, content); err != nil {
+	var skipped []string
+	s.Rows, err = readRows(name, s.Separator, content, s.Skip, func(line int, name string) {
+		skipped = append(skipped, fmt.Sprintf("line %d, %q", line, name))
+	})
+	if err != nil {
 		return err
+	}
+	for _, line := range skipped {
+		fmt.Fprintf(s.Stderr, "hilo: %s: skipped %s\n", name, line)
 	}
 	return s.plan.Run(ctx)
 }

@@ -49,23 +49,39 @@ func (r *rows) put(row planRow) (before *planRow, err error) {
 }
 
 // readRows parses a seed file, which is CSV or JSON lines. Of several lines for one counter the greatest counts, as if the
-// counter were raised by each.
-func readRows(file, separator string, content []byte) ([]planRow, error) {
-	r := newRows(file, separator)
+// counter were raised by each. It leaves out the lines with a name of skip, and calls skipped for each.
+func readRows(file, separator string, content []byte, skip []string, skipped func(line int, name string)) ([]planRow, error) {
+	s := seedFile{rows: newRows(file, separator), skip: make(map[string]bool), skipped: skipped}
+	for _, name := range skip {
+		s.skip[prefix.Fold(name)] = false
+	}
 	switch text := bytes.TrimSpace(content); {
 	case len(text) == 0:
+		return nil, exit.Usagef("%s is empty: nothing was written; it needs lines such as collection,max and orders,4000", file)
 	case text[0] == '{' || text[0] == '[':
-		r.json(content)
+		s.json(content)
 	default:
-		r.csv(content)
+		s.csv(content)
 	}
-	if err := r.bad.Failure(); err != nil {
+	if err := s.bad.Failure(); err != nil {
 		return nil, err
 	}
-	if len(r.read) == 0 {
+	for _, name := range skip {
+		if !s.skip[prefix.Fold(name)] {
+			return nil, exit.Usagef("%s: nothing was written: --skip is %q, which no line has as its name", file, name)
+		}
+	}
+	if len(s.read) == 0 {
 		return nil, exit.Usagef("%s names no counters: nothing was written", file)
 	}
-	return r.read, nil
+	return s.read, nil
+}
+
+// seedFile is the content of a seed file.
+type seedFile struct {
+	rows
+	skip    map[string]bool // folded names to leave out; true means that a line had it
+	skipped func(line int, name string)
 }
 
 // columns are the columns of CSV. The last one may be missing.
@@ -74,14 +90,14 @@ var columns = []string{"collection", "max", "kind"}
 const exampleHeader = "the first line names the columns, as in collection,max or collection,max,kind"
 
 // csv parses CSV up to the first invalid line, because the ends of the lines after it are unknown.
-func (r *rows) csv(content []byte) {
+func (s *seedFile) csv(content []byte) {
 	in := csv.NewReader(bytes.NewReader(content))
 	in.FieldsPerRecord = -1
 	var header []string
 	for {
 		record, err := in.Read()
 		if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
-			r.bad.Add(wrong.Line, wrong.Err)
+			s.bad.Add(wrong.Line, wrong.Err)
 		}
 		if err != nil {
 			return
@@ -90,18 +106,18 @@ func (r *rows) csv(content []byte) {
 		switch {
 		case header == nil:
 			if err := readHeader(record); err != nil {
-				r.bad.Add(line, err)
+				s.bad.Add(line, err)
 				return
 			}
 			header = record
 		case len(record) != len(header):
-			r.bad.Add(line, fmt.Errorf("%d values, where the header has %d", len(record), len(header)))
+			s.bad.Add(line, fmt.Errorf("%d values, where the header has %d", len(record), len(header)))
 		default:
 			cells := make(map[string]string)
 			for i, column := range header {
 				cells[column] = strings.TrimSpace(record[i])
 			}
-			r.bad.Add(line, r.add(line, cells["collection"], cells["max"], cells["kind"]))
+			s.bad.Add(line, s.add(line, cells["collection"], cells["max"], cells["kind"]))
 		}
 	}
 }
@@ -125,7 +141,7 @@ func readHeader(record []string) error {
 	return nil
 }
 
-func (r *rows) json(content []byte) {
+func (s *seedFile) json(content []byte) {
 	for line, text := range jsonLines(content) {
 		var fields struct {
 			Collection string          `json:"collection"`
@@ -134,14 +150,20 @@ func (r *rows) json(content []byte) {
 		}
 		err := unmarshal(text, &fields)
 		if err == nil {
-			err = r.add(line, fields.Collection, strings.Trim(string(fields.Max), `"`), fields.Kind)
+			err = s.add(line, fields.Collection, strings.Trim(string(fields.Max), `"`), fields.Kind)
 		}
-		r.bad.Add(line, err)
+		s.bad.Add(line, err)
 	}
 }
 
 // add adds the counter of a line.
-func (r *rows) add(line int, name, max, kindText string) error {
+func (s *seedFile) add(line int, name, max, kindText string) error {
+	folded := prefix.Fold(name)
+	if _, found := s.skip[folded]; found {
+		s.skip[folded] = true
+		s.skipped(line, name)
+		return nil
+	}
 	kind, err := parseKind(kindText)
 	if err != nil {
 		return err
@@ -153,9 +175,12 @@ func (r *rows) add(line int, name, max, kindText string) error {
 	if number < 0 || strconv.FormatInt(number, 10) != max {
 		return fmt.Errorf("max is %.64q: must be 0 to 9223372036854775807, in digits only", max)
 	}
-	before, err := r.put(planRow{Line: line, State: admin.State{Kind: kind, Counter: admin.Counter{Name: name, Max: number}}})
+	before, err := s.put(planRow{Line: line, State: admin.State{Kind: kind, Counter: admin.Counter{Name: name, Max: number}}})
+	if err != nil {
+		return fmt.Errorf("%w; --skip %s leaves it out", err, strconv.Quote(name))
+	}
 	if before != nil && number > before.Max {
 		before.Line, before.Max = line, number
 	}
-	return err
+	return nil
 }

@@ -32,7 +32,7 @@ func TestSeedFileIsParsed(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := readRows("f", "/", []byte(test.content))
+			got, err := readRows("f", "/", []byte(test.content), nil, nil)
 			if err != nil || !slices.Equal(got, test.want) {
 				t.Errorf("%+v, %v, want %+v", got, err, test.want)
 			}
@@ -43,8 +43,8 @@ func TestSeedFileIsParsed(t *testing.T) {
 func TestSeedFileThatIsInvalidIsRefusedWithItsLine(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, content, want string }{
-		{"nothing", "", "f names no counters"},
-		{"white space", " \n\n", "f names no counters"},
+		{"nothing", "", "f is empty"},
+		{"white space", " \n\n", "f is empty"},
 		{"a header alone", "collection,max\n", "f names no counters"},
 		{"no header", "orders,4000\n", `line 1: "orders" is not a column: the first line names the columns, as in collection,max`},
 		{"a header without max", "collection,kind\nx,hilo\n", "line 1: there is no column max"},
@@ -76,7 +76,7 @@ func TestSeedFileThatIsInvalidIsRefusedWithItsLine(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := readRows("f", "/", []byte(test.content))
+			_, err := readRows("f", "/", []byte(test.content), nil, nil)
 			if err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "nothing was written") {
 				t.Errorf("%v", err)
 			}
@@ -88,7 +88,7 @@ func FuzzReadRows(f *testing.F) {
 	f.Add([]byte("collection,max,kind\norders,4000,hilo\n"))
 	f.Add([]byte(`{"collection":"orders","max":"4000"}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		rows, err := readRows("f", "/", content)
+		rows, err := readRows("f", "/", content, nil, nil)
 		if err != nil && (exit.Code(err) != exit.Usage || len(rows) > 0) {
 			t.Errorf("%+v, %v", rows, err)
 		}

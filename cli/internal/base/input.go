@@ -4,16 +4,21 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// ReadFileOrStdin reads a file, or stdin for "-". name is its name for errors.
+// ReadFileOrStdin reads a text file, or stdin for "-", and returns it as UTF-8. It may be UTF-16 with a byte order mark, which
+// PowerShell writes. name is its name for errors.
 func ReadFileOrStdin(ctx context.Context, g *Session, file string) (content []byte, name string, err error) {
 	read := func() ([]byte, error) { return os.ReadFile(file) }
 	if name = file; file == "-" {
@@ -24,7 +29,36 @@ func ReadFileOrStdin(ctx context.Context, g *Session, file string) (content []by
 	if err != nil && ctx.Err() == nil {
 		err = exit.Usagef("%q cannot be read: %s", file, reason(err))
 	}
-	return bytes.TrimPrefix(content, []byte(byteOrderMark)), name, err // which spreadsheets and editors write
+	if err != nil {
+		return nil, name, err
+	}
+	content, err = toUTF8(content)
+	if err != nil {
+		err = exit.Usagef("%s: nothing was written: %s", name, err)
+	}
+	return content, name, err
+}
+
+// toUTF8 removes a byte order mark, which spreadsheets and editors write, and decodes UTF-16 if the mark is of that.
+func toUTF8(content []byte) ([]byte, error) {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(content, []byte("\xff\xfe")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(content, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return bytes.TrimPrefix(content, []byte(byteOrderMark)), nil
+	}
+	units := make([]uint16, (len(content)-2)/2)
+	for i := range units {
+		units[i] = order.Uint16(content[2+2*i:])
+	}
+	text := string(utf16.Decode(units))
+	if len(content)%2 != 0 || strings.ContainsRune(text, utf8.RuneError) {
+		return nil, errors.New("is not valid UTF-16, of which it has the byte order mark; save it as UTF-8")
+	}
+	return []byte(text), nil
 }
 
 // Confirm prints a question and reports whether the answer is yes. It fails if ctx ends first.
