@@ -33,7 +33,7 @@ func SeedCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "seed",
 		Usage:     "raise counters: one, those of a file, or by a scan",
-		UsageText: "hilo seed COLLECTION --max N [--force] | --file F [--skip NAME] | --scan PATTERN [--yes]",
+		UsageText: "hilo seed COLLECTION --max N [--force] | --file F [--skip NAME] | --scan PATTERN [--yes] | --sql DATABASE",
 		Description: base.Describe(`
 Raises Max, the greatest number issued, to N: the next identifier is N+1. A counter
 above N keeps its value, which is reported and no error; --force lowers it, and
@@ -55,10 +55,17 @@ raises each collection to the greatest number found, whatever server's prefix or
 node tag it has. A pattern without braces finds {orders}/1 and {orders/1} too, unless
 it begins with * and does so anyway, and --strip removes an application's own prefix. It shows what it found and asks for
 confirmation, unless --yes. Other keys, and server-side identifiers, are
-counted and left out.`,
+counted and left out.
+
+--sql prints a query, and uses no server. Its result as CSV is what --file reads: each
+table with an integer primary key, or with a column that a sequence or identity fills,
+and the greatest number that is in use there or may have been given out, with the blocks
+of a sequence's increment. It fails where a table or sequence cannot be read.`,
 			[]string{
 				"hilo seed orders --max 4000", "hilo seed --file counters.csv --dry-run", "hilo seed --file counters.csv --skip 'Order Items'",
 				"hilo seed --scan 'orders/*'", "hilo seed --scan 'app:*' --strip app: --yes",
+				`psql -X --csv -c "$(hilo seed --sql postgresql)" shop | hilo seed --file -`,
+				`sqlite3 shop.db "$(hilo seed --sql sqlite)" | sqlite3 -csv -header shop.db | hilo seed --file -`,
 			},
 			"1 failed, interrupted, or aborted", "3 Redis unavailable", "4 the name is taken by the other kind", "5 --scan found no identifier"),
 		Flags: base.OneServerFlags(
@@ -67,6 +74,7 @@ counted and left out.`,
 			&cli.GenericFlag{Name: "file", Usage: "`F` with a counter in each line, - for stdin", Value: base.Text(""), TakesFile: true},
 			&cli.StringSliceFlag{Name: "skip", Usage: "with --file: leave out the lines of `NAME`; repeatable"},
 			&cli.StringFlag{Name: "scan", Usage: "`PATTERN` of keys, with * ? [a-z] as in Redis"},
+			&cli.GenericFlag{Name: "sql", Usage: "print a query of the greatest keys for `DATABASE`", Value: base.Choice("", "postgresql", "sqlite")},
 			&cli.StringFlag{Name: "strip", Usage: "with --scan: `TEXT` to take off the front of each key"},
 			&cli.GenericFlag{Name: "kind", Usage: "with --scan, the `KIND` to raise", Value: base.Choice("hilo", string(admin.KindHiLo), string(admin.KindIdentity))},
 			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking"},
@@ -74,6 +82,15 @@ counted and left out.`,
 			base.ReplicasNoneFlag(),
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
+			if r.IsSet("sql") {
+				refuseOthers(r, "sql")
+				for _, name := range []string{"dry-run", "replicas-none", "prefer"} {
+					if r.IsSet(name) {
+						r.Failf("--sql and %s exclude each other; %s", base.Dashed(name), r.Help())
+					}
+				}
+				return seedQuery{r.SessionWithoutRedis(), r.String("sql")}
+			}
 			p := plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
 			switch {
 			case r.IsSet("file"):
@@ -91,7 +108,7 @@ counted and left out.`,
 // refuseOthers refuses arguments, and flags that have no effect beside the flag way. others are those that have one.
 func refuseOthers(r *base.Reader, way string, others ...string) {
 	r.Arguments()
-	for _, name := range []string{"max", "force", "file", "skip", "scan", "strip", "kind", "yes"} {
+	for _, name := range []string{"max", "force", "file", "skip", "scan", "sql", "strip", "kind", "yes"} {
 		if name != way && r.IsSet(name) && !slices.Contains(others, name) {
 			r.Failf("%s and %s exclude each other; %s", base.Dashed(way), base.Dashed(name), r.Help())
 		}

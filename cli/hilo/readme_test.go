@@ -54,10 +54,11 @@ func TestReadmeOfComingFromElsewhereRuns(t *testing.T) {
 {"kind":"hilo","collection":"people","max":96,"bare":96}
 {"kind":"hilo","collection":"receipts","max":77,"bare":77}
 {"kind":"hilo","collection":"Refunds","max":5,"bare":5}
+{"kind":"hilo","collection":"unused","max":0}
 {"kind":"hilo","collection":"users","max":42,"bare":42}
 {"kind":"hilo","collection":"visits","max":9007199254740993,"bare":9007199254740993}
 {"kind":"identity","collection":"companies","max":17}
-{"kind":"end","counters":8}
+{"kind":"end","counters":9}
 `
 		if got := clitest.Lasting(bash(t, dir, environment, "hilo export")); got != want {
 			t.Errorf("%s", got)
