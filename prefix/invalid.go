@@ -11,13 +11,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ErrInvalid reports that a part of an identifier or of a key breaks a rule. Every
-// error of this package wraps it.
+// ErrInvalid reports that a part of an identifier or of a key breaks a rule. Every error of this package wraps it.
 var ErrInvalid = errors.New("invalid name")
 
-// ErrLookalike reports that a part has a format character or is not in NFC, so that
-// it may look like another. Such an error wraps ErrInvalid too. Version 0.1 accepted
-// such names, and a server may have counters of them.
+// ErrLookalike reports that a part has a format character or is not in NFC, so that it may look like another. Such an error wraps
+// ErrInvalid too. Version 0.1 accepted such names, and a server may have counters of them.
 var ErrLookalike = errors.New("name may look like another")
 
 // lookalikeError is an error that matches ErrLookalike and does not repeat its text.
@@ -27,10 +25,9 @@ func (e lookalikeError) Unwrap() error { return e.error }
 
 func (lookalikeError) Is(target error) bool { return target == ErrLookalike }
 
-// checkText reports the first rule, of those common to all parts of an identifier
-// or a key, that value breaks. A part is minBytes to maxBytes bytes of UTF-8 in
-// NFC, without the characters in reserved, white space, control characters, format
-// characters and code points that Unicode has not assigned.
+// checkText reports the first rule, of those common to all parts of an identifier or a key, that value breaks. A part is minBytes
+// to maxBytes bytes of UTF-8 in NFC, without the characters in reserved, white space, control characters, format characters and
+// code points that Unicode has not assigned.
 func checkText(part, value, reserved string, minBytes, maxBytes int) error {
 	if len(value) < minBytes {
 		return fmt.Errorf("%w: %s is empty: %d to %d bytes", ErrInvalid, part, minBytes, maxBytes)
@@ -94,15 +91,13 @@ func codePoints(text string) string {
 	return strings.Trim(fmt.Sprintf("%U", []rune(text)), "[]")
 }
 
-// isFormat reports whether r is a format character, category Cf. Most are
-// invisible, so that two names would look alike.
+// isFormat reports whether r is a format character, category Cf. Most are invisible, so that two names would look alike.
 func isFormat(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.Is(unicode.Cf, r)
 }
 
-// isUnassigned reports whether Unicode has not assigned r, as of the tables that
-// this Go has. A later version of Unicode may make it a letter, white space or
-// the other case of another character. Noncharacters are never assigned.
+// isUnassigned reports whether Unicode has not assigned r, as of the tables that this Go has. A later version of Unicode may make
+// it a letter, white space or the other case of another character. Noncharacters are never assigned.
 func isUnassigned(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.Is(unicode.Cn, r)
 }

@@ -23,9 +23,8 @@ const (
 	maxNodeTagBytes      = 8
 )
 
-// ValidateCollection returns nil if name can be a collection or the name of an
-// identity with this separator, and otherwise an error that names the broken
-// rule. An invalid separator is reported first.
+// ValidateCollection returns nil if name can be a collection or the name of an identity with this separator, and otherwise an
+// error that names the broken rule. An invalid separator is reported first.
 func ValidateCollection(name, separator string) error {
 	if err := ValidateSeparator(separator); err != nil {
 		return err
@@ -39,8 +38,7 @@ func ValidateCollection(name, separator string) error {
 	return nil
 }
 
-// ValidateSeparator returns nil if separator can follow a collection, and
-// otherwise an error that names the broken rule.
+// ValidateSeparator returns nil if separator can follow a collection, and otherwise an error that names the broken rule.
 func ValidateSeparator(separator string) error {
 	r, size := utf8.DecodeRuneInString(separator)
 	switch {

@@ -7,16 +7,13 @@ import (
 	"strings"
 )
 
-// Parse splits the text of an identifier into its parts. It is the exact inverse
-// of [ID.Append]. It accepts the texts of valid IDs and no others, and Append
-// restores the text from the ID it returns.
+// Parse splits the text of an identifier into its parts. It is the exact inverse of [ID.Append]. It accepts the texts of valid
+// IDs and no others, and Append restores the text from the ID it returns.
 //
-// Parse refuses a number padded with zeros, such as that of a server-side
-// identifier. The text of an identity is that of an ID without prefix and tag,
-// and Parse returns that ID.
+// Parse refuses a number padded with zeros, such as that of a server-side identifier. The text of an identity is that of an ID
+// without prefix and tag, and Parse returns that ID.
 func Parse(text, separator string) (ID, error) {
-	// No text is ambiguous, because each cut below finds the place where Append
-	// joined the parts of a valid ID:
+	// No text is ambiguous, because each cut below finds the place where Append joined the parts of a valid ID:
 	//
 	//  1. The first separator follows the collection, which contains none. A
 	//     prefix may contain any number of them.

@@ -9,23 +9,20 @@ import (
 	"unicode"
 )
 
-// Server holds what one server reports about itself, its settings. Prefix and tag
-// are added to each identifier, so that two independent servers never issue the same
-// text. Either may be empty. Two servers whose intervals are disjoint need neither.
+// Server holds what one server reports about itself, its settings. Prefix and tag are added to each identifier, so that two
+// independent servers never issue the same text. Either may be empty. Two servers whose intervals are disjoint need neither.
 type Server struct {
 	ServerPrefix string // before the number, "NorthServer/"
 	NodeTag      string // after the number and "-", "A"
 
-	// Identities reports that this server is the home of identities, which have
-	// neither prefix nor tag and so come from one server only. A server with neither,
-	// and without an interval, is the only one and is their home without reporting it.
+	// Identities reports that this server is the home of identities, which have neither prefix nor tag and so come from one
+	// server only. A server with neither, and without an interval, is the only one and is their home without reporting it.
 	Identities bool
 
-	// Durable is what the operator states of writes, or "". DurableAlways: the server
-	// keeps every acknowledged write and its data is nowhere else, so counters continue
-	// after a restart without a jump. "replicas:N", with N of 1 to 999: any server that
-	// is promoted has every write that N replicas acknowledged, for which every client
-	// waits, so counters continue after a failover with a small jump.
+	// Durable is what the operator states of writes, or "". DurableAlways: the server keeps every acknowledged write and its data
+	// is nowhere else, so counters continue after a restart without a jump. "replicas:N", with N of 1 to 999: any server that is
+	// promoted has every write that N replicas acknowledged, for which every client waits, so counters continue after a failover
+	// with a small jump.
 	Durable string
 
 	// MinValue and MaxValue are the interval of the numbers that the server issues, of
@@ -38,14 +35,12 @@ const DurableAlways = "always"
 
 const maxReplicas = 999
 
-// DurableReplicas returns the value of Server.Durable that requires the acknowledgement
-// of n replicas, 1 to 999.
+// DurableReplicas returns the value of Server.Durable that requires the acknowledgement of n replicas, 1 to 999.
 func DurableReplicas(n int) string { return durableReplicas + strconv.Itoa(n) }
 
 const durableReplicas = "replicas:"
 
-// Replicas returns the number of replicas whose acknowledgement Durable requires, and 0
-// if it requires none or is invalid.
+// Replicas returns the number of replicas whose acknowledgement Durable requires, and 0 if it requires none or is invalid.
 func (s Server) Replicas() int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(s.Durable, durableReplicas)) // other texts differ from that of their n
 	if n < 1 || n > maxReplicas || s.Durable != DurableReplicas(n) {
@@ -72,8 +67,7 @@ func (s Server) DisjointFrom(other Server) bool {
 	return high < otherLow || otherHigh < low
 }
 
-// Validate returns nil if s can be part of an identifier, and otherwise an error
-// that names the broken rule.
+// Validate returns nil if s can be part of an identifier, and otherwise an error that names the broken rule.
 func (s Server) Validate() error {
 	if err := checkText("server prefix", s.ServerPrefix, "|{}", 0, maxServerPrefixBytes); err != nil {
 		return err
@@ -109,14 +103,12 @@ func (s Server) Validate() error {
 // IsZero reports whether s adds nothing to an identifier.
 func (s Server) IsZero() bool { return s.ServerPrefix == "" && s.NodeTag == "" }
 
-// SameAs reports whether s and other add the same to an identifier, letter case
-// aside, so that their identifiers could be equal.
+// SameAs reports whether s and other add the same to an identifier, letter case aside, so that their identifiers could be equal.
 func (s Server) SameAs(other Server) bool {
 	return strings.EqualFold(s.ServerPrefix, other.ServerPrefix) && strings.EqualFold(s.NodeTag, other.NodeTag)
 }
 
-// cutTag splits text before a final "-" and node tag that follow a digit. It
-// accepts a tag of any length, which Validate checks.
+// cutTag splits text before a final "-" and node tag that follow a digit. It accepts a tag of any length, which Validate checks.
 func cutTag(text string) (head, tag string) {
 	dash := strings.LastIndexByte(text, '-')
 	if dash < 1 || !isDigit(text[dash-1]) || !readsAsTag(text[dash+1:]) {

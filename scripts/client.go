@@ -60,10 +60,9 @@ func PoolSize(client redis.Cmdable) int {
 	return 0
 }
 
-// Confirmable reports whether client can be used with Durable. It has to be a
-// *redis.Client or a *redis.ClusterClient itself. Another type may hide a cluster, any
-// node of which would answer WAIT for its own writes. It is not inlined, so that callers
-// do not reach the two types: a package that does compiles hundreds of their methods again.
+// Confirmable reports whether client can be used with Durable. It has to be a *redis.Client or a *redis.ClusterClient itself.
+// Another type may hide a cluster, any node of which would answer WAIT for its own writes. It is not inlined, so that callers do
+// not reach the two types: a package that does compiles hundreds of their methods again.
 //
 //go:noinline
 func Confirmable(client redis.Cmdable) bool {

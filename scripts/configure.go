@@ -35,10 +35,9 @@ type ConfigureRequest struct {
 	MinValue, MaxValue int64
 }
 
-// Configure sets all values of a server's own key at once. key is the name of that
-// key. The caller validates them. Setting Durable is ErrChanged on a server with another
-// replication id than Origin, or with a connected replica, or, with replicas:N, with
-// fewer than N, and nothing is written. The request may be sent twice. The second time sets the same again.
+// Configure sets all values of a server's own key at once. key is the name of that key. The caller validates them. Setting
+// Durable is ErrChanged on a server with another replication id than Origin, or with a connected replica, or, with replicas:N,
+// with fewer than N, and nothing is written. The request may be sent twice. The second time sets the same again.
 //
 // Errors: ErrCorrupt, ErrChanged, ErrReply, and those of the client.
 func Configure(ctx context.Context, client redis.Scripter, key string, r ConfigureRequest) error {

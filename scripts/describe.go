@@ -57,8 +57,7 @@ const maxReplicas = 999
 // has reports whether a number is in the interval.
 func (s Settings) has(n int64) bool { return n >= s.MinValue && (s.MaxValue == 0 || n <= s.MaxValue) }
 
-// Describe reads the values of a server's own key. key is the name of that key. It
-// writes nothing, so it may be sent twice.
+// Describe reads the values of a server's own key. key is the name of that key. It writes nothing, so it may be sent twice.
 func Describe(ctx context.Context, client redis.Scripter, key string) (Description, error) {
 	return description(describe.Run(ctx, client, []string{key, key, key}))
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrNotDurable means that a write was not confirmed as required. It was made, and
-// may survive or not.
+// ErrNotDurable means that a write was not confirmed as required. It was made, and may survive or not.
 var ErrNotDurable = errors.New("not durable")
 
 // Durability states how writes have to be confirmed.
@@ -23,13 +22,11 @@ type Durability struct {
 	Timeout  time.Duration // of each of the two, 1 ms or more
 }
 
-// Durable returns a Scripter whose scripts return ErrNotDurable unless their
-// writes are confirmed.
+// Durable returns a Scripter whose scripts return ErrNotDurable unless their writes are confirmed.
 //
-// WAIT covers the last write of its own connection, so it is sent with the script
-// in one pipeline, on a cluster to the node that has the key. It also confirms a
-// script that is sent again, because every script writes something then. The client's
-// read timeout has to exceed d.Timeout, and the client has to be Confirmable.
+// WAIT covers the last write of its own connection, so it is sent with the script in one pipeline, on a cluster to the node that
+// has the key. It also confirms a script that is sent again, because every script writes something then. The client's read
+// timeout has to exceed d.Timeout, and the client has to be Confirmable.
 func Durable(client redis.Cmdable, d Durability) redis.Scripter {
 	return &durable{Scripter: client, client: client, d: d}
 }
@@ -94,9 +91,8 @@ func (c *durable) run(ctx context.Context, keys []string, script func(redis.Pipe
 	}
 }
 
-// masterAt returns the primary at an address that another node named, and whether the
-// client knows it. Otherwise it returns the node that the client takes for the key's.
-// It makes the client ask the cluster first, which the client by itself does later.
+// masterAt returns the primary at an address that another node named, and whether the client knows it. Otherwise it returns the
+// node that the client takes for the key's. It makes the client ask the cluster first, which the client by itself does later.
 func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr, key string) (node *redis.Client, known bool, err error) {
 	var mu sync.Mutex // ForEachMaster calls from many goroutines
 	err = cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {

@@ -12,28 +12,22 @@ var (
 	// ErrCorrupt means that stored state is not what hilo writes, such as a value that
 	// is not a canonical decimal, an unusable prefix, or a key of another type.
 	ErrCorrupt = errors.New("corrupt state")
-	// ErrExhausted means that a counter stands at the limit, or so near that a jump has
-	// no room. The text states which.
+	// ErrExhausted means that a counter stands at the limit, or so near that a jump has no room. The text states which.
 	ErrExhausted = errors.New("exhausted")
 	// ErrNotSeeded means that a counter is missing and a seeded one is required.
 	ErrNotSeeded = errors.New("not seeded")
-	// ErrMixed means that a name is used for both a collection and an identity on a
-	// server without prefix and tag.
+	// ErrMixed means that a name is used for both a collection and an identity on a server without prefix and tag.
 	ErrMixed = errors.New("collection and identity mixed")
-	// ErrPrefixMissing means that a server has neither prefix nor tag and one is
-	// required.
+	// ErrPrefixMissing means that a server has neither prefix nor tag and one is required.
 	ErrPrefixMissing = errors.New("server prefix missing")
-	// ErrElsewhere means that an identity was requested from a server that has a prefix
-	// or tag and is not the home of identities.
+	// ErrElsewhere means that an identity was requested from a server that has a prefix or tag and is not the home of identities.
 	ErrElsewhere = errors.New("identities are elsewhere")
 	// ErrUnguarded means that the client may not call INFO, and so cannot compare the
 	// counter's Origin with the server's replication id.
 	ErrUnguarded = errors.New("not guarded against lost writes")
-	// ErrChanged means that a forced seed, or DurableSet, found another state than it
-	// expected.
+	// ErrChanged means that a forced seed, or DurableSet, found another state than it expected.
 	ErrChanged = errors.New("changed meanwhile")
-	// ErrRaise means that NextRequest.AtLeast is too far above the counter, or above the
-	// limit.
+	// ErrRaise means that NextRequest.AtLeast is too far above the counter, or above the limit.
 	ErrRaise = errors.New("raised too far")
 	// ErrReply means that a reply is not one of the script's.
 	ErrReply = errors.New("unexpected reply")
@@ -74,8 +68,7 @@ func tagged(err error) error {
 	return err
 }
 
-// TooFewReplicasError means that a request waits for fewer replicas than the server's
-// Durable states. Nothing was written.
+// TooFewReplicasError means that a request waits for fewer replicas than the server's Durable states. Nothing was written.
 type TooFewReplicasError struct {
 	Required int // number of replicas to wait for
 	text     string
@@ -83,9 +76,8 @@ type TooFewReplicasError struct {
 
 func (e *TooFewReplicasError) Error() string { return "too few replicas: " + e.text }
 
-// Answered reports whether err is an answer of the script, so that sending the same
-// request again is of no use. After any other error it is unknown whether the script
-// ran.
+// Answered reports whether err is an answer of the script, so that sending the same request again is of no use. After any other
+// error it is unknown whether the script ran.
 func Answered(err error) bool {
 	if _, few := errors.AsType[*TooFewReplicasError](err); few || errors.Is(err, ErrReply) || errors.Is(err, ErrChanged) {
 		return true

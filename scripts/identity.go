@@ -30,11 +30,9 @@ type IdentityRequest struct {
 	Anywhere      bool   // a server that is not the home of identities issues them too
 }
 
-// Identity takes values. If Raise is refused, because that value or a greater one was
-// issued before, or because writes may have been lost, Low is 0 and the error nil. A
-// request that is sent twice takes other values the second time, or none with Raise,
-// and the first values are a gap. With ErrNotDurable the values are returned too, and
-// must not be used.
+// Identity takes values. If Raise is refused, because that value or a greater one was issued before, or because writes may have
+// been lost, Low is 0 and the error nil. A request that is sent twice takes other values the second time, or none with Raise, and
+// the first values are a gap. With ErrNotDurable the values are returned too, and must not be used.
 //
 // Errors: as Next's, and ErrElsewhere.
 func Identity(ctx context.Context, client redis.Scripter, keys Keys, r IdentityRequest) (Range, error) {

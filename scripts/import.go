@@ -37,9 +37,8 @@ type Imported struct {
 	Err     error
 }
 
-// ImportAll raises many counters in few round trips, and returns the outcomes in the
-// order of the requests. It never lowers a counter. The requests may be sent twice. The
-// second time changes nothing.
+// ImportAll raises many counters in few round trips, and returns the outcomes in the order of the requests. It never lowers a
+// counter. The requests may be sent twice. The second time changes nothing.
 func ImportAll(ctx context.Context, client redis.Cmdable, requests []ImportRequest) []Imported {
 	return runAll(ctx, client, importing, requests, imported)
 }

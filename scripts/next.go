@@ -10,8 +10,7 @@ import (
 
 var next = loadTaking(false)
 
-// Keys are the keys that a script on one counter names. On a cluster all three are
-// in one slot.
+// Keys are the keys that a script on one counter names. On a cluster all three are in one slot.
 type Keys struct {
 	Counter string
 	Server  string // has the server's prefix, node tag, home flag and Durable
@@ -47,8 +46,7 @@ const (
 	EvidenceOther   Evidence = "other"   // the collection of an identity's name may have lost writes
 )
 
-// DurableState is the state of a server's field Durable, with which the server states
-// that it keeps every acknowledged write.
+// DurableState is the state of a server's field Durable, with which the server states that it keeps every acknowledged write.
 type DurableState string
 
 // The states of Durable. All but the first two are reasons for its removal.
@@ -86,13 +84,11 @@ type Range struct {
 	Settings               // of the server
 }
 
-// Next takes a range. The same request may be sent twice. With the same token it
-// returns the same range, as long as no other one was issued since. With
-// ErrNotDurable the range is returned too, and must not be used.
+// Next takes a range. The same request may be sent twice. With the same token it returns the same range, as long as no other one
+// was issued since. With ErrNotDurable the range is returned too, and must not be used.
 //
-// Errors: ErrCorrupt, ErrExhausted, ErrNotSeeded, ErrPrefixMissing, ErrMixed,
-// ErrUnguarded, ErrRaise, *TooFewReplicasError, ErrNotDurable, ErrReply, and those of
-// the client.
+// Errors: ErrCorrupt, ErrExhausted, ErrNotSeeded, ErrPrefixMissing, ErrMixed, ErrUnguarded, ErrRaise, *TooFewReplicasError,
+// ErrNotDurable, ErrReply, and those of the client.
 func Next(ctx context.Context, client redis.Scripter, keys Keys, r NextRequest) (Range, error) {
 	got, before, err := taken(r.call(keys).run(ctx, client, next), r.Token)
 	got.Before = before
@@ -115,9 +111,8 @@ func (r NextRequest) call(keys Keys) call {
 	}
 }
 
-// taken returns the numbers in the reply of a script that issues them, with ErrNotDurable
-// too. last is the item that differs by kind. A reply with another token belongs to
-// another request.
+// taken returns the numbers in the reply of a script that issues them, with ErrNotDurable too. last is the item that differs by
+// kind. A reply with another token belongs to another request.
 func taken(cmd *redis.Cmd, token string) (got Range, last int64, err error) {
 	reply, unconfirmed := decode(cmd, 16, 19)
 	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotDurable) {

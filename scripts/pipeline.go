@@ -7,8 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pipelineLength bounds one round trip, so that many requests neither block the server
-// nor fill a buffer.
+// pipelineLength bounds one round trip, so that many requests neither block the server nor fill a buffer.
 const pipelineLength = 1000
 
 // call has the arguments of one run of a script.
@@ -21,10 +20,9 @@ func (c call) run(ctx context.Context, client redis.Scripter, script *redis.Scri
 	return script.Run(ctx, client, c.keys, c.args...)
 }
 
-// runAll runs a script once per request, in few round trips, and returns what read makes of
-// the replies, in the order of the requests. The first one of each round trip is sent by
-// itself, which loads the script if the server does not have it, so that the others are sent
-// without its text. Once the server does not answer, the rest is not sent.
+// runAll runs a script once per request, in few round trips, and returns what read makes of the replies, in the order of the
+// requests. The first one of each round trip is sent by itself, which loads the script if the server does not have it, so that
+// the others are sent without its text. Once the server does not answer, the rest is not sent.
 func runAll[Q interface{ call() call }, R any](ctx context.Context, client redis.Cmdable, script *redis.Script, requests []Q, read func(*redis.Cmd) R) []R {
 	results := make([]R, 0, len(requests))
 	for chunk := range slices.Chunk(requests, pipelineLength) {

@@ -26,9 +26,8 @@ func (r ReturnRequest) call() call {
 	return call{[]string{r.Counter}, []any{r.Token, r.End, r.Last, r.Epoch, r.Written}}
 }
 
-// Return reports whether the numbers were taken back. They are not if anything was
-// written to the counter since the range was issued. The request may be sent twice. The
-// second time does nothing, and reports false.
+// Return reports whether the numbers were taken back. They are not if anything was written to the counter since the range was
+// issued. The request may be sent twice. The second time does nothing, and reports false.
 func Return(ctx context.Context, client redis.Scripter, r ReturnRequest) (bool, error) {
 	got := returned(r.call().run(ctx, client, returning))
 	return got.OK, got.Err

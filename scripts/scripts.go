@@ -1,15 +1,12 @@
-// Package scripts has hilo's Lua, one script per verb, with one typed function for each
-// script. A script reads and checks everything before it writes, so a script that fails
-// has written nothing.
+// Package scripts has hilo's Lua, one script per verb, with one typed function for each script. A script reads and checks
+// everything before it writes, so a script that fails has written nothing.
 //
-// The functions take the names of keys and plain values, and do not depend on the form
-// of identifiers. Numbers are 0 to 2^63-1, and any other text in their place in a reply
-// is ErrReply. The functions are safe for concurrent use. Each documents whether its
+// The functions take the names of keys and plain values, and do not depend on the form of identifiers. Numbers are 0 to 2^63-1,
+// and any other text in their place in a reply is ErrReply. The functions are safe for concurrent use. Each documents whether its
 // request may be sent twice, which go-redis does by itself after a lost connection.
 //
-// An error is one of this package's sentinels, with a text that names key, value and
-// rule, or an error of the client library. After a refusal ([Answered]) nothing was
-// written. After any other error it is unknown whether the script ran.
+// An error is one of this package's sentinels, with a text that names key, value and rule, or an error of the client library.
+// After a refusal ([Answered]) nothing was written. After any other error it is unknown whether the script ran.
 //
 // The header of each script documents its KEYS, ARGV, reply and errors.
 package scripts
@@ -55,8 +52,7 @@ func loadGuarded(home bool, own string) *redis.Script {
 	return load(fmt.Sprintf("local HOME = %t\n", home) + serverLua + guardLua + own)
 }
 
-// loadTaking is loadGuarded for a script that issues numbers, of a collection or of an
-// identity.
+// loadTaking is loadGuarded for a script that issues numbers, of a collection or of an identity.
 func loadTaking(identity bool) *redis.Script {
 	return loadGuarded(identity, fmt.Sprintf("local IDENTITY = %t\n", identity)+takeLua)
 }

@@ -25,9 +25,8 @@ type SeedRequest struct {
 	Expected Standing // the state without which a forced seed does nothing
 }
 
-// Standing is the state that a forced seed expects, with the fields as they were read
-// and "" for an absent one. Every later write of a script changes one of them, even if
-// Value is the same again.
+// Standing is the state that a forced seed expects, with the fields as they were read and "" for an absent one. Every later write
+// of a script changes one of them, even if Value is the same again.
 type Standing struct{ Value, Written string }
 
 // Stands reads the state that a forced seed expects.
@@ -46,10 +45,9 @@ func Stands(ctx context.Context, client redis.Cmdable, counter, field string) (S
 	return s, nil
 }
 
-// Seed seeds a counter and returns the value that stands now. The request may be sent
-// twice. The second time changes nothing. ErrChanged means that a forced seed found
-// another state than it expected. It may have taken effect before, if its reply was lost
-// and numbers were issued since.
+// Seed seeds a counter and returns the value that stands now. The request may be sent twice. The second time changes nothing.
+// ErrChanged means that a forced seed found another state than it expected. It may have taken effect before, if its reply was
+// lost and numbers were issued since.
 func Seed(ctx context.Context, client redis.Scripter, keys Keys, r SeedRequest) (int64, error) {
 	reply, err := decode(seed.Run(ctx, client, []string{keys.Counter, keys.Server, keys.Other},
 		r.Field, r.Value, r.Name, bit(r.Force), r.Expected.Value, r.Expected.Written), 3)

@@ -11,21 +11,18 @@ import (
 
 // Options are the settings of a Collector. The zero value works.
 type Options struct {
-	// MostCollections is how many collections have series of their own, 1 or
-	// more: those that come up first and, of those that come up between two
-	// scrapes, the busiest. All others are added up as "other". Default 100.
+	// MostCollections is how many collections have series of their own, 1 or more: those that come up first and, of those that
+	// come up between two scrapes, the busiest. All others are added up as "other". Default 100.
 	MostCollections int
 }
 
-// Collector is a prometheus.Collector over allocators. It is safe for concurrent
-// use, and may outlive their Close.
+// Collector is a prometheus.Collector over allocators. It is safe for concurrent use, and may outlive their Close.
 type Collector struct {
 	allocators []*allocator.Allocator
 	labels     labels
 }
 
-// New makes a collector over one or several allocators. It reads nothing yet.
-// Errors: allocator.ErrInvalidOptions.
+// New makes a collector over one or several allocators. It reads nothing yet. Errors: allocator.ErrInvalidOptions.
 func New(opts Options, allocators ...*allocator.Allocator) (*Collector, error) {
 	opts.MostCollections = cmp.Or(opts.MostCollections, 100)
 	if opts.MostCollections < 1 {

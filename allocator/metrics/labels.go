@@ -18,8 +18,7 @@ const (
 	unnamed = "redis"
 )
 
-// labels decides which collections have series of their own. Once given a label
-// is kept, since what was counted must not go down.
+// labels decides which collections have series of their own. Once given a label is kept, since what was counted must not go down.
 type labels struct {
 	most int
 
@@ -50,8 +49,7 @@ func (l *labels) learn(all []allocator.Stats) {
 	}
 }
 
-// of returns the label of a collection: its name in lower case, since all spellings
-// share a counter.
+// of returns the label of a collection: its name in lower case, since all spellings share a counter.
 func (l *labels) of(collection string) string {
 	name := prefix.Fold(collection)
 	l.mu.Lock()

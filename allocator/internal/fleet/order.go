@@ -59,8 +59,7 @@ func (s *Server) whyDown(what string, last bool) error {
 	return s.failed(what, s.down)
 }
 
-// RetryDelay returns how long it takes until one of these servers may be asked, 1 s at most, and why those that are down
-// are.
+// RetryDelay returns how long it takes until one of these servers may be asked, 1 s at most, and why those that are down are.
 func (f *Fleet) RetryDelay(what string, servers ...*Server) (delay time.Duration, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
