@@ -26,8 +26,9 @@ func (e lookalikeError) Unwrap() error { return e.error }
 func (lookalikeError) Is(target error) bool { return target == ErrLookalike }
 
 // checkText reports the first rule, of those common to all parts of an identifier or a key, that value breaks. A part is minBytes
-// to maxBytes bytes of UTF-8 in NFC, without the characters in reserved, white space, control characters, format characters and
-// code points that Unicode has not assigned.
+// to maxBytes bytes of UTF-8 in NFC, without the characters in reserved, white space, control characters, format characters, most
+// of which are invisible, and code points that Unicode has not assigned, as of the tables that this Go has. A later version of
+// Unicode may make such a code point a letter, white space or the other case of another character.
 func checkText(part, value, reserved string, minBytes, maxBytes int) error {
 	if len(value) < minBytes {
 		return fmt.Errorf("%w: %s is empty: %d to %d bytes", ErrInvalid, part, minBytes, maxBytes)
@@ -47,9 +48,9 @@ func checkText(part, value, reserved string, minBytes, maxBytes int) error {
 			return fmt.Errorf("%w: %s %s holds white space", ErrInvalid, part, quote(value))
 		case unicode.IsControl(r):
 			return fmt.Errorf("%w: %s %s holds a control character", ErrInvalid, part, quote(value))
-		case isFormat(r):
+		case unicode.Is(unicode.Cf, r):
 			return lookalikeError{fmt.Errorf("%w: %s %s holds %U, a format character", ErrInvalid, part, quote(value), r)}
-		case isUnassigned(r):
+		case unicode.Is(unicode.Cn, r): // noncharacters too
 			return fmt.Errorf("%w: %s %s holds %U, which Unicode %s has not assigned",
 				ErrInvalid, part, quote(value), r, unicode.Version)
 		}
@@ -89,17 +90,6 @@ func firstNotNFC(value string) (is, want string) {
 // codePoints returns the code points of text, such as "U+0065 U+0301".
 func codePoints(text string) string {
 	return strings.Trim(fmt.Sprintf("%U", []rune(text)), "[]")
-}
-
-// isFormat reports whether r is a format character, category Cf. Most are invisible, so that two names would look alike.
-func isFormat(r rune) bool {
-	return r >= utf8.RuneSelf && unicode.Is(unicode.Cf, r)
-}
-
-// isUnassigned reports whether Unicode has not assigned r, as of the tables that this Go has. A later version of Unicode may make
-// it a letter, white space or the other case of another character. Noncharacters are never assigned.
-func isUnassigned(r rune) bool {
-	return r >= utf8.RuneSelf && unicode.Is(unicode.Cn, r)
 }
 
 // quote quotes a value for an error text. It cuts the value after 64 bytes, so

@@ -58,9 +58,9 @@ func ValidateSeparator(separator string) error {
 		return fmt.Errorf("%w: separator %q is white space", ErrInvalid, separator)
 	case unicode.IsControl(r):
 		return fmt.Errorf("%w: separator %q is a control character", ErrInvalid, separator)
-	case isFormat(r):
+	case unicode.Is(unicode.Cf, r):
 		return lookalikeError{fmt.Errorf("%w: separator %U is a format character", ErrInvalid, r)}
-	case isUnassigned(r):
+	case unicode.Is(unicode.Cn, r):
 		return fmt.Errorf("%w: separator %U is not assigned by Unicode %s", ErrInvalid, r, unicode.Version)
 	}
 	return checkNFC("separator", separator)
