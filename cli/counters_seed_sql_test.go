@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/allocator/pgtest"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -100,6 +103,99 @@ vegetable,100
 	}
 }
 
+// startMariaDB starts a MariaDB that ends with the test, and returns the arguments by which its clients reach it as root.
+func startMariaDB(t *testing.T) []string {
+	t.Helper()
+	install, installErr := exec.LookPath("mariadb-install-db")
+	server, err := exec.LookPath("mariadbd")
+	if err = errors.Join(installErr, err); err != nil {
+		redistest.Missing(t, err.Error())
+	}
+	dir, err := os.MkdirTemp("", "hilo") // not t.TempDir, because the path of a socket has at most about 104 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, socket := "--datadir="+filepath.Join(dir, "data"), "--socket="+filepath.Join(dir, "s")
+	created := exec.CommandContext(t.Context(), install, "--no-defaults", data, "--user="+me.Username,
+		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")
+	if output, err := created.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	running := exec.Command(server, "--no-defaults", data, socket, "--user="+me.Username, "--skip-networking", "--innodb-flush-log-at-trx-commit=0")
+	gone, err := redistest.StartChild(running)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = running.Process.Kill()
+		<-gone
+	})
+	mysql := sqlProgram(t, "mariadb")
+	for output, ok := "", false; !ok; {
+		select {
+		case <-gone:
+			t.Fatalf("MariaDB has ended: %s", output)
+		case <-time.After(20 * time.Millisecond):
+			output, ok = mysql("select 1", "--no-defaults", socket, "--user=root")
+		}
+	}
+	return []string{"--no-defaults", socket}
+}
+
+func TestSeedQueryForMySQL(t *testing.T) {
+	t.Parallel()
+	login := startMariaDB(t)
+	mysql := sqlProgram(t, "mariadb")
+	as := func(user, input string) (string, bool) {
+		return mysql(input, append(login, "--user="+user, "--batch", "--raw")...)
+	}
+	must := func(input string) string {
+		output, ok := as("root", input)
+		if !ok {
+			t.Fatal(output)
+		}
+		return output
+	}
+	must(strings.ReplaceAll(sqlCase(t, "mysql.sql"), "set information_schema_stats_expiry=0;", "")) // which MariaDB does not have
+	must(sqlCase(t, "mysql_shapes.sql"))
+	_, next, _ := strings.Cut(must("select auto_increment - 1 from information_schema.tables where table_schema = 'shop' and table_name = 'users'"), "\n")
+	want := `collection,max
+Größe,0
+Order Items,2
+Orders2,9
+"We,ird""Na` + "`" + `me\\x",8
+big,18446744073709551613
+empty,0
+gone,300
+grosse,0
+größe,3
+neg,0
+nev,0
+orders,70000
+parts,41
+seqd,100
+users,` + next + `uuids,0
+vers,6
+`
+	query := clitest.Must(t, "seed", "--sql", "mysql")
+	got := must(query)
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	r := clitest.HiloIn(t, got, "seed", "--file", "-", "--redis", "embedded:", "--skip", "Order Items", "--skip", `We,ird"Na`+"`"+`me\\x`)
+	if r.Code != exit.Usage || !strings.Contains(r.Stderr, "18446744073709551613") {
+		t.Errorf("%+v", r)
+	}
+	if got, ok := as("weak", query); ok || !strings.Contains(got, "denied") || !strings.Contains(got, "`orders`") || strings.Contains(got, "collection") {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestSeedQueryForSQLite(t *testing.T) {
 	t.Parallel()
 	sqlite := sqlProgram(t, "sqlite3")
@@ -135,7 +231,7 @@ func TestSeedQueryForSQLite(t *testing.T) {
 func TestSeedQueryUsesNoServer(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ args, want string }{
-		{"seed --sql oracle", `--sql is "oracle": must be postgresql or sqlite`},
+		{"seed --sql oracle", `--sql is "oracle": must be mysql, postgresql or sqlite`},
 		{"seed --sql sqlite --redis embedded:", "hilo seed uses no server; remove --redis"},
 		{"seed --sql sqlite --max 3", "--sql and --max exclude each other"},
 		{"seed --sql sqlite --dry-run", "--sql and --dry-run exclude each other"},

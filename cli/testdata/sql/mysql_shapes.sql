@@ -1,0 +1,18 @@
+create database other; use other;
+create table orders (id int primary key auto_increment); insert into orders values (70000);
+create table Orders2 (id int unsigned primary key); insert into Orders2 values (9);
+create table `Order Items` (id int primary key auto_increment); insert into `Order Items` values (null),(null);
+create table `We,ird"Na``me\\x` (`i``d` bigint primary key); insert into `We,ird"Na``me\\x` values (8);
+create table neg (id int primary key auto_increment); insert into neg values (-5);
+create table pair (a int, b int, primary key (a,b));
+create table parts (id bigint auto_increment, at int, primary key (id, at)) partition by hash(at) partitions 4; insert into parts values (40, 1), (41, 2);
+create table gone (id int primary key auto_increment); insert into gone values (300); delete from gone;
+create sequence s increment 50 cache 2; create table seqd (id bigint primary key default nextval(s), x int); insert into seqd (x) values (1);
+create sequence never start with 5000; create table nev (id bigint primary key default nextval(never));
+create table empty (id int primary key auto_increment);
+create table uuids (id uuid primary key, n int auto_increment unique); 
+create table big (id bigint unsigned primary key auto_increment); insert into big values (18446744073709551613);
+create table `größe` (id tinyint primary key); insert into `größe` values (3); create table `Größe` (id int primary key); create table grosse (id int primary key);
+create table vers (id int primary key auto_increment) with system versioning; insert into vers values (6);
+create view v as select * from orders;
+create user weak@localhost; grant select on other.* to weak@localhost; grant select on shop.users to weak@localhost; grant insert on shop.orders to weak@localhost;
