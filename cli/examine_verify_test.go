@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -86,7 +87,9 @@ func TestVerifyFindsDuplicates(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				v := startVerify(t, "--kill-workers", "--duration", "1h", "--rate", "20000", "--workers", "3", "--redis", s.URL())
 				client := s.Client(t)
-				for !v.printed("DUPLICATES: ") && !v.over() {
+				ticker := time.NewTicker(2 * time.Millisecond) // so that it does not take the processor from the workers
+				defer ticker.Stop()
+				for ; !v.printed("DUPLICATES: ") && !v.over(); <-ticker.C {
 					for _, key := range client.Keys(t.Context(), "*/HiLo/orders").Val() {
 						if loss == "FLUSHALL" {
 							client.FlushAll(t.Context())
