@@ -52,7 +52,7 @@ func (g *gateway) issueIdentities(w http.ResponseWriter, r *http.Request) {
 // appendNext appends the next identifier.
 type appendNext = func(ctx context.Context, dst []byte) ([]byte, error)
 
-// issue writes the identifiers that a request asks for. Either all are sent or none. key is that of the name in names.
+// issue writes the requested identifiers, all or none. key identifies the name in names.
 func (g *gateway) issue(w http.ResponseWriter, r *http.Request, name, key string, begin func(ctx context.Context, count int64) (appendNext, error)) {
 	count, err := readCount(r)
 	if err != nil {
@@ -63,8 +63,8 @@ func (g *gateway) issue(w http.ResponseWriter, r *http.Request, name, key string
 		g.names.refuse(w)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), g.opts.Timeout)
-	defer cancel()
+	ctx := &patient{Context: r.Context(), timeout: g.opts.Timeout}
+	defer ctx.end()
 	buffer, ok := g.buffers.Get().(*[]byte)
 	if !ok {
 		buffer = new([]byte)
