@@ -96,10 +96,17 @@ func (m *Admin) storage(k Kind) storage {
 	panic("bug: a counter of no kind")
 }
 
-// has reports whether a key belongs to a counter of the kind.
-func (s storage) has(key string) bool {
-	name, found := strings.CutPrefix(key, s.prefix)
-	return found && (name == "" || s.kind != KindServerSide)
+// KindOf returns the kind of the counter that a key belongs to, or "" if it is the key of no counter.
+func KindOf(keys prefix.Keys, key string) Kind {
+	switch {
+	case strings.HasPrefix(key, keys.HiLoPrefix()):
+		return KindHiLo
+	case strings.HasPrefix(key, keys.IdentityPrefix()):
+		return KindIdentity
+	case key == keys.ServerSide():
+		return KindServerSide
+	}
+	return ""
 }
 
 // Counter returns one counter, or ErrNotSeeded if there is none, ErrInvalidName, ErrCorrupt or ErrUnavailable.
@@ -120,13 +127,13 @@ func (m *Admin) ServerSide(ctx context.Context) (Counter, error) {
 // CounterAt returns the counter at a key of the namespace, of any kind, also one whose name Counter and Identity refuse. The
 // errors are those of Counter, with ErrInvalidName for a key that belongs to no counter.
 func (m *Admin) CounterAt(ctx context.Context, key string) (Counter, error) {
-	for _, kind := range []Kind{KindHiLo, KindIdentity, KindServerSide} {
-		if as := m.storage(kind); as.has(key) {
-			state, err := as.counter(ctx, key, as.read(ctx, m.client, key))
-			return state.Counter, err
-		}
+	kind := KindOf(m.keys, key)
+	if kind == "" {
+		return Counter{}, fmt.Errorf("admin: %w: key %.200q is of no counter of this namespace, such as %s", prefix.ErrInvalid, key, m.keys.HiLo("orders"))
 	}
-	return Counter{}, fmt.Errorf("admin: %w: key %.200q is of no counter of this namespace, such as %s", prefix.ErrInvalid, key, m.keys.HiLo("orders"))
+	as := m.storage(kind)
+	state, err := as.counter(ctx, key, as.read(ctx, m.client, key))
+	return state.Counter, err
 }
 
 func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {

@@ -51,7 +51,7 @@ func (m *Admin) states(ctx context.Context, pattern string, kinds ...Kind) iter.
 				for _, kind := range kinds {
 					as := m.storage(kind)
 					for _, key := range keys {
-						if as.has(key) {
+						if KindOf(m.keys, key) == kind {
 							read := as.read(ctx, pipe, key)
 							counters = append(counters, func() (State, error) { return as.counter(ctx, key, read) })
 						}

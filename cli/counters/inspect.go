@@ -66,7 +66,7 @@ is a list then.`,
 			i := inspect{observer: readObserver(r), Kind: admin.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
 			if strings.HasPrefix(i.Name, "{") { // no name does
 				i.Name, i.Key = "", i.Name
-				i.Kind = i.kindOf(i.Key)
+				i.Kind = admin.KindOf(prefix.NewKeys(i.Namespace), i.Key)
 				if i.Kind == "" {
 					r.Failf("%q is the key of no counter in the namespace %s: name one such as '%s', or choose --namespace",
 						i.Key, i.Namespace, prefix.NewKeys(i.Namespace).HiLo(base.DefaultCollection))
@@ -86,19 +86,6 @@ is a list then.`,
 			return i
 		}),
 	}
-}
-
-// kindOf returns the kind of counter that a key belongs to, and "" if it is of none in the namespace.
-func (i inspect) kindOf(key string) admin.Kind {
-	switch keys := prefix.NewKeys(i.Namespace); {
-	case strings.HasPrefix(key, keys.HiLoPrefix()):
-		return admin.KindHiLo
-	case strings.HasPrefix(key, keys.IdentityPrefix()):
-		return admin.KindIdentity
-	case key == keys.ServerSide():
-		return admin.KindServerSide
-	}
-	return ""
 }
 
 func (i inspect) Run(ctx context.Context) error {
