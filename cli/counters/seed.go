@@ -85,11 +85,7 @@ of a sequence's increment. It fails where a table or sequence cannot be read.`,
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			if r.IsSet("sql") {
 				refuseOthers(r, "sql")
-				for _, name := range []string{"dry-run", "replicas-none", "prefer"} {
-					if r.IsSet(name) {
-						r.Failf("--sql and %s exclude each other; %s", base.Dashed(name), r.Help())
-					}
-				}
+				refuse(r, "sql", "dry-run", "replicas-none", "prefer")
 				return seedQuery{r.SessionWithoutRedis(), r.String("sql")}
 			}
 			p := plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
@@ -110,7 +106,16 @@ of a sequence's increment. It fails where a table or sequence cannot be read.`,
 func refuseOthers(r *base.Reader, way string, others ...string) {
 	r.Arguments()
 	for _, name := range []string{"max", "force", "file", "skip", "scan", "sql", "strip", "kind", "yes"} {
-		if name != way && r.IsSet(name) && !slices.Contains(others, name) {
+		if name != way && !slices.Contains(others, name) {
+			refuse(r, way, name)
+		}
+	}
+}
+
+// refuse refuses flags beside the flag way.
+func refuse(r *base.Reader, way string, names ...string) {
+	for _, name := range names {
+		if r.IsSet(name) {
 			r.Failf("%s and %s exclude each other; %s", base.Dashed(way), base.Dashed(name), r.Help())
 		}
 	}
