@@ -4,15 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
@@ -41,24 +41,14 @@ func ReadFileOrStdin(ctx context.Context, g *Session, file string) (content []by
 
 // toUTF8 removes a byte order mark, which spreadsheets and editors write, and decodes UTF-16 if the mark is of that.
 func toUTF8(content []byte) ([]byte, error) {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(content, []byte("\xff\xfe")):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(content, []byte("\xfe\xff")):
-		order = binary.BigEndian
-	default:
+	if !bytes.HasPrefix(content, []byte("\xff\xfe")) && !bytes.HasPrefix(content, []byte("\xfe\xff")) {
 		return bytes.TrimPrefix(content, []byte(byteOrderMark)), nil
 	}
-	units := make([]uint16, (len(content)-2)/2)
-	for i := range units {
-		units[i] = order.Uint16(content[2+2*i:])
-	}
-	text := string(utf16.Decode(units))
-	if len(content)%2 != 0 || strings.ContainsRune(text, utf8.RuneError) {
+	text, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(content) // in the order that the mark shows
+	if err != nil || bytes.ContainsRune(text, utf8.RuneError) {
 		return nil, errors.New("is not valid UTF-16, of which it has the byte order mark; save it as UTF-8")
 	}
-	return []byte(text), nil
+	return text, nil
 }
 
 // Confirm prints a question and reports whether the answer is yes. It fails if ctx ends first.
