@@ -64,9 +64,9 @@ func (m *model) set(of *modelMaster, adds string) {
 	m.notef("%s has %s", of.name, adds)
 }
 
-// operate acts as an operator who makes mistakes for some minutes. It avoids two cases that the allocator does not cover. A
-// prefix never moves for good to another master while its first owner gets a new one. A master whose prefix is copied does not
-// hang right after its own prefix changed, before any client saw it.
+// operate simulates an operator that makes mistakes for some minutes. It avoids two cases that the allocator does not cover: a
+// prefix that moves to another master for good while its first owner gets a new one, and a master whose prefix is copied and that
+// hangs right after its own prefix changed, before a client received it.
 func (m *model) operate() {
 	if rand.IntN(2) == 0 { // all start together, two of them with the same prefix
 		m.set(m.masters[1], m.masters[0].adds)

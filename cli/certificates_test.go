@@ -56,7 +56,7 @@ func (a *authority) issue(hosts ...string) tls.Certificate {
 	return a.sign(template)
 }
 
-// sign signs with the authority's key, or with that of the certificate while it has none.
+// sign signs a certificate with the key of the authority. Before the authority has one, the certificate signs itself.
 func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 	a.t.Helper()
 	template.SerialNumber = big.NewInt(time.Now().UnixNano()) // so that tests can distinguish certificates

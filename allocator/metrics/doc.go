@@ -4,8 +4,7 @@
 //	…
 //	prometheus.MustRegister(collector)
 //
-// Everything is read from Allocator.Stats when it is scraped: nothing is counted per identifier, and an allocator that nobody
-// scrapes pays nothing. A scrape costs a short lock per collection that was used.
+// A scrape reads everything from Allocator.Stats. Nothing is counted per identifier, and without scrapes there is no cost. A scrape costs a short lock per collection that was used.
 //
 // Labels are bounded: collection has at most Options.MostCollections values and "other", server is by name, kind and evidence are
 // fixed lists. All are the same series from one scrape to the next, also those that are still 0.

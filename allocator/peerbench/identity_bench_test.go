@@ -14,9 +14,9 @@ import (
 )
 
 // BenchmarkLoneIdentity measures what a lone caller of NextIdentity pays for combining the requests of concurrent callers. The
-// ratio is its time over that of the script called directly. "ratio" is for a context that cannot end, and "ratio-leaving" for
-// one that can, with which the request needs a goroutine. The calls alternate in turns of 100, so that other load on the machine
-// affects all of them, and the ratios are those of the medians.
+// figures are the time of a call divided by the time of the script alone: "ratio" with a context that cannot end, "ratio-leaving"
+// with one that can, for which the request needs a goroutine. The calls alternate in turns of 100, so that other load on the
+// machine affects all of them, and the ratios are those of the medians.
 func BenchmarkLoneIdentity(b *testing.B) {
 	for _, binary := range redistest.Binaries(b) {
 		b.Run(binary.Name, func(b *testing.B) {

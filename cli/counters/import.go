@@ -60,9 +60,10 @@ statement that a server is durable belong to one server and are not carried over
 
 The file has to be whole, with its last line, and of the same namespace; the server has
 to have the same prefix and tag, or to be empty: then it gets them when all counters are
-there, and is the home of identities if the old one was. It keeps an interval that it
-has, gets that of the file otherwise, and refuses a file with another one. Two servers
-with one prefix issue the same identifiers: the old one must not be used any more.
+there, and is the home of identities if the old one was. A server that has an
+interval keeps it, and a file with another interval is refused. A server without one
+gets the interval of the file. Two servers with one prefix issue the same identifiers:
+the old one must not be used any more.
 
 --margin is for a file that may be older than the last range taken there: more than
 what was issued since.`,

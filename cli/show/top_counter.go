@@ -59,7 +59,8 @@ func evidenceOf(before, after string) string {
 // columns are the types of the columns that store ids, the narrowest first.
 var columns = []string{"int", "double", "bigint"}
 
-// alarmBound returns the name of the bound that alarms: that of the type of the columns, or the limit if it is nearer.
+// alarmBound returns the name of the bound that alarms, which is the greatest number of the type of the columns, or the limit if
+// that is lower.
 func alarmBound(column string, limit int64) string {
 	bounds := headroom.To(limit, 0, 0)
 	greatest := headroom.Find(bounds, map[string]string{"int": "2^31-1", "double": "2^53-1"}[column])

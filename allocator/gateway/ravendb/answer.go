@@ -128,7 +128,7 @@ var kinds = map[int]string{
 	http.StatusNotImplemented:   "System.NotSupportedException",
 }
 
-// writeFailure writes an error. A kind of "" is that of its status.
+// writeFailure writes an error. If kind is "", the type of the error is the one that kinds has for its status.
 func writeFailure(w http.ResponseWriter, r *http.Request, status int, kind, text string) {
 	kind = cmp.Or(kind, kinds[status], "System.InvalidOperationException")
 	write(w, status, failure{URL: r.URL.RequestURI(), Type: kind, Message: text, Error: kind + ": " + text})

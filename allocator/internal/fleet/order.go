@@ -44,8 +44,8 @@ func (f *Fleet) order() (preferred, last []*Server) {
 	return preferred, last
 }
 
-// whyDown returns why s may not be asked now, which is ErrClosed after Close, or nil. last reports that there is no better server to ask, so that the back-off
-// is shorter.
+// whyDown returns why s may not be asked now, or nil. After Close that is ErrClosed. last reports that there is no better server to
+// ask, so that the back-off is shorter.
 func (s *Server) whyDown(what string, last bool) error {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()

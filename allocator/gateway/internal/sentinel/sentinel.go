@@ -9,7 +9,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// all has the status of each error in the plain API. That of a temporary one is 503.
+// all lists the errors with their names and their statuses in the plain API. Temporary errors have the status 503.
 var all = []struct {
 	err    error
 	name   string
