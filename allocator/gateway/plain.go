@@ -72,13 +72,14 @@ func (g *gateway) issue(w http.ResponseWriter, r *http.Request, name, key string
 	defer g.buffers.Put(buffer)
 	answer := (*buffer)[:0]
 	answer = append(answer, `{"ids":["`...)
-	next, err := begin(ctx, count)
+	next, err := begin(ctx, count) //nolint:contextcheck // its time limit begins with the first wait
 	for i := int64(0); i < count && err == nil; i++ {
 		if i > 0 {
 			answer = append(answer, `","`...)
 		}
 		start := len(answer)
-		if answer, err = next(ctx, answer); err == nil && bytes.ContainsAny(answer[start:], `"\`) { // a name has no others that JSON escapes
+		answer, err = next(ctx, answer)                            //nolint:contextcheck // as above
+		if err == nil && bytes.ContainsAny(answer[start:], `"\`) { // a name has no others that JSON escapes
 			text, _ := json.Marshal(string(answer[start:]))
 			answer = append(answer[:start], text[1:len(text)-1]...)
 		}
