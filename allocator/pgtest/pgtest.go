@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func Start(t testing.TB) *Server {
 	if err := handOver(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.create(t.Context(), programs); err != nil {
+	if err := s.create(t, programs); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.start(programs); err != nil {
@@ -93,19 +94,59 @@ func (s *Server) Environment() []string {
 func (s *Server) data() string    { return filepath.Join(s.dir, "data") }
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
+// empty has the files of an empty database, which the servers of tests that run at the
+// same time copy: initdb takes as long as all else that most of them do.
+var empty struct {
+	sync.Mutex
+	dir   string
+	tests int // that use it; the last one removes it
+}
+
 // create makes the files of an empty database.
-func (s *Server) create(ctx context.Context, programs string) error {
+func (s *Server) create(t testing.TB, programs string) error {
+	empty.Lock()
+	defer empty.Unlock()
+	if empty.tests == 0 {
+		dir, err := os.MkdirTemp("", "hilo")
+		if err != nil {
+			return err
+		}
+		if err := initialize(t.Context(), dir, programs); err != nil {
+			return errors.Join(err, os.RemoveAll(dir))
+		}
+		empty.dir = dir
+	}
+	empty.tests++
+	t.Cleanup(func() {
+		empty.Lock()
+		defer empty.Unlock()
+		if empty.tests--; empty.tests == 0 {
+			_ = os.RemoveAll(empty.dir)
+		}
+	})
+	return run(t.Context(), s.dir, "cp", "-R", filepath.Join(empty.dir, "data"), s.data())
+}
+
+func initialize(ctx context.Context, dir, programs string) error {
+	if err := handOver(dir); err != nil {
+		return err
+	}
+	return run(ctx, dir, filepath.Join(programs, "initdb"), "--pgdata", filepath.Join(dir, "data"), "--username", superuser,
+		"--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
+}
+
+// run runs a program as the user of the server, in dir. It has no death signal:
+// it ends by itself in a second or two.
+func run(ctx context.Context, dir, program string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, "initdb"), "--pgdata", s.data(), "--username", superuser,
-		"--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
-	cmd.Dir = s.dir
-	// No death signal: it ends by itself in a second or two.
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = dir
 	if err := asUser(cmd); err != nil {
 		return err
 	}
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w; it said:\n%s", err, output)
+		return fmt.Errorf("%s: %w; it said:\n%s", filepath.Base(program), err, output)
 	}
 	return nil
 }
