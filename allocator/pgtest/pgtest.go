@@ -104,6 +104,7 @@ var empty struct {
 
 // create makes the files of an empty database.
 func (s *Server) create(t testing.TB, programs string) error {
+	t.Helper()
 	empty.Lock()
 	defer empty.Unlock()
 	if empty.tests == 0 {
