@@ -243,3 +243,16 @@ func (s *Server) Return(ctx context.Context, requests []scripts.ReturnRequest) [
 
 // returnGrace is the time for a client to report by itself that ctx ended.
 const returnGrace = 50 * time.Millisecond
+
+// created reports whether a range is the first of a counter that did not exist. A counter that was seeded has an earlier write,
+// and one that was set by hand begins above its Max. An identity has no count of ranges, and one that was seeded to 0 counts as
+// new.
+func created(k Kind, got scripts.Range) bool {
+	if got.Low != max(1, got.MinValue) || got.Evidence != "" {
+		return false
+	}
+	if k == Range {
+		return got.Ranges == 1 && got.Before == 0
+	}
+	return got.Lowered == 0
+}

@@ -42,16 +42,3 @@ func logRemoval(logger *zap.Logger, key string, state scripts.DurableState) {
 	}
 	log.Error("Durable was removed from the server's settings, since writes were lost all the same", zap.String("reason", string(state)))
 }
-
-// created reports whether a range is the first of a counter that did not exist. A counter that was seeded has an earlier write,
-// and one that was set by hand begins above its Max. An identity has no count of ranges, and one that was seeded to 0 counts as
-// new.
-func created(k Kind, got scripts.Range) bool {
-	if got.Low != max(1, got.MinValue) || got.Evidence != "" {
-		return false
-	}
-	if k == Range {
-		return got.Ranges == 1 && got.Before == 0
-	}
-	return got.Lowered == 0
-}
