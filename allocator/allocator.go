@@ -61,7 +61,11 @@ func newBackend(client redis.UniversalClient, o Options) fleet.Backend {
 }
 
 func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
-	a := &Allocator{shared: shared{opts: opts, refillSlots: make(chan struct{}, maxRefills)}, closed: make(chan struct{})}
+	a := &Allocator{closed: make(chan struct{}), shared: shared{
+		opts:        opts,
+		horizon:     opts.Runway + opts.attemptTimeout() + fleet.MaxBackoff,
+		refillSlots: make(chan struct{}, maxRefills),
+	}}
 	a.fleet = fleet.New(servers, fleet.Options{
 		AttemptTimeout:     opts.attemptTimeout(),
 		CheckTimeout:       opts.RefillTimeout,

@@ -55,6 +55,9 @@ func (c *Collection) Name() string { return c.name }
 type shared struct {
 	opts  Options
 	fleet *fleet.Fleet
+	// horizon is how long numbers are held. It is the Runway and the longest time until a recovered server is found, which is
+	// an attempt in flight that fails and the back-off after it.
+	horizon time.Duration
 	// refillSlots bounds the refills that are sent at the same time, however many collections there are. refilling waits for
 	// their goroutines.
 	refillSlots chan struct{}
@@ -63,12 +66,6 @@ type shared struct {
 
 // maxRefills is the capacity of refillSlots.
 const maxRefills = 32
-
-// horizon returns for how long numbers are held. It is the Runway and the longest time until a recovered server is found,
-// which is an attempt in flight that fails and the back-off after it.
-func (a *shared) horizon() time.Duration {
-	return a.opts.Runway + a.opts.attemptTimeout() + fleet.MaxBackoff
-}
 
 // request is the part of a request that stays the same when it is repeated. size is in numbers. capacity is the result of
 // nextCapacity, or 0 if Take requested a size of its own.

@@ -91,7 +91,7 @@ func (c *Collection) plan(now time.Duration) {
 	for _, next := range c.ahead {
 		ahead += next.left()
 	}
-	want := c.demand.want(now, c.tally.used+s.used(), c.a.horizon())
+	want := c.demand.want(now, c.tally.used+s.used(), c.a.horizon)
 	step := max(1, want/64)
 	for {
 		spare := s.left() + ahead - want

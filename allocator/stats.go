@@ -123,8 +123,8 @@ func (c *Collection) stats(now time.Duration) CollectionStats {
 	}
 	s.Burnt = s.Reserved - s.Issued - s.Returned - s.Held
 	demand := c.demand // plan would measure this now
-	demand.want(now, s.Issued-c.tally.apart, c.a.horizon())
-	s.Rate = demand.weight / c.a.horizon().Seconds()
+	demand.want(now, s.Issued-c.tally.apart, c.a.horizon)
+	s.Rate = demand.weight / c.a.horizon.Seconds()
 	s.Runway = lasts(s.Held, s.Rate)
 	return s
 }
