@@ -65,7 +65,7 @@ func TestBenchOnATerminal(t *testing.T) {
 		not     string
 	}{
 		{80, "text", nil, []string{"Next  ", "%", " ids/s", "s left", "wait", "\x1b[1m", "█", " ids/s\x1b[m at full speed"}, "\nall "},
-		{50, "text", paced, []string{"Next  ", "s left", "█", "\nCOLLECTION  "}, "WAITS"},
+		{50, "text", paced, []string{"Next  ", "s left", "\nCOLLECTION  "}, "WAITS"},
 		{80, "json", paced, nil, "\x1b"},
 	} {
 		t.Run(fmt.Sprint(test.columns, test.output), func(t *testing.T) {

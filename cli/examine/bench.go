@@ -6,7 +6,6 @@ import (
 	crand "crypto/rand"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,9 +57,8 @@ func BenchCommand(env base.Env) *cli.Command {
 		Description: base.Describe(`
 Runs workers that take identifiers with Next, from one allocator that they share. Prints
 the rate, the number of ranges (one round trip each), percentiles of the latency, and
-what was reserved, issued, returned and burnt. A terminal also shows a histogram of the
-latency, and the rate over time. Ctrl-C ends the measurement early and prints the result
-so far.
+what was reserved, issued, returned and burnt. Ctrl-C ends the measurement early and
+prints the result so far.
 
 bench uses a namespace of its own, {hilo-bench-…}, which no other program uses, and
 removes its key at the end, also after an error or Ctrl-C; kill -9 leaves it.
@@ -129,25 +127,26 @@ func (b *bench) Run(ctx context.Context) error {
 			}
 			defer func() { err = b.clean(ctx, client, key, err) }()
 		}
-		found, got, err := b.measure(ctx, o)
+		found, err := b.measure(ctx, o)
 		if issued = found.IDs; issued == 0 && err != nil {
 			return err
 		}
-		return cmp.Or(b.Show(found, func() error { return b.print(found, got) }), err)
+		return cmp.Or(b.Show(found, func() error { return b.print(found) }), err)
 	})
 	return exit.After(err, issued)
 }
 
-// measure returns the result and the load that it summarizes. Both are valid even if err is not nil.
-func (b *bench) measure(ctx context.Context, o target.Opened) (found measured, got loadResult, err error) {
+// measure returns the result, which is valid even if err is not nil.
+func (b *bench) measure(ctx context.Context, o target.Opened) (found measured, err error) {
 	ids, err := o.Clients[0].Allocator(base.Options(b.Session, o, base.WithoutReturned(b.Log)))
 	if err != nil {
-		return found, got, err
+		return found, err
 	}
 	from, err := ids.Collection(b.Collection)
 	if err != nil {
-		return found, got, err
+		return found, err
 	}
+	var got loadResult
 	if b.Warmup > 0 {
 		_, err = b.run(ctx, "warm-up", 0, b.Warmup, from)
 	}
@@ -166,7 +165,7 @@ func (b *bench) measure(ctx context.Context, o target.Opened) (found measured, g
 	found.RoundTripsPerID = float64(found.Total.Ranges) / float64(max(got.ids, 1))
 	found.BurntPerID = float64(found.Total.Burnt) / float64(max(got.ids, 1))
 	found.Interrupted = ctx.Err() != nil
-	return found, got, err
+	return found, err
 }
 
 // run runs a load and shows its progress.
@@ -181,12 +180,10 @@ func (b *bench) run(ctx context.Context, what string, count int64, duration time
 	bar := b.live.NewBar(term.Progress{What: what, Unit: "ids", Total: count})
 	defer bar.End()
 	running, cancel := context.WithCancel(ctx)
-	progress := []loadProgress{{}}
 	var showing sync.WaitGroup
 	showing.Go(func() {
 		for base.Sleep(running, showEvery); running.Err() == nil; base.Sleep(running, showEvery) {
 			p := l.snapshot()
-			progress = append(progress, p)
 			share := p.elapsed.Seconds() / cmp.Or(duration, math.MaxInt64).Seconds()
 			bar.Set(p.ids, share, term.Style{Group: true}.Plural(p.waits, "wait"))
 			if b.watch != nil {
@@ -197,7 +194,6 @@ func (b *bench) run(ctx context.Context, what string, count int64, duration time
 	result, err := l.run(ctx)
 	cancel()
 	showing.Wait()
-	result.progress = slices.Concat(progress, []loadProgress{result.loadProgress})
 	return result, err
 }
 

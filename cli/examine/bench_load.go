@@ -54,8 +54,6 @@ type loadResult struct {
 	loadProgress
 	latency  percentiles
 	sampling sampling
-	calls    map[time.Duration]float64 // estimated number by latency
-	progress []loadProgress            // from start to end, about every 100 ms
 }
 
 // loadProgress is a snapshot of a load.
@@ -104,8 +102,9 @@ func (l *load) run(ctx context.Context) (loadResult, error) {
 			seen[at] += n
 		}
 	}
-	result.calls, result.sampling = seen.estimate(result.ids)
-	result.latency, result.sampling.OneIn = percentilesOf(result.calls, greatest), l.OneIn
+	var calls map[time.Duration]float64
+	calls, result.sampling = seen.estimate(result.ids)
+	result.latency, result.sampling.OneIn = percentilesOf(calls, greatest), l.OneIn
 	return result, err
 }
 

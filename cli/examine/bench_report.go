@@ -2,7 +2,6 @@ package examine
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/cli/internal/workload"
@@ -26,8 +25,8 @@ type measured struct {
 	workload.Report
 }
 
-// print writes the result and, on a terminal, the histogram and the rate over time.
-func (b *bench) print(m measured, got loadResult) error {
+// print writes the result.
+func (b *bench) print(m measured) error {
 	style := b.Style(b.Stdout)
 	wanted := "at full speed"
 	if m.TargetRate > 0 {
@@ -37,14 +36,7 @@ func (b *bench) print(m measured, got loadResult) error {
 	if m.Total.Failures > 0 {
 		result += style.Red(style.Plural(m.Total.Failures, "refill")) + " failed\n"
 	}
-	err := cmp.Or(b.Prosef("%s\n", result), b.printFigures(m))
-	if columns := term.Columns(b.Stdout); columns > 0 {
-		err = cmp.Or(err, b.WriteTable(style.Histogram(got.calls, columns)), b.Printf("\n"))
-		if rates := got.rates(min(columns-rateTexts, maxRates)); len(rates) > 1 {
-			err = cmp.Or(err, b.Printf("%s ids/s over time, at most %s\n\n", term.Blocks(rates), term.Brief(slices.Max(rates))))
-		}
-	}
-	err = cmp.Or(err, b.WriteTable(m.Table(style)))
+	err := cmp.Or(b.Prosef("%s\n", result), b.printFigures(m), b.WriteTable(m.Table(style)))
 	if b.Keep {
 		err = cmp.Or(err, b.Prosef("\nThe counter in the namespace %s stays raised.\n", m.Namespace))
 	}
@@ -66,21 +58,4 @@ func (b *bench) printFigures(m measured) error {
 	t.Addf("", "p99.99 %s, greatest %s", term.Short(l.P9999), term.Short(l.Greatest))
 	t.Add("")
 	return b.WriteTable(t)
-}
-
-const (
-	maxRates  = 60 // points of the rate over time
-	rateTexts = 32 // columns of the text beside them
-)
-
-// rates returns the rate over time as at most n points of equal length.
-func (r loadResult) rates(n int) []float64 {
-	last := len(r.progress) - 1
-	n = min(n, last)
-	var rates []float64
-	for i := range max(n, 0) {
-		from, to := r.progress[i*last/n], r.progress[(i+1)*last/n]
-		rates = append(rates, loadProgress{elapsed: to.elapsed - from.elapsed, ids: to.ids - from.ids}.perSecond())
-	}
-	return rates
 }

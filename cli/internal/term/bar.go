@@ -54,7 +54,7 @@ func (p Progress) Line(width int) string {
 		}
 	}
 	if room := width - ansi.StringWidth(join(texts...)) - len(gap); share >= 0 && room >= minBar {
-		texts[0] = join(texts[0], bar(share, min(room, maxBar), "░"))
+		texts[0] = join(texts[0], bar(share, min(room, maxBar)))
 	}
 	return ansi.Truncate(join(texts...), width, "")
 }
@@ -64,15 +64,15 @@ func join(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" }), gap)
 }
 
-// bar draws a share of width columns, accurate to an eighth of a column, and fills the others with rest.
-func bar(share float64, width int, rest string) string {
+// bar draws a share of width columns, accurate to an eighth of a column, and shades the others.
+func bar(share float64, width int) string {
 	const eighths = "▏▎▍▌▋▊▉"
 	full := int(share * float64(8*width))
 	text := strings.Repeat("█", full/8)
 	if part := full % 8; part > 0 {
 		text += string([]rune(eighths)[part-1])
 	}
-	return text + strings.Repeat(rest, width-ansi.StringWidth(text))
+	return text + strings.Repeat("░", width-ansi.StringWidth(text))
 }
 
 // Bar shows Progress in the status line of a Live. It is not safe for concurrent use.

@@ -1,4 +1,4 @@
-// Package term formats output for terminals: colours, thousands separators, tables, histograms, wrapped lines, a status line,
+// Package term formats output for terminals: colours, thousands separators, tables, wrapped lines, a status line,
 // progress bars, and short forms of numbers and durations. It imports no other package of hilo.
 package term
 
