@@ -6,44 +6,97 @@ package fromserial
 import (
 	"context"
 	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hilo-id/hilo/allocator/admin"
 )
 
+// mark is how the comment of a sequence records that Raise bounded it, and where.
+// MAXVALUE does not, because a sequence may have one of its own.
+var mark = regexp.MustCompile(`hilo: bound ([0-9]+)`)
+
 // Raise is the first step, before any new writer starts. It sets an upper bound
-// on the sequence, headroom numbers above the greatest key, and raises hilo's
-// counter to that bound, so that the two can never meet. The sequence refuses an
-// old writer that reaches the bound: that is an error and not a duplicate.
-// headroom is what old writers may still need, with plenty to spare.
+// on the sequence, headroom numbers above the greatest one in use, and raises
+// hilo's counter to that bound, so that the two can never meet. The sequence
+// refuses an old writer that reaches the bound: that is an error and not a
+// duplicate. headroom is what old writers may still need, with plenty to spare.
 //
-// Raise is idempotent, and a second call completes an interrupted first one. Set
-// RequireSeeded for new writers, so that none can start before.
+// In use are the keys of the table and what the sequence has given out: with an
+// increment of n, n numbers from each of its values on, which is what libraries
+// that take blocks use, such as Hibernate with its optimizers pooled and
+// pooled-lo. A MAXVALUE that is lower stays, and CYCLE ends. A sequence that
+// descends is refused.
+//
+// Raise is idempotent, and a second call completes an interrupted first one: the
+// comment of the sequence has the bound. Set RequireSeeded for new writers, so
+// that none can start before.
 func Raise(ctx context.Context, db *pgx.Conn, operator *admin.Admin, table, collection string, headroom int64) (bound int64, err error) {
-	name, sequence, err := find(ctx, db, table)
+	err = pgx.BeginTxFunc(ctx, db, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		bound, err = limit(ctx, tx, table, headroom)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
-	var bounded bool // by Raise, as opposed to the bound that each type has by default
-	err = db.QueryRow(ctx, `select seqmax, seqmax not in (32767, 2147483647, 9223372036854775807)
-		from pg_sequence where seqrelid = $1::regclass`, sequence).Scan(&bound, &bounded)
-	if err != nil {
-		return 0, fmt.Errorf("the bound of %s: %w", sequence, err)
-	}
-	if !bounded {
-		greatest := fmt.Sprintf(`select greatest((select last_value from %s), (select max(id) from %s))`, sequence, name)
-		if err := db.QueryRow(ctx, greatest).Scan(&bound); err != nil {
-			return 0, fmt.Errorf("the greatest number of %s: %w", name, err)
-		}
-		bound += headroom
-		// PostgreSQL refuses a bound below the present value of the sequence.
-		if _, err := db.Exec(ctx, fmt.Sprintf(`alter sequence %s maxvalue %d no cycle`, sequence, bound)); err != nil {
-			return 0, fmt.Errorf("a bound for %s: %w", sequence, err)
-		}
-	}
 	_, err = operator.Seed(ctx, collection, bound, false)
 	return bound, err
+}
+
+// limit bounds the sequence of a table, or returns the bound that it has from an
+// earlier call.
+func limit(ctx context.Context, tx pgx.Tx, table string, headroom int64) (bound int64, err error) {
+	name, sequence, err := find(ctx, tx, table)
+	if err != nil {
+		return 0, err
+	}
+	var greatest, last, most, increment int64
+	var comment string
+	// Before the sequence is locked, because it takes long where the id has no index.
+	if err := tx.QueryRow(ctx, fmt.Sprintf(`select greatest(max(id), 0) from %s`, name)).Scan(&greatest); err != nil {
+		return 0, fmt.Errorf("the greatest id of %s: %w", name, err)
+	}
+	// From here on old writers, and other calls of Raise, wait for the end of the transaction.
+	if _, err := tx.Exec(ctx, fmt.Sprintf(`alter sequence %s no cycle`, sequence)); err != nil {
+		return 0, fmt.Errorf("locking %s: %w", sequence, err)
+	}
+	err = tx.QueryRow(ctx, fmt.Sprintf(`select last_value, seqmax, seqincrement, coalesce(obj_description(seqrelid, 'pg_class'), '')
+		from pg_sequence, %s where seqrelid = $1::regclass`, sequence), sequence).Scan(&last, &most, &increment, &comment)
+	if err != nil {
+		return 0, fmt.Errorf("the state of %s: %w", sequence, err)
+	}
+	if increment < 0 {
+		return 0, fmt.Errorf("%s descends, and so never meets hilo's counter: hilo seed %s --max %d is all it needs", sequence, name, max(greatest, last))
+	}
+	block := increment - 1 // numbers behind each value of the sequence
+	if found := mark.FindStringSubmatch(comment); found != nil {
+		bound, err = strconv.ParseInt(found[1], 10, 64)
+		if err != nil || most > bound-block {
+			return 0, fmt.Errorf("%s has MAXVALUE %d, above %q in its comment: reduce it to %d, or remove the comment to set a new bound",
+				sequence, most, found[0], bound-block)
+		}
+		return bound, nil
+	}
+	if room := math.MaxInt64 - max(last, greatest) - block; headroom < 0 || headroom > room {
+		return 0, fmt.Errorf("headroom is %d: must be 0 to %d", headroom, room)
+	}
+	bound = max(last+block, greatest) + headroom
+	if _, err := tx.Exec(ctx, fmt.Sprintf(`alter sequence %s maxvalue %d`, sequence, min(most, bound-block))); err != nil {
+		return 0, fmt.Errorf("a bound for %s: %w", sequence, err)
+	}
+	var statement string // which takes no parameters, so PostgreSQL quotes the text
+	comment = strings.TrimSpace(fmt.Sprintf("%s hilo: bound %d", comment, bound))
+	if err := tx.QueryRow(ctx, `select format('comment on sequence %s is %L', $1::text, $2::text)`, sequence, comment).Scan(&statement); err != nil {
+		return 0, fmt.Errorf("the comment of %s: %w", sequence, err)
+	}
+	if _, err := tx.Exec(ctx, statement); err != nil {
+		return 0, fmt.Errorf("%s: %w", statement, err)
+	}
+	return bound, nil
 }
 
 // Finish is the last step, when no old writer is left. It removes the sequence;
@@ -65,8 +118,13 @@ func Finish(ctx context.Context, db *pgx.Conn, table string) error {
 	return nil
 }
 
+// querier is a connection or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
 // find returns the quoted names of a table and of the sequence of its id.
-func find(ctx context.Context, db *pgx.Conn, table string) (name, sequence string, err error) {
+func find(ctx context.Context, db querier, table string) (name, sequence string, err error) {
 	name = pgx.Identifier{table}.Sanitize()
 	if err := db.QueryRow(ctx, `select coalesce(pg_get_serial_sequence($1, 'id'), '')`, name).Scan(&sequence); err != nil {
 		return "", "", fmt.Errorf("the sequence of %s: %w", name, err)
