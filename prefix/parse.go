@@ -40,7 +40,7 @@ func Parse(text, separator string) (ID, error) {
 	number, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || digits[0] == '0' {
 		return ID{}, fmt.Errorf("%w: number %s of identifier %s is not 1 to %d without leading zeros",
-			ErrInvalid, quote(digits), quote(text), math.MaxInt64)
+			ErrInvalid, quote(digits), quote(text), int64(math.MaxInt64))
 	}
 	if err := (Server{ServerPrefix: serverPrefix, NodeTag: tag}).Validate(); err != nil {
 		return ID{}, err
