@@ -239,3 +239,41 @@ func TestCloseLosesNoIdentity(t *testing.T) {
 		}
 	})
 }
+
+// panicsOnce panics in its first request, as a hook of a client may.
+type panicsOnce struct {
+	fakeIdentities
+	once sync.Once
+}
+
+func (f *panicsOnce) Identity(ctx context.Context, keys scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
+	f.once.Do(func() {
+		time.Sleep(time.Second)
+		panic("a hook of the client")
+	})
+	return f.fakeIdentities.Identity(ctx, keys, r)
+}
+
+// Such as by net/http, the panic is recovered.
+func TestNextIdentityServesOtherCallersAfterAPanic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newFakeAllocator(t, Options{}, new(panicsOnce))
+		recovered := make(chan any, 1)
+		go func() {
+			defer func() { recovered <- recover() }()
+			_, _ = a.NextIdentity(context.WithoutCancel(t.Context()), "companies")
+		}()
+		synctest.Wait()
+		second := join(context.WithoutCancel(t.Context()), a, 1)
+		if got := <-recovered; got == nil {
+			t.Fatal("the first request did not panic")
+		}
+		if got := <-second; got.err != nil || got.Low != 1 {
+			t.Errorf("the caller that waited got %+v, %v, want 1", got.Range, got.err)
+		}
+		if err := a.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

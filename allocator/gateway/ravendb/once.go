@@ -70,8 +70,9 @@ func (a *answers) do(ctx context.Context, id requestID, ask func(*answer) (int64
 		return 0, err
 	}
 	if first {
+		defer close(known.done)
+		known.err = fmt.Errorf("%w: the request panicked", allocator.ErrUnavailable) // unless it returns
 		known.value, known.err = ask(known)
-		close(known.done)
 		return known.value, known.err
 	}
 	select {

@@ -69,3 +69,15 @@ func TestAnswersRememberUntilTheirTime(t *testing.T) {
 		})
 	}
 }
+
+func TestAnswersAsksAgainAfterAPanic(t *testing.T) {
+	t.Parallel()
+	a := answers{max: 3, memory: time.Minute}
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = a.do(t.Context(), requestID{1}, func(*answer) (int64, error) { panic("a hook of the client") })
+	}()
+	if got, err := a.do(t.Context(), requestID{1}, func(*answer) (int64, error) { return 7, nil }); got != 7 || err != nil {
+		t.Errorf("got %d, %v, want 7", got, err)
+	}
+}

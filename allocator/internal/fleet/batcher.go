@@ -59,12 +59,7 @@ func (s *Server) Take(ctx context.Context, r Request) Result {
 		return Result{Err: err}
 	}
 	if first {
-		if ctx.Done() == nil { // this caller never gives up: flushing here saves it two switches of goroutines
-			b.flush() //nolint:contextcheck // a request serves callers of several contexts
-		}
-		if b.isWanted() {
-			go b.run() //nolint:contextcheck // as above
-		}
+		b.start(ctx.Done() == nil) //nolint:contextcheck // a request serves callers of several contexts
 	}
 	select {
 	case got := <-w.result:
@@ -100,6 +95,19 @@ func (b *batcher) join(w *waiter) (first bool, err error) {
 	}
 	b.waiting = append(b.waiting, w)
 	return first, nil
+}
+
+// start flushes until no caller waits. inline reports that the caller never gives up: its own request is sent here, which saves
+// two switches of goroutines. If that panics, such as in a hook of the client, the other callers are served all the same.
+func (b *batcher) start(inline bool) {
+	defer func() {
+		if b.isWanted() {
+			go b.run()
+		}
+	}()
+	if inline {
+		b.flush()
+	}
 }
 
 // run flushes until no caller waits.
@@ -156,20 +164,25 @@ func (b *batcher) next() (group []*waiter, total int64) {
 func (b *batcher) request(group []*waiter, total int64) {
 	r := group[0].Request
 	r.Count, r.Last = total, true
-	reply, err := b.server.Issue(context.WithoutCancel(group[0].ctx), r)
-	if errors.Is(err, scripts.ErrExhausted) && len(group) > 1 {
+	var reply Reply
+	err := fmt.Errorf("%s: %w: the request panicked", r.Name, failure.ErrUnavailable) // unless it returns
+	defer func() {
+		low := reply.Low
 		for _, w := range group {
+			if err != nil {
+				w.result <- Result{Err: err}
+				continue
+			}
+			w.result <- Result{Low: low, Issuer: reply.Issuer}
+			low += w.Count
+		}
+	}()
+	reply, err = b.server.Issue(context.WithoutCancel(group[0].ctx), r)
+	if errors.Is(err, scripts.ErrExhausted) && len(group) > 1 {
+		for len(group) > 0 {
+			w := group[0]
+			group = group[1:]
 			b.request([]*waiter{w}, w.Count)
 		}
-		return
-	}
-	low := reply.Low
-	for _, w := range group {
-		if err != nil {
-			w.result <- Result{Err: err}
-			continue
-		}
-		w.result <- Result{Low: low, Issuer: reply.Issuer}
-		low += w.Count
 	}
 }
