@@ -124,6 +124,17 @@ func TestErrorsAreProblems(t *testing.T) {
 	})
 }
 
+// The prefix is what is invalid, and not the name in the request.
+func TestErrorsBlameAnInvalidPrefixOnTheServer(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		d := open(t, s)
+		d.set(serverKey, "ServerPrefix", "Nore\u0301/") // not in NFC, which the scripts cannot see
+		wantProblem(t, d.post("/v1/ids/orders"), http.StatusInternalServerError, "ErrCorrupt")
+		wantProblem(t, d.send(http.MethodGet, "/v1/collections/orders"), http.StatusInternalServerError, "ErrCorrupt")
+	})
+}
+
 func TestErrorsIncludeMixedUseOfAName(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -74,6 +74,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errMethod):
 		status = http.StatusMethodNotAllowed
 		w.Header().Set("Allow", http.MethodGet)
+	case errors.Is(err, scripts.ErrCorrupt): // of a server whose prefix is no valid name too
 	case errors.Is(err, allocator.ErrInvalidOptions) || errors.Is(err, prefix.ErrInvalid):
 		status = http.StatusBadRequest
 	case isUnknown:

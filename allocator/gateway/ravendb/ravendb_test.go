@@ -174,7 +174,7 @@ func TestNextRefusesAnInvalidPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
-		for _, prefix := range []string{"x1-A", "north\u00a0", "north\u0661", "Z\xfcrich/"} {
+		for _, prefix := range []string{"x1-A", "north\u00a0", "north\u0661", "Z\xfcrich/", "Nore\u0301/"} {
 			for _, h := range []*Handler{w.Handler, w.again()} {
 				w.set("{Raven}/ServerPrefixForHilo", "ServerPrefix", prefix)
 				got := send(t, h, http.MethodGet, "/databases/Shop/hilo/next?tag=Users")

@@ -16,12 +16,12 @@ var all = []struct {
 	status int
 }{
 	{allocator.ErrClosed, "ErrClosed", http.StatusServiceUnavailable},
+	{allocator.ErrCorrupt, "ErrCorrupt", http.StatusInternalServerError}, // before the names: a server's prefix may be invalid
 	{allocator.ErrInvalidName, "ErrInvalidName", http.StatusBadRequest},
 	{allocator.ErrInvalidOptions, "ErrInvalidOptions", http.StatusBadRequest},
 	{allocator.ErrMixed, "ErrMixed", http.StatusConflict},
 	{allocator.ErrExhausted, "ErrExhausted", http.StatusUnprocessableEntity},
 	{allocator.ErrNotSeeded, "ErrNotSeeded", http.StatusUnprocessableEntity},
-	{allocator.ErrCorrupt, "ErrCorrupt", http.StatusInternalServerError},
 	{allocator.ErrIdentitiesElsewhere, "ErrIdentitiesElsewhere", http.StatusUnprocessableEntity},
 	{allocator.ErrUnguarded, "ErrUnguarded", http.StatusInternalServerError},
 	{allocator.ErrPrefixConflict, "ErrPrefixConflict", http.StatusInternalServerError},
