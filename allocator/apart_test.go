@@ -15,7 +15,7 @@ import (
 // tests take would overlap in one of some hundred runs.
 func spreadJumps(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	if err := redistest.NewClient(t, s).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 0, "Issued", 1<<31).Err(); err != nil {
+	if err := redistest.NewClient(t, s).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 0, "Issued", int64(1<<31)).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -309,7 +309,7 @@ func TestResolveUsesOneCounterForServerSideIdentifiers(t *testing.T) {
 				t.Errorf("%q, %v, want %q", got, err, step.want)
 			}
 		}
-		client.HSet(t.Context(), "{Raven}/ServerSide", "Value", prefix.MaxServerSide)
+		client.HSet(t.Context(), "{Raven}/ServerSide", "Value", int64(prefix.MaxServerSide))
 		if got, err := a.nextServerSide(t.Context(), "people"); !errors.Is(err, ErrExhausted) {
 			t.Errorf("at its limit: got %q, %v, want ErrExhausted", got, err)
 		}

@@ -151,7 +151,7 @@ func TestIdentityJumpsApartAboveABare(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		home(t, client)
-		const bare = 1 << 40
+		const bare int64 = 1 << 40
 		set(t, client, "Max", bare, "Bare", bare)
 		for _, token := range []string{"one", "two"} {
 			client.HSet(t.Context(), identityKeys.Counter, "Value", 5, "Origin", anotherOrigin)

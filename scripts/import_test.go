@@ -298,7 +298,7 @@ func TestImportReplacesWhatEarlierForcedSeedsLeft(t *testing.T) {
 // A forced seed that is repeated after a move, or a loss, reads these fields.
 func TestImportCarriesForcedSeedsAndTallies(t *testing.T) {
 	t.Parallel()
-	const ahead = 9_000_000_000_000_000 // microseconds, of a server whose clock is two centuries ahead
+	const ahead int64 = 9_000_000_000_000_000 // microseconds, of a server whose clock is two centuries ahead
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
 		importOne(t, client, ImportRequest{Value: 100, Lowered: 3, Forced: "one 5 6", Issued: 500, Written: ahead})

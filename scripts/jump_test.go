@@ -21,7 +21,7 @@ const (
 // independently of the scripts, from the protocol.
 func jumped(t *testing.T, client redistest.Client, base, gap int64, token string) int64 {
 	t.Helper()
-	const limit = math.MaxInt64
+	const limit int64 = math.MaxInt64
 	server, err := Describe(t.Context(), client, keys.Server)
 	if err != nil {
 		t.Fatal(err)

@@ -134,7 +134,7 @@ func TestCollectorReportsTheSettingsOfAServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
 	client := redistest.NewClient(t, server)
-	const low, high = 1_000_000_000_001, 1_000_000_001_000
+	const low, high int64 = 1_000_000_000_001, 1_000_000_001_000
 	client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "MinValue", low, "MaxValue", high, "Durable", "always")
 	ids, err := allocator.New(client, allocator.Options{MinCapacity: 100, MaxCapacity: 100})
 	if err != nil {

@@ -226,7 +226,7 @@ func TestMessagesBeginWithTheNameOfTheError(t *testing.T) {
 		})
 		w.set("{fair}/ServerPrefixForHilo", "NodeTag", "F")
 		w.set("{fair}/HiLo/orders", "Max", "x")
-		w.set("{fair}/HiLo/full", "Max", math.MaxInt64)
+		w.set("{fair}/HiLo/full", "Max", int64(math.MaxInt64))
 		for request, want := range map[string]string{
 			"GET /databases/Mall/hilo/next?tag=orders":               "ErrPrefixMissing",
 			"GET /databases/Fair/hilo/next?tag=orders":               "ErrCorrupt",

@@ -163,11 +163,11 @@ func TestErrorsHaveTheFormOfRavenDB(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s, func(o *Options) { o.Limit = 1 << 40 })
-		w.set("{Raven}/HiLo/full", "Max", 1<<40)
+		w.set("{Raven}/HiLo/full", "Max", int64(1<<40))
 		w.set("{Raven}/HiLo/broken", "Max", "x")
 		w.set("{Raven}/HiLo/users", "Max", 64)
 		before := w.client.DBSize(t.Context()).Val()
-		next, far := "GET /databases/Shop/hilo/next?", fmt.Sprint(64+1<<31)
+		next, far := "GET /databases/Shop/hilo/next?", fmt.Sprint(int64(64+1<<31))
 		for _, tt := range []struct {
 			request string
 			status  int
@@ -219,8 +219,8 @@ func TestErrorsHaveTheFormOfRavenDB(t *testing.T) {
 		if max := w.get("{Raven}/HiLo/users", "Max"); max != "64" {
 			t.Errorf("got Max %s, want 64", max)
 		}
-		if got := w.next("tag=users&lastMax=" + fmt.Sprint(63+1<<31)); got.Low <= 63+1<<31 {
-			t.Errorf("got %+v, want Low above %d", got, 63+1<<31)
+		if got := w.next("tag=users&lastMax=" + fmt.Sprint(int64(63+1<<31))); got.Low <= 63+1<<31 {
+			t.Errorf("got %+v, want Low above %d", got, int64(63+1<<31))
 		}
 	})
 }
