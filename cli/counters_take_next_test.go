@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -40,6 +41,22 @@ func TestNextCarriesPrefixAndTag(t *testing.T) {
 		clitest.Must(t, "prefix", "set", "NorthServer/", "--tag", "A", "--redis", s.URL())
 		if got := clitest.Must(t, "next", "orders", "--count", "2", "--redis", s.URL()); got != "orders/NorthServer/1-A\norders/NorthServer/2-A\n" {
 			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestNextGoesOnBesideAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "prefix", "set", "NorthServer/", "--redis", s.URL())
+		hung, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nothing is read
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = hung.Close() })
+		flags := []string{"--redis", "south=redis://" + hung.Addr().String(), "--redis", "north=" + s.URL(), "--timeout", "1s"}
+		if r := clitest.Hilo(t, append([]string{"next", "orders"}, flags...)...); r.Code != exit.Done || r.Stdout != "orders/NorthServer/1\n" {
+			t.Errorf("got exit %d, %q, %q, want the id of north", r.Code, r.Stdout, r.Stderr)
 		}
 	})
 }

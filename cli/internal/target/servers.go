@@ -39,9 +39,14 @@ func (s Servers) Use(ctx context.Context, timeout time.Duration, do func(Opened)
 	return o.Explain(ctx, do(o))
 }
 
-// Patience returns how long requests to one server after the other may take.
+// Patience returns how long requests to one server after the other may take. Where there are several, the settings of all the
+// others are read too, before the first identifier of the one that answers.
 func (s Servers) Patience(timeout time.Duration) time.Duration {
-	return s.AttemptTimeout(timeout) * time.Duration(len(s.Targets))
+	attempts := len(s.Targets)
+	if attempts > 1 {
+		attempts++
+	}
+	return s.AttemptTimeout(timeout) * time.Duration(attempts)
 }
 
 // AttemptTimeout returns how long one request may take with its confirmations.
