@@ -56,6 +56,7 @@ func TestImportRefusesAnIntervalThatTheServerDoesNotHave(t *testing.T) {
 		{"a part of it", "--min-value 20 --max-value 1000000000000", lower, "", "hilo prefix set --min-value 1 --max-value 1000000000000"},
 		{"another one and the file's prefix", "South/ --min-value 7", lower, "--prefix take", "hilo prefix set --min-value 1"},
 		{"another one and the server's prefix", "South/ --min-value 7", lower, "--prefix keep", "hilo prefix set --min-value 1"},
+		{"a server in use whose identities would end", "", lower, "", "hilo prefix set --min-value 1 --max-value 1000000000000"},
 		{"a server in use without one and without its home", "", `,"identities":true` + lower, "", "hilo prefix set --min-value 1 --max-value 1000000000000"},
 	}
 	for _, test := range tests {
