@@ -176,6 +176,7 @@ func TestWithDefaultsRefusesMastersWithoutNames(t *testing.T) {
 		{Client: client, Name: "north", Others: []Master{{Client: client}}},
 		{Client: client, Name: "north", Others: []Master{{Name: "north", Client: client}}},
 		{Client: client, Name: "north", Others: []Master{{Name: "south"}}},
+		{Client: client, Name: "north", Others: []Master{{Name: "south", Client: client, Namespaces: map[string]string{"raven": "{b}"}}}},
 		{},
 	} {
 		if _, err := New(o); err == nil {

@@ -123,6 +123,11 @@ func (o Options) validateOthers() error {
 			return fmt.Errorf("%w: Others: the name %q is empty or used twice: each of several masters needs its own", allocator.ErrInvalidOptions, other.Name)
 		}
 		names[other.Name] = true
+		for _, namespace := range other.Namespaces {
+			if err := prefix.ValidateNamespace(namespace); err != nil {
+				return fmt.Errorf("%w: Others: %s: %w", allocator.ErrInvalidOptions, other.Name, err)
+			}
+		}
 	}
 	return nil
 }
