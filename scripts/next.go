@@ -41,7 +41,7 @@ type Evidence string
 const (
 	EvidenceFloor   Evidence = "floor"   // Max is below what this client was issued
 	EvidenceEpoch   Evidence = "epoch"   // Epoch is below the one that this client has seen
-	EvidenceOrigin  Evidence = "origin"  // the server was restarted or promoted
+	EvidenceOrigin  Evidence = "origin"  // the server was restarted or promoted, or got its first replica
 	EvidenceMissing Evidence = "missing" // the counter is gone
 	EvidenceOther   Evidence = "other"   // the collection of an identity's name may have lost writes
 )

@@ -85,7 +85,7 @@ var rules = []struct {
 	{err: allocator.ErrCorrupt, code: Failed, remedy: "correct it with redis-cli; nothing was changed"},
 	{err: allocator.ErrInvalidOptions, code: Usage},
 	{err: prefix.ErrInvalid, code: Usage},
-	{err: allocator.ErrExhausted, code: Refused, remedy: "continue with another name"},
+	{err: allocator.ErrExhausted, code: Refused, remedy: "raise --max-value of the server, if that is the limit, or continue with another name"},
 	{err: allocator.ErrMixed, code: Refused, remedy: "choose another name, or set a prefix with hilo prefix set"},
 	{err: allocator.ErrNotSeeded, code: Refused, remedy: "seed it with hilo seed, or hilo identity seed"},
 	{err: allocator.ErrNotDurable, code: Refused, remedy: "what was not confirmed is a gap: " +
