@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
@@ -143,6 +144,35 @@ func TestPluginReusesNoKeyAfterARollback(t *testing.T) {
 		kept := order{Item: "tea"}
 		if err := g.Create(&kept).Error; err != nil || kept.ID != 2 {
 			t.Errorf("the next order is %d, %v, want 2: a number is given once", kept.ID, err)
+		}
+	})
+}
+
+// After an upsert that found the row, only RETURNING sets the key of the struct to that of the row. Its children would refer to
+// a row that does not exist.
+func TestUpsertReturnsTheKeyOfTheRowByReturning(t *testing.T) {
+	t.Parallel()
+	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
+		g := with(t, dialect, db, Plugin{IDs: stand.IDs(t)})
+		if err := g.Exec("create unique index on_item on orders (item)").Error; err != nil {
+			t.Fatal(err)
+		}
+		stored := order{Item: "tea"}
+		if err := g.Create(&stored).Error; err != nil {
+			t.Fatal(err)
+		}
+		upsert := clause.OnConflict{Columns: []clause.Column{{Name: "item"}}, DoUpdates: clause.AssignmentColumns([]string{"item"})}
+		without, one := order{Item: "tea"}, order{Item: "tea"}
+		several := []order{{Item: "tea"}, {Item: "milk"}}
+		returning := func(rows any) error { return g.Clauses(upsert, clause.Returning{}).Create(rows).Error }
+		if err := errors.Join(g.Clauses(upsert).Create(&without).Error, returning(&one), returning(&several)); err != nil {
+			t.Fatal(err)
+		}
+		if without.ID == stored.ID {
+			t.Error("RETURNING is not needed")
+		}
+		if one.ID != stored.ID || several[0].ID != stored.ID || several[1].ID == stored.ID {
+			t.Errorf("got %d, and %d and %d, want %d, the same and another", one.ID, several[0].ID, several[1].ID, stored.ID)
 		}
 	})
 }
