@@ -28,16 +28,17 @@ type Server struct {
 
 // NewMulti returns an allocator for several masters, in order of preference, or ErrInvalidOptions or ErrInvalidName. It does
 // no I/O. If a server fails, the next one serves the same refill. The failed server is tried again after a back-off, 100 ms
-// to 30 s, and preferred again when it recovers. Ranges held from it stay valid.
+// to 30 s, and preferred again when it recovers. Ranges held from it stay valid. A server whose counter is exhausted has not
+// failed: the call returns ErrExhausted.
 //
 // With the first range, and whenever a server's prefix changes, all reachable servers are described, first the others
 // concurrently and then the server itself. That delays the range by two round trips, and by Options.RefillTimeout if a
 // server hangs. No two servers may have the same prefix and tag unless their intervals are disjoint, be one server (two
 // databases of one count as one), or both be the home of identities (ErrPrefixConflict), and each one needs a prefix, a tag or
-// an interval (ErrPrefixMissing). Before the first
-// identifier these are errors of every call. After it, a server in conflict was emptied or misconfigured, and is treated
-// like one that fails. No identifier is issued with its prefix while the others serve. All servers are checked every 10 s,
-// so that Stats and the log report one that is down or misconfigured before it is needed.
+// an interval (ErrPrefixMissing). Before the first identifier these are errors of every call. After it, a server in conflict
+// was emptied or misconfigured, and is treated like one that fails. No identifier is issued with its prefix while the others
+// serve. All servers are checked every 10 s, so that Stats and the log report one that is down or misconfigured before it is
+// needed.
 func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
