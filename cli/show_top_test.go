@@ -190,3 +190,22 @@ func TestTopNeedsNoRightToCONFIG(t *testing.T) {
 		}
 	})
 }
+
+// A client reads the key of the folded name, whatever the spelling of its Name.
+func TestTopLeavesOutKeysThatNoClientReads(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		clitest.Must(t, "seed", "UPPER", "--max", "52", "--redis", s.URL())
+		clitest.Must(t, "identity", "seed", "Companies", "--value", "7", "--redis", s.URL())
+		client.HSet(t.Context(), "{Raven}/HiLo/UPPER", "Max", 5)
+		client.HSet(t.Context(), "{Raven}/Identities/Companies", "Value", 2)
+		got := clitest.Decode[topSnapshot](t, clitest.Must(t, "top", "--output", "json", "--interval", "100ms", "--redis", s.URL()))
+		if len(got.Collections) != 1 || got.Collections[0].Collection != "UPPER" || got.Collections[0].Max != 52 {
+			t.Errorf("got collections %+v, want UPPER at 52", got.Collections)
+		}
+		if len(got.Identities) != 1 || got.Identities[0].Identity != "Companies" || got.Identities[0].Max != 7 {
+			t.Errorf("got identities %+v, want Companies at 7", got.Identities)
+		}
+	})
+}

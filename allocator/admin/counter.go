@@ -49,6 +49,8 @@ type State struct {
 	// Lost reports that Export found that the server was restarted or promoted since it wrote the counter, so that writes
 	// may be lost. Import raises Max and Bare of such a counter by the gap of a jump, and Epoch by one.
 	Lost bool
+	// Unread reports that the name in the key is not folded, so that no client reads the key. Import ignores it.
+	Unread bool
 }
 
 // numbers returns the fields of s that hold a number, Max first and the others in the order of bookkeeping.
@@ -177,7 +179,7 @@ func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (co
 	counter.Forced, _ = values[1].(string)
 	counter.Origin, _ = values[2].(string)
 	if name := strings.TrimPrefix(key, s.prefix); name != "" && prefix.Fold(counter.Name) != name {
-		counter.Name = name // none, or one that was written by hand and belongs to another key
+		counter.Name, counter.Unread = name, prefix.Fold(name) != name // no Name, or one that was written by hand and belongs to another key
 	}
 	var issuedBefore, low, minute int64
 	for i, into := range append(counter.numbers(), &issuedBefore, &low, &minute) {

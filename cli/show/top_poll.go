@@ -167,7 +167,7 @@ func (p *poller) read(ctx context.Context, found *pollResult) error {
 			found.Corrupt++
 		case err != nil:
 			return err
-		case state.Kind != admin.KindServerSide:
+		case state.Kind != admin.KindServerSide && !state.Unread: // which may have the name of the counter that is read
 			found.counters = append(found.counters, polledCounter{Counter: state.Counter, at: time.Now(), identity: state.Kind == admin.KindIdentity})
 		}
 	}
