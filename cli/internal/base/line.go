@@ -109,7 +109,7 @@ func (l *Line) word(word string) error {
 			return nil
 		}
 	}
-	return unknown(l.name, "command", word, commands, strconv.Quote)
+	return unknown(l.name, "command", word, strconv.Quote(word), commands, strconv.Quote)
 }
 
 // flag reads a flag, with its value if that follows "=".
@@ -123,7 +123,8 @@ func (l *Line) flag(word string) error {
 		flag, to = flagNamed(l.root.Flags, name), &l.global
 	}
 	if flag == nil {
-		return l.unknownFlag(name)
+		typed, _, _ := strings.Cut(word, "=")
+		return l.unknownFlag(name, typed)
 	}
 	on, err := strconv.ParseBool(value)
 	if hasValue && !flag.TakesValue() && err != nil {
@@ -139,12 +140,19 @@ func (l *Line) flag(word string) error {
 	return nil
 }
 
-func (l *Line) unknownFlag(name string) error {
+// unknownFlag returns an error about a flag of no such name, as it was typed.
+func (l *Line) unknownFlag(name, typed string) error {
 	hasFlag := func(c *cli.Command) bool { return flagNamed(c.Flags, name) != nil }
 	if l.Command == l.root && slices.ContainsFunc(l.root.Subcommands, hasFlag) {
-		return exit.Usagef("%s is a flag of a command: it stands after the command's name", Dashed(name))
+		return exit.Usagef("%s is a flag of a command: it stands after the command's name", typed)
 	}
-	return unknown(l.name, "flag", name, slices.Concat(l.root.Flags, l.Command.Flags), Dashed)
+	known := slices.Concat(l.root.Flags, l.Command.Flags)
+	if typed == "-"+name && len(name) > 1 && nearest(name, known) == "" {
+		if short := flagNamed(known, name[:1]); short != nil && short.TakesValue() {
+			return exit.Usagef("%s has no flag %s; write -%s %s or -%[3]s=%[4]s", l.name, typed, name[:1], name[1:])
+		}
+	}
+	return unknown(l.name, "flag", name, typed, known, Dashed)
 }
 
 // loginAtAddress matches USER:PASSWORD@HOST:PORT.
@@ -161,11 +169,11 @@ var errMisplacedURL = exit.Usagef("a URL is not allowed here: name the server wi
 // named is a flag or a command.
 type named interface{ Names() []string }
 
-func unknown[T named](parent, kind, word string, known []T, quote func(string) string) error {
+func unknown[T named](parent, kind, word, quoted string, known []T, quote func(string) string) error {
 	if near := nearest(word, known); near != "" {
-		return exit.Usagef("%s has no %s %s; did you mean %s?", parent, kind, quote(word), quote(near))
+		return exit.Usagef("%s has no %s %s; did you mean %s?", parent, kind, quoted, quote(near))
 	}
-	return exit.Usagef("%s has no %s %s; see %s --help", parent, kind, quote(word), parent)
+	return exit.Usagef("%s has no %s %s; see %s --help", parent, kind, quoted, parent)
 }
 
 // flagNamed returns the flag with a name, or nil.
