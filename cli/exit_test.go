@@ -120,7 +120,7 @@ func TestCommandLineIsValidated(t *testing.T) {
 		{"a time-out of nothing", []string{"list", "--timeout", "0s"}, "--timeout is 0s: must be more than 0"},
 		{"a warm-up of nothing", []string{"bench", "--warmup", "0s"}, "--warmup is 0s: must be more than 0"},
 		{"an address without a port", []string{"dev", "--addr", "localhost"}, "must be HOST:PORT"},
-		{"an address with a port like none", []string{"dev", "--addr", "localhost:99999"}, "must be HOST:PORT"},
+		{"an address with a port like none", []string{"dev", "--addr", "localhost:99999"}, `--addr is "localhost:99999": the port must be a number from 0 to 65535`},
 		{"a server where none is used", []string{"demo", "--redis", "embedded:"}, "uses no server; remove --redis"},
 		{"the version with more", []string{"--version", "--redis", "embedded:"}, "uses no server; remove --redis"},
 		{"the version of a command", []string{"next", "orders", "--version"}, "--version excludes commands"},

@@ -241,7 +241,7 @@ func TestWorkerRefusesABadCommandLine(t *testing.T) {
 		{"no end", "orders --count 0", "--count is 0: must be 1 or more"},
 		{"a time without unit", "orders --duration 5", `--duration is "5": must be a duration`},
 		{"an address without port", "orders --metrics-addr localhost", `--metrics-addr is "localhost": must be HOST:PORT`},
-		{"an invalid port", "orders --metrics-addr :99999", `--metrics-addr is ":99999": must be HOST:PORT`},
+		{"an invalid port", "orders --metrics-addr :99999", `--metrics-addr is ":99999": the port must be a number from 0 to 65535`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

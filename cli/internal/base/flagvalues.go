@@ -110,8 +110,11 @@ func Choice(standard string, words ...string) *Value {
 // Address returns a value that is an address to listen on: a host, which may be empty, and a port, where 0 means a free one.
 func Address(standard string) *Value {
 	return &Value{text: standard, check: func(text string) error {
-		if _, port, err := net.SplitHostPort(text); err != nil || port != "0" && !target.IsPort(port) {
+		switch _, port, err := net.SplitHostPort(text); {
+		case err != nil:
 			return fmt.Errorf("%q: must be HOST:PORT or :PORT, such as 127.0.0.1:8080", text)
+		case port != "0" && !target.IsPort(port):
+			return fmt.Errorf("%q: the port must be a number from 0 to 65535, where 0 picks a free one", text)
 		}
 		return nil
 	}}
