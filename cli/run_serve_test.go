@@ -227,7 +227,7 @@ func TestServeRefusesABadCommandLine(t *testing.T) {
 		{"a key without a certificate", []string{"--key", "k.pem"}, []string{"--key", "without the certificate", "add --cert FILE"}},
 		{"authorities without a certificate", []string{"--client-ca", "c.pem"}, []string{"--client-ca is for TLS"}},
 		{"a certificate that does not exist", []string{"--cert", "c.pem", "--key", "k.pem"}, []string{"are not a certificate and its key"}},
-		{"tokens that do not exist", []string{"--token-file", "/none"}, []string{"--token-file names a file that cannot be read\n"}},
+		{"tokens that do not exist", []string{"--token-file", "/none"}, []string{"--token-file names a file that cannot be read (no such file or directory)\n"}},
 		{"no token", []string{"--token-file", empty}, []string{"holds no token"}},
 		{"a short token", []string{"--token-file", short}, []string{"15 bytes"}},
 		{"no connection", []string{"--max-connections", "0"}, []string{"must be 1 or more"}},

@@ -23,8 +23,8 @@ const (
 	flagPasswordFile = "password-file"
 )
 
-// reason returns the text of an error about a file, without the file's name.
-func reason(err error) string {
+// Reason returns the text of an error about a file, without the file's name.
+func Reason(err error) string {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
@@ -64,7 +64,7 @@ func ReadAuthorities(file, source string) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	switch {
 	case err != nil:
-		return nil, exit.Usagef("%s is %q: cannot be read (%s)", source, file, reason(err))
+		return nil, exit.Usagef("%s is %q: cannot be read (%s)", source, file, Reason(err))
 	case !pool.AppendCertsFromPEM(text):
 		return nil, exit.Usagef("%s is %q: holds no certificate; must be PEM, -----BEGIN CERTIFICATE-----", source, file)
 	}
@@ -96,7 +96,7 @@ func (f *KeyPairFiles) Read() (tls.Certificate, error) {
 	key, keyErr := ReadSecret(f.Key)
 	pair, err := tls.X509KeyPair(cert, key)
 	if err = cmp.Or(certErr, keyErr, err); err != nil {
-		err = exit.Usagef("%s %q and %s %q are not a certificate and its key (%s)", f.certSource, f.Cert, f.keySource, f.Key, reason(err))
+		err = exit.Usagef("%s %q and %s %q are not a certificate and its key (%s)", f.certSource, f.Cert, f.keySource, f.Key, Reason(err))
 	}
 	return pair, err
 }
@@ -111,7 +111,7 @@ func (r *Reader) password(file, source string) func() string {
 	password, err := read()
 	switch {
 	case err != nil: // the name is not shown, because it may be the password itself
-		r.Failf("%s names a file that cannot be read (%s)", source, reason(err))
+		r.Failf("%s names a file that cannot be read (%s)", source, Reason(err))
 	case password == "":
 		r.Failf("%s names a file without a password in it", source)
 	}

@@ -27,7 +27,7 @@ func ReadFileOrStdin(ctx context.Context, g *Session, file string) (content []by
 	}
 	content, err = await(ctx, read)
 	if err != nil && ctx.Err() == nil {
-		err = exit.Usagef("%q cannot be read: %s", file, reason(err))
+		err = exit.Usagef("%q cannot be read: %s", file, Reason(err))
 	}
 	if err != nil {
 		return nil, name, err

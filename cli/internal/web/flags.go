@@ -108,7 +108,7 @@ func (w *Server) readTokens(r *base.Reader) {
 	tokens := watch(r, w.Log, []string{file}, func() (t access.Tokens, err error) {
 		text, err := base.ReadSecret(file)
 		if err != nil {
-			return t, exit.Usagef("%s names a file that cannot be read", source) // the name may be a token, given by mistake
+			return t, exit.Usagef("%s names a file that cannot be read (%s)", source, base.Reason(err)) // the name may be a token, given by mistake
 		}
 		var all []string
 		for line := range strings.Lines(string(text)) {
