@@ -161,13 +161,14 @@ func TestPasswordFileSetsThePassword(t *testing.T) {
 		}
 		clitest.Must(t, "list", "--redis", at("ann:S3cr3t%2Fof%40Ann"), "--password-file", clitest.WriteFile(t, "another")) // the URL's own wins
 
-		refused := []clitest.Result{
-			clitest.Hilo(t, "list", "--redis", at("ann:another"), "--password-file", file),
-			clitest.Hilo(t, "list", "--redis", at("ann"), "--password-file", clitest.WriteFile(t, clitest.Password+"\n\n")),
-			clitest.Hilo(t, "list", "--redis", at("bob"), "--password-file", file, "--log-level", "debug"),
-		}
-		for _, r := range refused {
-			clitest.MustFail(t, exit.Unavailable, r, "rejects the login")
+		const ofURL, ofFile = "check user and password in --redis\n", "check the user in --redis, and the password in --password-file\n"
+		for _, refused := range []struct{ user, file, want string }{
+			{"ann:another", file, ofURL},
+			{"ann", clitest.WriteFile(t, clitest.Password+"\n\n"), ofFile},
+			{"bob", file, ofFile},
+		} {
+			r := clitest.Hilo(t, "list", "--redis", at(refused.user), "--password-file", refused.file, "--log-level", "debug")
+			clitest.MustFail(t, exit.Unavailable, r, "rejects the login", refused.want)
 			clitest.CheckNoPassword(t, "list", r)
 		}
 	})

@@ -93,6 +93,9 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = "requires a login", "add user and password, as in --redis redis://USER:PASSWORD@HOST"
 	case isLogin(err):
 		what, remedy = "rejects the login ("+reply+")", "check user and password in --redis"
+		if optionsOf(t).CredentialsProviderContext != nil {
+			remedy = "check the user in --redis, and the password in --password-file"
+		}
 	case Forbidden(err):
 		what, remedy = "denies this user a command ("+reply+")", "grant it, or name another user in --redis"
 	case redis.IsLoadingError(err):
