@@ -311,7 +311,7 @@ func TestVerifyOfSeededCounters(t *testing.T) {
 		for !v.over() { // until a worker starts that has not seen the counter
 			client.FlushAll(t.Context())
 		}
-		if r := v.result(); r.Code != exit.Refused || !strings.Contains(r.Stderr, "seed it with hilo seed") {
+		if r := v.result(); r.Code != exit.Refused || !strings.Contains(r.Stderr, "with hilo seed") {
 			t.Errorf("%+v", r)
 		}
 	})

@@ -96,7 +96,7 @@ func TestRequireSeededRefusesMissingCounters(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for _, command := range []string{"next orders", "id companies/", "identity next companies"} {
 			args := append(strings.Fields(command), "--require-seeded", "--redis", s.URL())
-			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, args...), "hilo seed")
+			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, args...), "RequireSeeded is set; seed it above all that was issued, with hilo seed or hilo identity seed\n")
 		}
 		clitest.Must(t, "seed", "orders", "--max", "7", "--redis", s.URL())
 		if got := clitest.Must(t, "next", "orders", "--require-seeded", "--redis", s.URL()); got != "orders/8\n" {

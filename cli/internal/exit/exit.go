@@ -73,6 +73,8 @@ var rules = []struct {
 	err    error
 	code   int
 	remedy string
+	// replaces is the end of some texts of the library, which the remedy repeats.
+	replaces string
 	// named keeps the name of the error in Plain, because the exit code does not imply it.
 	named bool
 }{
@@ -87,7 +89,10 @@ var rules = []struct {
 	{err: prefix.ErrInvalid, code: Usage},
 	{err: allocator.ErrExhausted, code: Refused, remedy: "raise --max-value of the server, if that is the limit, or continue with another name"},
 	{err: allocator.ErrMixed, code: Refused, remedy: "choose another name, or set a prefix with hilo prefix set"},
-	{err: allocator.ErrNotSeeded, code: Refused, remedy: "seed it with hilo seed, or hilo identity seed"},
+	{
+		err: allocator.ErrNotSeeded, code: Refused, remedy: "seed it above all that was issued, with hilo seed or hilo identity seed",
+		replaces: "; seed it above all that was issued",
+	},
 	{err: allocator.ErrNotDurable, code: Refused, remedy: "what was not confirmed is a gap: " +
 		"check the server with hilo doctor, or require less with --replicas and --fsync"},
 	{err: allocator.ErrPrefixMissing, code: Refused, remedy: "set a different one at each server with hilo prefix set", named: true},
@@ -148,7 +153,7 @@ func Report(stderr io.Writer, style term.Style, err error) int {
 func Sentence(err error) string {
 	for _, rule := range rules {
 		if rule.remedy != "" && errors.Is(err, rule.err) {
-			return Plain(err) + "; " + rule.remedy
+			return strings.ReplaceAll(Plain(err), rule.replaces, "") + "; " + rule.remedy
 		}
 	}
 	return Plain(err)
