@@ -161,8 +161,8 @@ func (n *node) checkSnapshots(want wanted) {
 		}
 		n.Add(checkPersistent, level, "it keeps nothing: no AOF, no snapshots").Because(why).Remedy(turnOnAOF)
 		if !want.reported.Bare() && !want.RequirePrefix {
-			n.Add(checkPersistent, finding.Warning, "its prefix is not kept either, and workers take it without one").
-				Because("A master that comes back empty has neither prefix nor tag, and would issue bare numbers to a worker that uses it alone.").
+			n.Add(checkPersistent, finding.Warning, "its settings are not kept either, and workers use it without them").
+				Because("A master that comes back empty has no prefix, tag or interval, and would issue bare numbers from 1 on to a worker that uses it alone.").
 				Remedy("Give workers --require-prefix, or HILO_REQUIRE_PREFIX=true, and the doctor as well.")
 		}
 	}
