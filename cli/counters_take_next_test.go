@@ -55,8 +55,10 @@ func TestNextGoesOnBesideAServerThatHangs(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = hung.Close() })
 		flags := []string{"--redis", "south=redis://" + hung.Addr().String(), "--redis", "north=" + s.URL(), "--timeout", "1s"}
-		if r := clitest.Hilo(t, append([]string{"next", "orders"}, flags...)...); r.Code != exit.Done || r.Stdout != "orders/NorthServer/1\n" {
-			t.Errorf("got exit %d, %q, %q, want the id of north", r.Code, r.Stdout, r.Stderr)
+		for command, want := range map[string]string{"next orders": "orders/NorthServer/1\n", "id orders/": "orders/NorthServer/0000000000000000001\n"} {
+			if r := clitest.Hilo(t, append(strings.Fields(command), flags...)...); r.Code != exit.Done || r.Stdout != want {
+				t.Errorf("%s: got exit %d, %q, %q, want the id of north", command, r.Code, r.Stdout, r.Stderr)
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -95,11 +96,17 @@ func (o Opened) sentence(err error) string {
 	}
 	failed := make(map[string]error)
 	failures(err, failed)
-	if len(failed) == 0 {
-		return exit.Plain(err)
+	switch {
+	case len(failed) > 0:
+		return o.Blame(failed)
+	case errors.Is(err, context.DeadlineExceeded): // while a first request was in flight
+		return fmt.Sprintf("nothing came back within %s, in which each server has --timeout; %s", o.Patience(o.Timeout), checkServers)
 	}
-	return o.Blame(failed)
+	return exit.Plain(err)
 }
+
+// checkServers is the remedy if some of several servers failed.
+const checkServers = "check the servers, or name others with --redis NAME=URL"
 
 // Blame returns a sentence about the servers that failed, by name.
 func (o Opened) Blame(failed map[string]error) string {
@@ -110,7 +117,7 @@ func (o Opened) Blame(failed map[string]error) string {
 			each = append(each, t.Name+": "+what)
 		}
 	}
-	return strings.Join(each, "; ") + "; check the servers, or name others with --redis NAME=URL"
+	return strings.Join(each, "; ") + "; " + checkServers
 }
 
 // failures adds the errors of servers in err to by, with the server's name as the key.
