@@ -24,7 +24,7 @@ func parseHosts(scheme, authority, tail, port string, refused ...string) (first 
 		case parsed.Hostname() == "":
 			return nil, nil, errors.New("has an empty address: write host:port,host:port")
 		case parsed.Port() != "" && !IsPort(parsed.Port()):
-			return nil, nil, portError(parsed.Port())
+			return nil, nil, errPort
 		}
 		first = cmp.Or(first, parsed)
 		addrs = append(addrs, net.JoinHostPort(parsed.Hostname(), cmp.Or(parsed.Port(), port)))
