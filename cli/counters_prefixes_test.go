@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -232,6 +233,33 @@ func TestImportRaisesWhatTheOldServerMayHaveLost(t *testing.T) {
 		}
 		if got := clitest.Must(t, "next", "orders", "--redis", other.URL()); got != "orders/65569\n" {
 			t.Errorf("got %q, want orders/65569: 32 and the gap", got)
+		}
+	})
+}
+
+func TestPrefixRefusesAnIntervalThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		for i, test := range []struct {
+			interval []any
+			want     string
+		}{
+			{[]any{"MaxValue", "2O00"}, `field MaxValue holds "2O00": must be a decimal of 1 or more, or absent`},
+			{[]any{"MinValue", "x", "NodeTag", "1"}, `field MinValue holds "x": must be a decimal of 1 or more, or absent`},
+			{[]any{"MinValue", "100", "MaxValue", "50"}, "field MaxValue holds 50: must not be below MinValue, which is 100"},
+		} {
+			namespace := fmt.Sprint("n", i)
+			key := prefix.NewKeys(namespace).Server()
+			client := s.Client(t)
+			client.HSet(t.Context(), key, append(test.interval, "ServerPrefix", "North/")...)
+			before := clitest.Everything(t, client)
+			for _, line := range []string{
+				"clear", "clear --yes", "get", "set South/ --tag A --identities", "set --min-value 1 --max-value 90000000", "set S/ --tag= --identities --min-value 100 --max-value 90000000",
+			} {
+				r := clitest.Hilo(t, append([]string{"prefix", "--redis", s.URL(), "--namespace", namespace}, strings.Fields(line)...)...)
+				clitest.MustFail(t, exit.Failed, r, "hilo: key "+key+" "+test.want+"; correct it with redis-cli")
+			}
+			clitest.WantUnchanged(t, client, before)
 		}
 	})
 }

@@ -30,9 +30,6 @@ func (m *Admin) WithLimit(limit int64, full func(k Kind, name string, limit int6
 func (m *Admin) checkInterval(ctx context.Context, now, s prefix.Server) error {
 	low, high := s.Interval()
 	nowLow, nowHigh := now.Interval()
-	if nowHigh < nowLow { // corrupt, so that nothing is issued
-		nowLow, nowHigh = 1, high
-	}
 	switch {
 	case low == nowLow && high == nowHigh:
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// ServerPrefix returns the server's report about itself, its settings. The errors are ErrUnavailable and, beside the stored values, ErrCorrupt.
+// ServerPrefix returns the server's report about itself, its settings. The errors are ErrUnavailable and ErrCorrupt. Beside
+// ErrCorrupt it returns the stored values, unless the error is about the interval: no new settings could keep that.
 func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 	key := m.keys.Server()
 	values, err := m.client.HMGet(ctx, key, fieldPrefix, fieldTag, fieldHome, fieldDurable, fieldMin, fieldMax).Result()
@@ -31,10 +32,14 @@ func (m *Admin) ServerPrefix(ctx context.Context) (prefix.Server, error) {
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
-			return s, fmt.Errorf("admin: %w: key %s field %s holds %.40q: must be a decimal of 1 or more, or absent",
+			return prefix.Server{}, fmt.Errorf("admin: %w: key %s field %s holds %.40q: must be a decimal of 1 or more, or absent",
 				scripts.ErrCorrupt, key, [...]string{fieldMin, fieldMax}[i], text)
 		}
 		*into = n
+	}
+	if low, high := s.Interval(); high < low {
+		return prefix.Server{}, fmt.Errorf("admin: %w: key %s field %s holds %d: must not be below %s, which is %d",
+			scripts.ErrCorrupt, key, fieldMax, high, fieldMin, low)
 	}
 	if home, there := values[2].(string); there && home != homeHere {
 		return s, fmt.Errorf("admin: %w: key %s field %s holds %q: must be %s, or absent", scripts.ErrCorrupt, key, fieldHome, home, homeHere)
@@ -74,7 +79,8 @@ func (m *Admin) SetServerPrefix(ctx context.Context, s prefix.Server) error {
 }
 
 // ChangeServerPrefix is SetServerPrefix of the settings that change makes of the present ones. With stored values that are
-// unusable, corrupt is ErrCorrupt. An error of change is returned, and nothing is written.
+// unusable, corrupt is ErrCorrupt. An unusable interval is not replaced, and so returned as ErrCorrupt. An error of change is
+// returned, and nothing is written.
 func (m *Admin) ChangeServerPrefix(ctx context.Context, change func(now prefix.Server, corrupt error) (prefix.Server, error)) error {
 	now, corrupt := m.ServerPrefix(ctx)
 	if corrupt != nil && !replaceable(now, corrupt) {
@@ -118,8 +124,8 @@ func (m *Admin) ChangeServerPrefix(ctx context.Context, change func(now prefix.S
 	return m.configure(ctx, s.Replicas(), request)
 }
 
-// replaceable reports whether an error of ServerPrefix is about values that new settings replace, and not about a key that is no
-// hash.
+// replaceable reports whether an error of ServerPrefix is about values that new settings replace, and not about the interval or
+// a key that is no hash.
 func replaceable(now prefix.Server, err error) bool {
 	return errors.Is(err, scripts.ErrCorrupt) && now != (prefix.Server{})
 }

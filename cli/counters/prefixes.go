@@ -233,8 +233,8 @@ func (s serverPrefix) Run(ctx context.Context) error {
 		}
 		return m.ChangeServerPrefix(ctx, func(read prefix.Server, corrupt error) (prefix.Server, error) {
 			now, err = read, corrupt
-			if s.all && corrupt != nil { // everything but Durable and the interval is replaced
-				err = prefix.Server{MinValue: now.MinValue, MaxValue: now.MaxValue}.Validate()
+			if s.all { // everything but Durable and the interval is replaced
+				err = nil
 				if now.Durable != prefix.DurableAlways && now.Replicas() == 0 {
 					now.Durable = ""
 				}

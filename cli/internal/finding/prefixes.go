@@ -38,7 +38,7 @@ func ComparePrefixes(servers []Server) []Finding {
 		case errors.Is(one.Err, allocator.ErrCorrupt):
 			s.Add(checkPrefix, Fault, "%s", exit.Plain(one.Err)).
 				Because("It issues no identifiers until this is corrected.").
-				Remedy("Set it again, whole: hilo prefix set PREFIX --tag TAG --identities, or --identities=false; where it is no hash, DEL it with redis-cli first.")
+				Remedy("Set it again, whole: hilo prefix set PREFIX --tag TAG --identities, or --identities=false. Correct MinValue and MaxValue with redis-cli HSET; where it is no hash, DEL it first.")
 		case one.Err != nil:
 		case one.Bare() && len(servers) > 1:
 			s.Add(checkPrefix, Fault, "it has neither prefix nor tag nor interval").
