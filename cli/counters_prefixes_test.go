@@ -263,3 +263,17 @@ func TestPrefixRefusesAnIntervalThatCannotBeRead(t *testing.T) {
 		}
 	})
 }
+
+func TestPrefixSetRemovesNoMinValue(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		set := func(flags ...string) clitest.Result {
+			return clitest.Hilo(t, append([]string{"prefix", "set", "--redis", s.URL()}, flags...)...)
+		}
+		if r := set("--min-value", "1000000000001"); r.Code != exit.Done {
+			t.Fatalf("%+v", r)
+		}
+		clitest.MustFail(t, exit.Refused, set("--min-value", "0", "--yes"), "an interval belongs to its server for ever: MinValue is 1000000000001, "+
+			"and may only rise, not be removed", "by hand")
+	})
+}

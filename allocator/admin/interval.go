@@ -34,10 +34,14 @@ func (m *Admin) checkInterval(ctx context.Context, now, s prefix.Server) error {
 	case low == nowLow && high == nowHigh:
 		return nil
 	case low < nowLow:
-		return fmt.Errorf("admin: %w: MinValue is %d, and may only rise, not become %d; where no other server ever issued the numbers below, remove field %s of key %s by hand",
-			ErrInterval, nowLow, low, fieldMin, m.keys.Server())
+		become := "be removed"
+		if s.MinValue != 0 {
+			become = fmt.Sprint("become ", low)
+		}
+		return fmt.Errorf("admin: %w: MinValue is %d, and may only rise, not %s; where no other server ever issued the numbers below, remove field %s of key %s by hand",
+			ErrInterval, nowLow, become, fieldMin, m.keys.Server())
 	case high-low < leastInterval-1 && !m.trusting:
-		return fmt.Errorf("admin: %w: %d to %d are %d numbers, and a restart of the server may cost each counter more than 65,536", ErrNeedsTrust, low, high, high-low+1)
+		return fmt.Errorf("admin: %w: %d to %d has fewer than 16,777,216 numbers, and a restart of the server may cost each counter more than 65,536", ErrNeedsTrust, low, high)
 	case high >= nowHigh:
 		return nil
 	}

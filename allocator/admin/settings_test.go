@@ -84,10 +84,10 @@ func TestSetServerPrefixKeepsTheIntervalOfItsServer(t *testing.T) {
 			want   error
 			text   string
 		}{
-			{"MinValue falls", prefix.Server{MinValue: low - 1, MaxValue: high}, ErrInterval, "may only rise"},
-			{"no MinValue", prefix.Server{MaxValue: high}, ErrInterval, "may only rise"},
+			{"MinValue falls", prefix.Server{MinValue: low - 1, MaxValue: high}, ErrInterval, "may only rise, not become 1073741823; where"},
+			{"no MinValue", prefix.Server{MaxValue: high}, ErrInterval, "may only rise, not be removed; where"},
 			{"MaxValue below a counter", prefix.Server{MinValue: low, MaxValue: high - 6}, ErrInterval, "identity companies stands at"},
-			{"few numbers", prefix.Server{MinValue: high - 1<<24 + 2, MaxValue: high}, ErrNeedsTrust, "16777215 numbers"},
+			{"few numbers", prefix.Server{MinValue: high - 1<<24 + 2, MaxValue: high}, ErrNeedsTrust, "1099494850562 to 1099511627776 has fewer than 16,777,216 numbers"},
 			{"enough numbers", prefix.Server{MinValue: high - 1<<24 + 1, MaxValue: high}, nil, ""},
 			{"no MaxValue", prefix.Server{MinValue: high - 1<<24 + 1}, nil, ""},
 		} {
