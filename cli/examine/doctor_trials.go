@@ -5,7 +5,6 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -21,7 +20,6 @@ const (
 	checkExact    = "exactness"
 	checkGuard    = "guard"
 	checkDurable  = "durability"
-	checkShared   = "shared"
 	checkLeftover = "probe"
 )
 
@@ -127,11 +125,12 @@ func (p *probedServer) remove(ctx context.Context, key string) {
 		Because("It does no harm.").Remedy("DEL '%s'", key)
 }
 
-// shares reports whether two nodes, one of each server, have the same value in a field of INFO.
-func (p *probedServer) shares(other *probedServer, field string) bool {
-	return slices.ContainsFunc(p.nodes, func(a *node) bool {
-		return a.info[field] != "" && slices.ContainsFunc(other.nodes, func(b *node) bool { return b.info[field] == a.info[field] })
-	})
+// infos returns the fields of INFO of each node.
+func (p *probedServer) infos() (all []map[string]string) {
+	for _, n := range p.nodes {
+		all = append(all, n.info)
+	}
+	return all
 }
 
 // route is from the server where a key was written to another server.
@@ -143,7 +142,7 @@ func checkSharing(ctx context.Context, servers []*probedServer, s *finding.Sheet
 	for _, p := range servers {
 		key := p.newKey()
 		if err := p.own.HSet(ctx, key, "Name", "doctor"); err != nil {
-			p.Add(checkShared, finding.Unknown, "no test key could be written to it: %s", exit.Plain(err)).
+			p.Add(finding.CheckShared, finding.Unknown, "no test key could be written to it: %s", exit.Plain(err)).
 				Because("Masters that replicate to each other issue the same numbers, unless each has a namespace of its own.")
 			continue
 		}
@@ -169,7 +168,7 @@ func checkSharing(ctx context.Context, servers []*probedServer, s *finding.Sheet
 	before := len(s.Findings)
 	compareServers(servers, seen, s)
 	if len(s.Findings) == before && len(written) == len(servers) && len(servers) > 1 {
-		s.Add(checkShared, finding.OK, "what is written to one server appears on no other")
+		s.Add(finding.CheckShared, finding.OK, "what is written to one server appears on no other")
 	}
 }
 
@@ -179,15 +178,10 @@ func compareServers(servers []*probedServer, seen map[route]bool, s *finding.She
 	for i, p := range servers {
 		for _, other := range servers[:i] {
 			a, b := other.Label(), p.Label()
-			what, why := "what is written to %s appears on %s", "One overwrites the other's counters, and numbers are issued twice."
-			do := "Stop the replication, or give each a namespace of its own: allocator.Server.Namespace."
+			what := "what is written to %s appears on %s"
 			switch from, to := seen[route{other, p}], seen[route{p, other}]; {
-			case p.shares(other, "run_id"):
-				what, do = "%s and %s are one server (same run_id)", "Name each server once."
-				why = "There is no second server to continue at when it fails, and workers refuse it."
-			case p.shares(other, "master_replid"):
-				what, do = "%s and %s have the same data (same replication id)", "Name masters that do not replicate from each other."
-				why = "One is a replica of the other, or was, and no second master. Workers refuse it."
+			case s.CompareNodes(a, b, other.infos(), p.infos()):
+				continue
 			case from && to:
 				what = "what is written to %s or %s appears on both: they replicate to each other, or are one"
 			case to:
@@ -195,7 +189,9 @@ func compareServers(servers []*probedServer, seen map[route]bool, s *finding.She
 			case !from:
 				continue
 			}
-			s.Add(checkShared, finding.Fault, what, a, b).Because(why).Remedy("%s", do)
+			s.Add(finding.CheckShared, finding.Fault, what, a, b).
+				Because("One overwrites the other's counters, and numbers are issued twice.").
+				Remedy("Stop the replication, or give each a namespace of its own: allocator.Server.Namespace.")
 		}
 	}
 }

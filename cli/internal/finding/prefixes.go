@@ -3,6 +3,7 @@ package finding
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -24,6 +25,31 @@ const (
 	checkPrefix = "prefix"
 	checkHome   = "identities"
 )
+
+// CheckShared identifies the check for servers that share their data.
+const CheckShared = "shared"
+
+// CompareNodes adds a finding if two servers are one, or replicate from each other, and reports whether it did. The nodes of each
+// are the fields of their INFO.
+func (s *Sheet) CompareNodes(a, b string, nodesOfA, nodesOfB []map[string]string) bool {
+	share := func(field string) bool {
+		return slices.ContainsFunc(nodesOfA, func(a map[string]string) bool {
+			return a[field] != "" && slices.ContainsFunc(nodesOfB, func(b map[string]string) bool { return b[field] == a[field] })
+		})
+	}
+	switch {
+	case share("run_id"):
+		s.Add(CheckShared, Fault, "%s and %s are one server (same run_id)", a, b).
+			Because("There is no second server to continue at when it fails, and workers refuse it.").Remedy("Name each server once.")
+	case share("master_replid"):
+		s.Add(CheckShared, Fault, "%s and %s have the same data (same replication id)", a, b).
+			Because("One is a replica of the other, or was, and no second master. Workers refuse it.").
+			Remedy("Name masters that do not replicate from each other.")
+	default:
+		return false
+	}
+	return true
+}
 
 // ComparePrefixes finds servers that could issue the same identifiers, and checks the home of identities.
 func ComparePrefixes(servers []Server) []Finding {
