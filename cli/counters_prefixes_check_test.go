@@ -6,6 +6,7 @@ import (
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -36,8 +37,15 @@ func TestPrefixCheckOfServers(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		south.Kill()
-		if r := clitest.Hilo(t, check...); r.Code != exit.Fault || !strings.Contains(r.Stdout, "is not a hash") {
-			t.Errorf("south is down: %+v", r)
+		if r := clitest.Hilo(t, check...); r.Code != exit.Fault || !strings.Contains(r.Stdout, "is not a hash") ||
+			!strings.Contains(r.Stdout, "south: no Redis answers at "+south.HostPort()) {
+			t.Errorf("south is down beside a fault: %+v", r)
+		}
+		r = clitest.Hilo(t, append(check, "--output", "json")...)
+		got = clitest.Decode[comparedServers](t, r.Stdout)
+		clitest.WantFinding(t, got.Findings, "reach", "south", finding.Unknown, "no Redis answers at "+south.HostPort())
+		if got.Faults != 1 || got.Unknown != 1 {
+			t.Errorf("south is down beside a fault: %+v", got)
 		}
 		if err := north.Client(t).Del(t.Context(), "{Raven}/ServerPrefixForHilo").Err(); err != nil {
 			t.Fatal(err)
@@ -49,5 +57,26 @@ func TestPrefixCheckOfServers(t *testing.T) {
 		}
 		north.Kill()
 		clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, check...), "north: no Redis answers at "+north.HostPort(), "south: no Redis")
+	})
+}
+
+func TestPrefixCheckOfOneServerListedTwice(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		database := strings.TrimSuffix(s.URL(), "/0") + "/1"
+		replica := redistest.StartReplica(t, s)
+		for name, test := range map[string]struct{ other, want string }{
+			"the same":         {s.URL(), "a and b are one server (same run_id)"},
+			"another database": {database, "a and b are one server (same run_id)"},
+			"its replica":      {replica.URL(), "a and b have the same data (same replication id)"},
+		} {
+			clitest.Must(t, "prefix", "set", "North/", "--identities", "--redis", s.URL())
+			r := clitest.Hilo(t, "prefix", "check", "--redis", "a="+s.URL(), "--redis", "b="+test.other, "--output", "json")
+			got := clitest.Decode[comparedServers](t, r.Stdout)
+			clitest.WantFinding(t, got.Findings, "shared", "", finding.Fault, test.want)
+			if r.Code != exit.Fault || got.Faults != 1 || len(got.Servers) != 2 || strings.Contains(r.Stdout, "same prefix") {
+				t.Errorf("%s: got %+v, want one fault", name, r)
+			}
+		}
 	})
 }

@@ -29,12 +29,12 @@ type servers struct {
 }
 
 // each calls read for each server, with its index. The errors are in the order of the servers.
-func (s servers) each(ctx context.Context, read func(int, *admin.Admin) error) []error {
+func (s servers) each(ctx context.Context, read func(int, *target.Client, *admin.Admin) error) []error {
 	errs := make([]error, len(s.targets))
 	var reading sync.WaitGroup
 	for i, t := range s.targets {
 		reading.Go(func() {
-			errs[i] = base.Administer(ctx, s.Session, t, func(m *admin.Admin) error { return read(i, m) })
+			errs[i] = base.AdministerWith(ctx, s.Session, t, func(c *target.Client, m *admin.Admin) error { return read(i, c, m) })
 		})
 	}
 	reading.Wait()
@@ -88,7 +88,7 @@ func readObserver(r *base.Reader) observer {
 // with it.
 func (l observer) look(ctx context.Context, see func(int, *admin.Admin) ([]admin.Counter, error)) (all []observed, errs []error) {
 	found := make([][]observed, len(l.targets))
-	errs = l.each(ctx, func(i int, m *admin.Admin) error {
+	errs = l.each(ctx, func(i int, _ *target.Client, m *admin.Admin) error {
 		seen, err := see(i, m)
 		if len(seen) == 0 {
 			return err

@@ -11,7 +11,9 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
@@ -36,9 +38,10 @@ func checkCommand(env base.Env) *cli.Command {
 		UsageText: "hilo prefix check --redis NAME=URL --redis NAME=URL",
 		Description: base.Describe(`
 Shows what each server adds to identifiers, and whether two of them could issue the same:
-each needs a prefix, a tag or an interval of its own, and letter case makes no difference. One of several
-is to be the home of identities. Servers that do not answer are named, and the others
-compared.`,
+each needs a prefix, a tag or an interval of its own, and letter case makes no
+difference. One of several is to be the home of identities. Servers that do not answer
+are named, and the others compared. Two names of one server are a fault, and so is a
+server that replicates from another.`,
 			[]string{"hilo prefix check --redis north=redis://n:6379 --redis south=redis://s:6379"},
 			"1 failed or interrupted", "3 a Redis unavailable", "5 two servers could issue the same identifier or identity"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
@@ -52,19 +55,32 @@ func (p prefixCheck) Run(ctx context.Context) error {
 	shown := comparison{Servers: []comparedServer{}}
 	t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "DURABLE", "NUMBERS", "IDENTIFIERS"}, Cut: []int{1, 6}}
 	found := make([]finding.Server, len(p.targets))
-	errs := p.each(ctx, func(i int, m *admin.Admin) (err error) {
-		found[i].Settings, err = m.ServerPrefix(ctx)
+	nodes := make([][]map[string]string, len(p.targets)) // INFO of the nodes of each server
+	errs := p.each(ctx, func(i int, client *target.Client, m *admin.Admin) (err error) {
+		if found[i].Settings, err = m.ServerPrefix(ctx); fatal(err) {
+			return err
+		}
+		primaries, _ := client.Primaries(ctx) // without them, or INFO, the settings are compared all the same
+		for _, node := range primaries {
+			fields, _ := node.Info(ctx)
+			nodes[i] = append(nodes[i], fields)
+		}
 		return err
 	})
+	var sheet finding.Sheet
 	for i, err := range errs {
 		name, s := p.targets[i].Name, found[i].Settings
 		found[i].Name, found[i].Err = name, err
-		if err == nil {
+		switch {
+		case err == nil:
 			one := showPrefix(p.Session, s)
 			shown.Servers = append(shown.Servers, comparedServer{name, one})
 			t.Add(cmp.Or(name, "none"), cmp.Or(one.Prefix, "none"), cmp.Or(one.Tag, "none"), homes[one.Identities],
 				cmp.Or(one.Durable, "-"), interval(p.Session, s), one.Example)
-		} else if !fatal(err) { // a finding
+		case fatal(err):
+			sheet.Server = name
+			sheet.Add("reach", finding.Unknown, "%s", exit.Sentence(err)).Because("It was not compared with the others.")
+		default: // a finding
 			errs[i] = nil
 		}
 	}
@@ -72,7 +88,18 @@ func (p prefixCheck) Run(ctx context.Context) error {
 	if !slices.Contains(errs, nil) || errors.Is(failure, context.Canceled) {
 		return failure
 	}
-	shown.All = finding.Of(finding.ComparePrefixes(found))
+	sheet.Server = ""
+	var apart []finding.Server // each server once
+	for i, one := range found {
+		again := false
+		for j, other := range found[:i] {
+			again = again || sheet.CompareNodes(other.Name, one.Name, nodes[j], nodes[i])
+		}
+		if !again {
+			apart = append(apart, one)
+		}
+	}
+	shown.All = finding.Of(append(finding.ComparePrefixes(apart), sheet.Findings...))
 	err := p.Show(shown, func() error {
 		if err := p.WriteTable(t); err != nil {
 			return err
