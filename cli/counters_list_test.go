@@ -108,18 +108,30 @@ func TestListOfThousandsReadsInFewRoundTrips(t *testing.T) {
 	})
 }
 
-func TestListShowsTheRestBesideACorruptCounter(t *testing.T) {
+func TestListShowsTheRestBesideCorruptCounters(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
-		if err := s.Client(t).HSet(t.Context(), "{Raven}/HiLo/broken", "Max", "01").Err(); err != nil {
-			t.Fatal(err)
+		client := s.Client(t)
+		client.HSet(t.Context(), "{Raven}/HiLo/broken", "Max", "01")
+		client.HSet(t.Context(), "{Raven}/HiLo/bad", "Max", "abc")
+		client.Set(t.Context(), "{Raven}/HiLo/text", "x", 0)
+		const remedy = "correct it with redis-cli; nothing was changed"
+		for _, servers := range [][]string{{s.URL()}, {"a=" + s.URL(), "b=embedded:"}} {
+			args := []string{"list"}
+			for _, one := range servers {
+				args = append(args, "--redis", one)
+			}
+			r := clitest.Hilo(t, args...)
+			if !strings.Contains(r.Stdout, "orders") {
+				t.Errorf("stdout %q", r.Stdout)
+			}
+			r.Stdout = ""
+			clitest.MustFail(t, exit.Failed, r, `key {Raven}/HiLo/bad field Max holds "abc": must be `, `; key {Raven}/HiLo/broken field Max holds "01": must be `,
+				"; key {Raven}/HiLo/text is not a hash; "+remedy+"\n")
+			if n := strings.Count(r.Stderr, remedy); n != 1 {
+				t.Errorf("stderr %q has the remedy %d times, want once", r.Stderr, n)
+			}
 		}
-		r := clitest.Hilo(t, "list", "--redis", s.URL())
-		if !strings.Contains(r.Stdout, "orders") {
-			t.Errorf("stdout %q", r.Stdout)
-		}
-		r.Stdout = ""
-		clitest.MustFail(t, exit.Failed, r, "{Raven}/HiLo/broken", `"01"`)
 	})
 }

@@ -56,7 +56,20 @@ func (s servers) failure(errs []error) error {
 	if len(errs) == 1 || first == nil {
 		return first
 	}
-	return &exit.Error{Code: exit.Code(first), Text: strings.Join(texts, "; "), Cause: first}
+	return &exit.Error{Code: exit.Code(first), Text: strings.Join(texts, "; ")} // without a Cause, whose remedy is in the text
+}
+
+// together returns one error for those of several corrupt counters, or nil if there are none.
+func together(corrupt []error) error {
+	if len(corrupt) == 0 {
+		return nil
+	}
+	texts := make([]string, len(corrupt))
+	for i, err := range corrupt {
+		texts[i] = exit.Plain(err)
+	}
+	slices.Sort(texts)
+	return &exit.Error{Code: exit.Code(corrupt[0]), Text: strings.Join(texts, "; "), Cause: corrupt[0]}
 }
 
 func fatal(err error) bool { return err != nil && !errors.Is(err, allocator.ErrCorrupt) }
@@ -145,18 +158,19 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 
 // Run lists the counters. Corrupt ones, and servers that are down, do not hide the others.
 func (l listing) Run(ctx context.Context) error {
-	all, errs := l.look(ctx, func(_ int, m *admin.Admin) (seen []admin.Counter, corrupt error) {
+	all, errs := l.look(ctx, func(_ int, m *admin.Admin) (seen []admin.Counter, _ error) {
+		var corrupt []error
 		for counter, err := range l.all(m.WithFilter(cmp.Or(l.Filter, "*")), ctx) {
 			switch {
 			case fatal(err):
 				return nil, err
 			case err != nil:
-				corrupt = cmp.Or(corrupt, err) // the first one
+				corrupt = append(corrupt, err)
 			default:
 				seen = append(seen, counter)
 			}
 		}
-		return seen, corrupt
+		return seen, together(corrupt)
 	})
 	failure := l.failure(errs)
 	if !slices.ContainsFunc(errs, func(err error) bool { return !fatal(err) }) || errors.Is(failure, context.Canceled) {
