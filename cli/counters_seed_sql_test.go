@@ -232,11 +232,11 @@ func TestSeedQueryUsesNoServer(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ args, want string }{
 		{"seed --sql oracle", `--sql is "oracle": must be mysql, postgresql or sqlite`},
-		{"seed --sql sqlite --redis embedded:", "hilo seed uses no server; remove --redis"},
+		{"seed --sql sqlite --redis embedded:", "hilo: --sql uses no server; remove --redis"},
 		{"seed --sql sqlite --max 3", "--sql and --max exclude each other"},
 		{"seed --sql sqlite --dry-run", "--sql and --dry-run exclude each other"},
 		{"seed --sql sqlite --skip x", "--sql and --skip exclude each other"},
-		{"seed orders --sql sqlite", `"orders" is one too many`},
+		{"seed orders --sql sqlite", `COLLECTION, which is "orders", and --sql exclude each other`},
 		{"seed --file f --sql sqlite", "--sql and --file exclude each other"},
 	}
 	for _, test := range tests {

@@ -54,7 +54,7 @@ func TestCommandLineIsValidated(t *testing.T) {
 		{"an order of nobody", []string{"list", "--sort", "size"}, `--sort is "size": must be name, max, ranges, epoch or headroom`},
 		{"a limit of 0", []string{"list", "--limit", "0"}, "--limit is 0: must be 1 or more"},
 		{"an empty pattern", []string{"seed", "--scan", ""}, "--scan is empty"},
-		{"a scan of one collection", []string{"seed", "orders", "--scan", "x*"}, `takes no arguments: "orders" is one too many`},
+		{"a scan of one collection", []string{"seed", "orders", "--scan", "x*"}, `COLLECTION, which is "orders", and --scan exclude each other`},
 		{"a dry run that would force", []string{"seed", "orders", "--max", "1", "--force", "--dry-run"}, "--force and --dry-run exclude each other"},
 		{"a seed of two sources", []string{"seed", "--file", "f", "--scan", "x*"}, "--file and --scan exclude each other"},
 		{"a file that is a folder", []string{"seed", "--file", "."}, `"." cannot be read: is a directory`},

@@ -86,7 +86,10 @@ of a sequence's increment. It fails where a table or sequence cannot be read.`,
 			if r.IsSet("sql") {
 				refuseOthers(r, "sql")
 				refuse(r, "sql", "dry-run", "replicas-none", "prefer")
-				return seedQuery{r.SessionWithoutRedis(), r.String("sql")}
+				if r.IsSet(base.FlagRedis) {
+					r.Failf("--sql uses no server; remove --redis")
+				}
+				return seedQuery{r.Session(), r.String("sql")}
 			}
 			p := plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
 			switch {
@@ -104,7 +107,9 @@ of a sequence's increment. It fails where a table or sequence cannot be read.`,
 
 // refuseOthers refuses arguments, and flags that have no effect beside the flag way. others are those that have one.
 func refuseOthers(r *base.Reader, way string, others ...string) {
-	r.Arguments()
+	if r.Args().Present() {
+		r.Failf("COLLECTION, which is %q, and %s exclude each other; %s", r.Args().First(), base.Dashed(way), r.Help())
+	}
 	for _, name := range []string{"max", "force", "file", "skip", "scan", "sql", "strip", "kind", "yes"} {
 		if name != way && !slices.Contains(others, name) {
 			refuse(r, way, name)
