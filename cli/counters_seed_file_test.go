@@ -74,7 +74,7 @@ func TestSeedSkipsTheLinesThatAreNamed(t *testing.T) {
 		return clitest.HiloIn(t, content, append([]string{"seed", "--file", "-", "--redis", s.URL()}, args...)...)
 	}
 	clitest.MustFail(t, exit.Usage, seed(), `line 3: collection "Order Items"`, `--skip "Order Items" leaves it out`)
-	clitest.MustFail(t, exit.Usage, seed("--skip", "Order Items", "--skip", "users"), `line 4: collection "a,\"b/"`)
+	clitest.MustFail(t, exit.Usage, seed("--skip", "Order Items", "--skip", "users"), `line 4: collection "a,\"b/"`, `--skip $'a,\"b/' leaves it out`)
 	clitest.MustFail(t, exit.Usage, seed("--skip", "Order Items", "--skip", "users", "--skip", `a,"b/`, "--skip", "people"), `--skip is "people", which no line has as its name`)
 	clitest.WantUnchanged(t, client, map[string]string{})
 	r := seed("--skip", "Order Items", "--skip", "users", "--skip", `a,"b/`)

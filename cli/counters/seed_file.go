@@ -177,10 +177,19 @@ func (s *seedFile) add(line int, name, max, kindText string) error {
 	}
 	before, err := s.put(planRow{Line: line, State: admin.State{Kind: kind, Counter: admin.Counter{Name: name, Max: number}}})
 	if err != nil {
-		return fmt.Errorf("%w; --skip %s leaves it out", err, strconv.Quote(name))
+		return fmt.Errorf("%w; --skip %s leaves it out", err, shellQuote(name))
 	}
 	if before != nil && number > before.Max {
 		before.Line, before.Max = line, number
 	}
 	return nil
+}
+
+// shellQuote quotes a name as a word of a command line. The form of bash, $'...', is for names that double quotes would change.
+func shellQuote(name string) string {
+	quoted := strconv.Quote(name)
+	if quoted == `"`+name+`"` && !strings.ContainsAny(name, "$`!") {
+		return quoted
+	}
+	return "$'" + strings.ReplaceAll(quoted[1:len(quoted)-1], "'", `\'`) + "'"
 }

@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -99,4 +100,26 @@ func FuzzReadRows(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestShellQuoteIsReadByBash(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	for name, want := range map[string]string{
+		"Order Items": `"Order Items"`, "": `""`, "it's": `"it's"`, "zz\u200b": `$'zz\u200b'`, "a,\"b/": `$'a,\"b/'`,
+		"$HOME `id`!": "$'$HOME `id`!'", `a\b's`: `$'a\\b\'s'`, "\x01f\U000e0001": `$'\x01f\U000e0001'`,
+	} {
+		got := shellQuote(name)
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		command := exec.CommandContext(t.Context(), bash, "-c", "printf %s "+got)
+		command.Env = []string{"LC_ALL=C.UTF-8"}
+		if read, err := command.Output(); err != nil || string(read) != name {
+			t.Errorf("bash reads %s as %q (%v), want %q", got, read, err, name)
+		}
+	}
 }
