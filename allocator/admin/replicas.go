@@ -28,7 +28,8 @@ func (m *Admin) checkReplicas(ctx context.Context, now, s prefix.Server) (origin
 	case node.id == "":
 		return "", fmt.Errorf("admin: %w: INFO replication, without which no script sets it; permit +info", ErrNotDurableServer)
 	case node.replicas < s.Replicas():
-		return "", fmt.Errorf("admin: %w: Durable of %s needs %d connected replicas, and there are %d", ErrNotDurableServer, s.Durable, s.Replicas(), node.replicas)
+		return "", fmt.Errorf("admin: %w: the number of connected replicas is %d: Durable of %s needs %d or more; start them with REPLICAOF, and set it then",
+			ErrNotDurableServer, node.replicas, s.Durable, s.Replicas())
 	}
 	return node.id, nil
 }
@@ -64,6 +65,6 @@ func (m *Admin) checkAway(ctx context.Context, now prefix.Server) error {
 	if node.replicas >= were {
 		return nil
 	}
-	return fmt.Errorf("admin: %w: %d replicas are connected, and %d were when Durable became %s; one that is away keeps the word, and has to be "+
+	return fmt.Errorf("admin: %w: the number of connected replicas is %d, and was %d when Durable became %s; one that is away keeps the word, and has to be "+
 		"synchronized before it is ever promoted", ErrNeedsTrust, node.replicas, were, now.Durable)
 }

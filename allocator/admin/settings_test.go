@@ -112,7 +112,7 @@ func TestReplicasAreRequiredOfAServerThatHasThem(t *testing.T) {
 		client := redistest.NewClient(t, s)
 		m := mustNew(t, client, Options{})
 		one, two := prefix.Server{Durable: prefix.DurableReplicas(1)}, prefix.Server{Durable: prefix.DurableReplicas(2)}
-		if err := m.SetServerPrefix(t.Context(), one); !errors.Is(err, ErrNotDurableServer) || !strings.Contains(err.Error(), "needs 1 connected replicas, and there are 0") {
+		if err := m.SetServerPrefix(t.Context(), one); !errors.Is(err, ErrNotDurableServer) || !strings.Contains(err.Error(), "replicas is 0: Durable of replicas:1 needs 1 or more; start them") {
 			t.Errorf("without replicas: got %v, want ErrNotDurableServer", err)
 		}
 		if _, err := m.Seed(t.Context(), "orders", 32, false); err != nil {
