@@ -191,7 +191,8 @@ A change is confirmed by all connected replicas, or else the exit code is 1.`,
 			if named.MaxValue != 0 && named.MaxValue < named.MinValue {
 				r.Failf("--max-value %d is below --min-value %d; %s", named.MaxValue, named.MinValue, r.Help())
 			}
-			r.Fail(exit.Invalid(named.Validate(), "a prefix such as NorthServer/, a tag such as A, and Durable such as replicas:1 will do"))
+			r.Fail(exit.Invalid(prefix.Server{ServerPrefix: named.ServerPrefix}.Validate(), "choose one such as NorthServer/"))
+			r.Fail(exit.Invalid(prefix.Server{NodeTag: named.NodeTag}.Validate(), "choose one such as A"))
 			return s
 		}),
 	}
