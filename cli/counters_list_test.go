@@ -67,6 +67,9 @@ func TestListSortsAndFilters(t *testing.T) {
 			"--sort headroom --limit 1000": "orders old people",
 			"--filter O* --sort name":      "old orders",
 			"--filter [a-o]l? ":            "old",
+			`--filter [\]o]l?`:             "old",
+			`--filter \[*`:                 "",
+			`--filter *]`:                  "",
 			"--filter nothing":             "",
 			"--filter p* --sort":           "",
 		} {

@@ -45,6 +45,8 @@ func TestCommandLineIsValidated(t *testing.T) {
 		{"a durability of nobody", []string{"prefix", "set", "--durable", "yes"}, `--durable is "yes": must be always, replicas:N with N of 1 to 999, or empty`},
 		{"a durability that is taken for granted", []string{"prefix", "set", "--tag", "A", "--yes"}, "--yes goes with --durable, --min-value and --max-value only"},
 		{"an empty filter", []string{"list", "--filter", ""}, "--filter is empty"},
+		{"a filter with an open set", []string{"list", "--filter", "x[a-"}, `--filter is "x[a-": must close each [ with a ]`},
+		{"a filter that escapes the end of a set", []string{"identity", "list", "--filter", `[a\]`}, `must close each [ with a ]`},
 		{"a filter behind an argument", []string{"inspect", "orders", "--filter", "x"}, "hilo inspect has no flag --filter"},
 		{"a short flag doubled", []string{"next", "orders", "-nn", "3"}, "hilo next has no flag -nn; write -n n or -n=n"},
 		{"a value behind a short flag", []string{"next", "orders", "-n2"}, "hilo next has no flag -n2; write -n 2 or -n=2"},

@@ -151,9 +151,28 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 		r.Arguments()
 		l.observer, l.Reverse = readObserver(r), r.Bool("reverse")
 		l.Filter, l.Sort = r.String("filter"), r.String("sort")
+		if isOpen(l.Filter) {
+			r.Failf("--filter is %q: must close each [ with a ], as in [a-z]; \\[ is the character itself", l.Filter)
+		}
 		return l
 	})
 	return c
+}
+
+// isOpen reports whether a glob ends within a [, which Redis takes for a set of characters all the same.
+func isOpen(glob string) bool {
+	open := false
+	for i := 0; i < len(glob); i++ {
+		switch glob[i] {
+		case '\\':
+			i++
+		case '[':
+			open = true
+		case ']':
+			open = false
+		}
+	}
+	return open
 }
 
 // Run lists the counters. Corrupt ones, and servers that are down, do not hide the others.
