@@ -106,14 +106,16 @@ func TestWorkerContinuesAtTheOtherMaster(t *testing.T) {
 		w := startWorker(t, nil, args...)
 		w.awaitIssued(t, "orders", 0)
 		north.Kill()
+		client := south.Client(t)
+		clitest.AwaitTrue(t, "a range of south", func() bool { return client.Exists(t.Context(), "{Raven}/HiLo/orders").Val() == 1 })
 		w.awaitIssued(t, "orders", w.counted(t, "hilo_ids_reserved_total", "orders")) // so that the rest is of south
 		w.cancel()
 		r := w.wait()
 		found := clitest.Decode[workerReport](t, r.Stdout)
 		if r.Code != exit.Done || found.Stopped != "signal" || len(found.Prefixes) != 2 {
-			t.Errorf("exit %d, %+v", r.Code, found)
+			t.Fatalf("exit %d, %+v", r.Code, found)
 		}
-		if top := south.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); top != fmt.Sprint(found.Prefixes[1].IDs) {
+		if top := client.HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); top != fmt.Sprint(found.Prefixes[1].IDs) {
 			t.Errorf("south: Max is %s after %d", top, found.Prefixes[1].IDs)
 		}
 	})
