@@ -94,3 +94,19 @@ func TestImportSetsTheIntervalOfTheFile(t *testing.T) {
 		}
 	})
 }
+
+// The home of identities stays the home, so that nothing ends.
+func TestImportSetsTheIntervalOfAHomeInUse(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "prefix", "set", "--identities", "--redis", s.URL())
+		clitest.Must(t, "identity", "seed", "companies", "--value", "5", "--redis", s.URL())
+		r := clitest.HiloIn(t, exportOf(`,"identities":true,"maxValue":1000000000000`), "import", "--redis", s.URL())
+		if r.Code != exit.Done || !strings.Contains(r.Stdout, "its numbers are now 1 to 1000000000000\n") {
+			t.Errorf("%+v", r)
+		}
+		if got := clitest.Must(t, "identity", "next", "companies", "--redis", s.URL()); got != "companies/6\n" {
+			t.Errorf("got %q, want companies/6", got)
+		}
+	})
+}

@@ -188,7 +188,7 @@ func (i importing) choose(ctx context.Context, m *admin.Admin, server prefix.Ser
 	}
 	same := server.ServerPrefix == file.server.ServerPrefix && server.NodeTag == file.server.NodeTag
 	switch {
-	case same && server.Identities == file.server.Identities && (sameInterval(server, file.server) || !server.IsZero()) ||
+	case same && server.Identities == file.server.Identities && (sameInterval(server, file.server) || !isLone(server)) ||
 		file.prefixed && i.Prefix == prefixTake:
 		return file.server, nil
 	case !file.prefixed || i.Prefix == prefixKeep:

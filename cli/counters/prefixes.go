@@ -240,7 +240,7 @@ func (s serverPrefix) Run(ctx context.Context) error {
 					now.Durable = ""
 				}
 			}
-			lone := now.IsZero() && !now.HasInterval() && !now.Identities
+			lone := isLone(now)
 			for _, change := range s.changes {
 				change(&now)
 			}
@@ -265,6 +265,9 @@ func (s serverPrefix) Run(ctx context.Context) error {
 		return s.WriteTable(t)
 	})
 }
+
+// isLone reports whether a server issues identities only because it is the only one.
+func isLone(s prefix.Server) bool { return s.IsZero() && !s.HasInterval() && !s.Identities }
 
 // keepIdentities returns an error if the server has identities. Without prefix and tag it issued them as the only server. With
 // one it issues them only as their home.
