@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 func hiloRow(line int, name string, max int64) planRow {
@@ -106,7 +107,7 @@ func TestShellQuoteIsReadByBash(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("bash is not installed")
+		redistest.Missing(t, "bash")
 	}
 	for name, want := range map[string]string{
 		"Order Items": `"Order Items"`, "": `""`, "it's": `"it's"`, "zz\u200b": `$'zz\u200b'`, "a,\"b/": `$'a,\"b/'`,
