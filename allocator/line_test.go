@@ -240,15 +240,16 @@ func TestCloseLosesNoIdentity(t *testing.T) {
 	})
 }
 
-// panicsOnce panics in its first request, as a hook of a client may.
+// panicsOnce panics in its first request once release is closed, as a hook of a client may.
 type panicsOnce struct {
 	fakeIdentities
-	once sync.Once
+	once    sync.Once
+	release chan struct{}
 }
 
 func (f *panicsOnce) Identity(ctx context.Context, keys scripts.Keys, r scripts.IdentityRequest) (scripts.Range, error) {
 	f.once.Do(func() {
-		time.Sleep(time.Second)
+		<-f.release
 		panic("a hook of the client")
 	})
 	return f.fakeIdentities.Identity(ctx, keys, r)
@@ -258,7 +259,8 @@ func (f *panicsOnce) Identity(ctx context.Context, keys scripts.Keys, r scripts.
 func TestNextIdentityServesOtherCallersAfterAPanic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := newFakeAllocator(t, Options{}, new(panicsOnce))
+		backend := &panicsOnce{release: make(chan struct{})}
+		a := newFakeAllocator(t, Options{}, backend)
 		recovered := make(chan any, 1)
 		go func() {
 			defer func() { recovered <- recover() }()
@@ -266,6 +268,7 @@ func TestNextIdentityServesOtherCallersAfterAPanic(t *testing.T) {
 		}()
 		synctest.Wait()
 		second := join(context.WithoutCancel(t.Context()), a, 1)
+		close(backend.release)
 		if got := <-recovered; got == nil {
 			t.Fatal("the first request did not panic")
 		}
