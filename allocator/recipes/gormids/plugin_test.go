@@ -148,8 +148,8 @@ func TestPluginReusesNoKeyAfterARollback(t *testing.T) {
 	})
 }
 
-// After an upsert that found the row, only RETURNING sets the key of the struct to that of the row. Its children would refer to
-// a row that does not exist.
+// An upsert that finds the row leaves the new key in the struct, unless RETURNING reads the key of the row. A child of the struct
+// would then violate the foreign key.
 func TestUpsertReturnsTheKeyOfTheRowByReturning(t *testing.T) {
 	t.Parallel()
 	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
