@@ -14,7 +14,7 @@ import (
 // settleTimeout bounds how long servers take to agree among themselves.
 const settleTimeout = 30 * time.Second
 
-// StartReplica starts a replica of a real server, of the same kind, and returns when it is in sync.
+// StartReplica starts a replica of a real server, of the same kind, and returns when it receives what the primary writes.
 func StartReplica(t testing.TB, primary *Server, args ...string) *Server {
 	t.Helper()
 	primary.mustBeReal("StartReplica")
@@ -23,7 +23,7 @@ func StartReplica(t testing.TB, primary *Server, args ...string) *Server {
 	return replica
 }
 
-// Follow makes the server a replica of another and returns when it is in sync. Restart ends that.
+// Follow makes the server a replica of another and returns when it receives what the primary writes. Restart ends that.
 func (s *Server) Follow(primary *Server) {
 	s.t.Helper()
 	host, port, _ := net.SplitHostPort(primary.HostPort())
@@ -31,6 +31,20 @@ func (s *Server) Follow(primary *Server) {
 	s.Await("to be in sync", func(ctx context.Context) bool {
 		return s.info(ctx, "master_port") == port && s.info(ctx, "master_link_status") == "up"
 	})
+
+	// The primary may still send nothing. It starts at an ACK that arrives after it has noticed the end of its snapshot, and a busy
+	// one can miss the first; the next is sent a second later. A message shows the start, since it is replicated and not kept.
+	primary.do("PUBLISH", "redistest", "")
+	want := primary.replOffset(s.t.Context(), "master_repl_offset")
+	s.Await("to receive what its primary writes", func(ctx context.Context) bool {
+		return s.replOffset(ctx, "slave_repl_offset") >= want
+	})
+}
+
+// replOffset returns one offset of INFO, or 0 if there is none.
+func (s *Server) replOffset(ctx context.Context, name string) int64 {
+	offset, _ := strconv.ParseInt(s.info(ctx, name), 10, 64)
+	return offset
 }
 
 // Promote makes a replica a primary.
