@@ -1,10 +1,14 @@
 package allocator
 
 import (
-	"fmt"
+	"context"
+	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/hilo-id/hilo/scripts"
 )
 
 // spellingsOf returns n spellings of a name that share a counter.
@@ -22,61 +26,60 @@ func spellingsOf(name string, n int) []string {
 	return all
 }
 
-// Callers use 32 spellings of one name, and other names, while a server hangs. The requests for one name follow one another,
-// and only the first may wait for its timeout. The test runs in real time because a synctest bubble cannot wait for a mutex that
-// is held during a request.
-func TestTakeWaitsBrieflyForAHungServer(t *testing.T) {
+// stuck is a server whose requests for ranges stay without a reply until they are released, if release is not nil.
+type stuck struct {
+	fakeServer
+	release chan struct{}
+}
+
+func (s *stuck) Next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (got scripts.Range, err error) {
+	got, err = s.fakeServer.Next(ctx, keys, r)
+	if s.release != nil {
+		<-s.release
+	}
+	return got, err
+}
+
+// Callers use 32 spellings of one name while a server hangs. Their requests follow one another, and only the first is sent: when
+// it times out the others find the server in back-off. The clock of the bubble stands still while they wait for their turn, a
+// mutex, so that the back-off cannot end meanwhile.
+func TestCallersOfOneNameWaitForOneRequestToAHungServer(t *testing.T) {
 	t.Parallel()
-	const timeout = 500 * time.Millisecond
 	for _, name := range []string{"from the start", "later"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			north := &fakeServer{adds: "N/", origin: "n"}
-			a := newFakeAllocator(t, Options{Runway: time.Nanosecond, MaxCapacity: 32, RefillTimeout: timeout}, north, &fakeServer{adds: "S/", origin: "s"})
-			names := spellingsOf("orders", 32)
-			for i := range 32 {
-				names = append(names, fmt.Sprintf("other%c", 'A'+i))
-			}
-			var longest, late time.Duration // late is for how long this machine delayed a timer
-			var mu sync.Mutex
-			callers := func(during time.Duration) {
-				var wg sync.WaitGroup
-				wg.Go(func() {
-					const wait = 20 * time.Millisecond
-					for begin := time.Now(); time.Since(begin) <= during; {
-						start := time.Now()
-						<-time.After(wait)
-						late = max(late, time.Since(start)-wait)
-					}
-				})
-				for _, name := range names {
-					wg.Go(func() {
-						c := mustCollection(t, a, name)
-						for begin := time.Now(); time.Since(begin) <= during; <-time.After(20 * time.Millisecond) {
-							start := time.Now()
-							if _, err := c.Take(t.Context(), 32); err != nil { // each needs a request, since none are in hand
+			synctest.Test(t, func(t *testing.T) {
+				north := &stuck{fakeServer: fakeServer{adds: "N/", origin: "n"}}
+				a := newFakeAllocator(t, Options{Runway: time.Nanosecond, MaxCapacity: 32}, north, &fakeServer{adds: "S/", origin: "s"})
+				takeAll := func() *sync.WaitGroup {
+					var wg sync.WaitGroup
+					for _, name := range spellingsOf("orders", 32) {
+						wg.Go(func() {
+							if _, err := mustCollection(t, a, name).Take(t.Context(), 32); err != nil { // needs a request, since none are in hand
 								t.Errorf("%s: got %v, want <nil>", name, err)
 							}
-							mu.Lock()
-							longest = max(longest, time.Since(start))
-							mu.Unlock()
-						}
-					})
+						})
+					}
+					return &wg
 				}
-				wg.Wait()
-			}
-			if name == "later" {
-				callers(time.Second)
-			}
-			north.set(func() { north.hangs = true })
-			callers(4 * time.Second)
-			if longest > 3*timeout+2*late { // two requests, each of which may be late
-				t.Errorf("got a wait of %v, want at most %v", longest, 3*timeout+2*late)
-			}
-			if longest < timeout {
-				t.Errorf("got a longest wait of %v, want at least %v, or the test proves nothing", longest, timeout)
-			}
-			t.Logf("the longest wait was %v, and %v for nothing", longest, late)
+				if name == "later" {
+					takeAll().Wait()
+				}
+				before, start := north.calls(), time.Now()
+				north.set(func() { north.release, north.refuses = make(chan struct{}), errHung })
+				all := takeAll()
+				for n := 0; n < 1000 || north.calls() == before; n++ {
+					runtime.Gosched() // until they wait for their turn
+				}
+				close(north.release)
+				all.Wait()
+				if n := north.calls() - before; n != 1 {
+					t.Errorf("got %d requests to the server that hangs, want 1", n)
+				}
+				if waited := time.Since(start); waited > 0 {
+					t.Errorf("waited for %v after it, want 0s", waited)
+				}
+			})
 		})
 	}
 }
