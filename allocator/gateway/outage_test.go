@@ -91,9 +91,7 @@ func TestGatewayOpensFewConnectionsDuringAnOutage(t *testing.T) {
 					t.Fatal(err)
 				}
 				if name == "later" {
-					if a := d.get("/databases/Shop/hilo/next?tag=orders"); a.status != 201 {
-						t.Fatalf("got %+v, want 201", a)
-					}
+					awaitStatus(t, 201, func() answer { return d.get("/databases/Shop/hilo/next?tag=orders") })
 				}
 				proxy.Refuse(true)
 				proxy.Cut()
