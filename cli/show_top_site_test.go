@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,8 @@ type runningTop struct {
 	client *http.Client
 }
 
-// startTop starts hilo top --listen in this process until the end of the test.
+// startTop starts hilo top --listen in this process until the end of the test. It returns when every server was polled, for which
+// hilo top itself does not wait long.
 func startTop(t *testing.T, args ...string) runningTop {
 	t.Helper()
 	var stdout, stderr clitest.Watched
@@ -46,7 +48,13 @@ func startTop(t *testing.T, args ...string) runningTop {
 	url, _, _ := strings.Cut(stdout.String(), "\n")
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return runningTop{t, url, &http.Client{Transport: transport}}
+	site := runningTop{t, url, &http.Client{Transport: transport}}
+	for polled := false; !polled; <-time.After(10 * time.Millisecond) {
+		response, body := site.request(http.MethodGet, "/state")
+		polled = response.StatusCode != http.StatusOK || !slices.ContainsFunc(clitest.Decode[topSnapshot](t, body).Servers,
+			func(s topServer) bool { return s.State == "waiting" })
+	}
+	return site
 }
 
 // request sends a request, modified by change, and returns the response and its body.
