@@ -35,7 +35,7 @@ func (s *Server) Follow(primary *Server) {
 	// The primary may still send nothing. It starts at an ACK that arrives after it has noticed the end of its snapshot, and a busy
 	// one can miss the first; the next is sent a second later. A message shows the start, since it is replicated and not kept.
 	primary.do("PUBLISH", "redistest", "")
-	want := primary.replOffset(s.t.Context(), "master_repl_offset")
+	want := primary.replOffset(context.WithoutCancel(s.t.Context()), "master_repl_offset")
 	s.Await("to receive what its primary writes", func(ctx context.Context) bool {
 		return s.replOffset(ctx, "slave_repl_offset") >= want
 	})
