@@ -39,13 +39,15 @@ func StartCluster(t testing.TB, b Binary, primaries, replicas int, args ...strin
 	}
 	c.Await(fmt.Sprintf("cluster_known_nodes:%d", len(c.Nodes)))
 	for i, node := range c.Nodes[primaries:] {
-		id := c.Nodes[i%primaries].do("CLUSTER", "MYID")
+		primary := c.Nodes[i%primaries]
+		id := primary.do("CLUSTER", "MYID")
 		node.Await("to know its primary", func(ctx context.Context) bool {
 			client := node.once()
 			defer func() { _ = client.Close() }()
 			return client.Do(ctx, "CLUSTER", "REPLICATE", id).Err() == nil
 		})
 		node.Await("to be in sync", func(ctx context.Context) bool { return node.info(ctx, "master_link_status") == "up" })
+		node.awaitStream(primary, "FUNCTION", "FLUSH") // a cluster does not replicate messages
 	}
 	c.Await("cluster_state:ok", fmt.Sprintf("cluster_slots_ok:%d", slots))
 	return c

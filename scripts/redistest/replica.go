@@ -31,10 +31,15 @@ func (s *Server) Follow(primary *Server) {
 	s.Await("to be in sync", func(ctx context.Context) bool {
 		return s.info(ctx, "master_port") == port && s.info(ctx, "master_link_status") == "up"
 	})
+	s.awaitStream(primary, "PUBLISH", "redistest", "")
+}
 
-	// The primary may still send nothing. It starts at an ACK that arrives after it has noticed the end of its snapshot, and a busy
-	// one can miss the first; the next is sent a second later. A message shows the start, since it is replicated and not kept.
-	primary.do("PUBLISH", "redistest", "")
+// awaitStream waits until a replica in sync receives what its primary writes. The primary may still send nothing: it starts at an
+// ACK that arrives after it has noticed the end of its snapshot, and a busy one can miss the first; the next is sent a second
+// later. command, which shows the start, is replicated and leaves nothing.
+func (s *Server) awaitStream(primary *Server, command ...any) {
+	s.t.Helper()
+	primary.do(command...)
 	want := primary.replOffset(context.WithoutCancel(s.t.Context()), "master_repl_offset")
 	s.Await("to receive what its primary writes", func(ctx context.Context) bool {
 		return s.replOffset(ctx, "slave_repl_offset") >= want
