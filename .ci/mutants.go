@@ -88,7 +88,7 @@ var luaCondition = regexp.MustCompile(`(?s)\b(?:else)?if\b(.*?)\bthen\b`)
 // ofLua makes three mutants of each condition, that it never holds, that it always
 // does, and that it is turned round, and one of each of its parts without the others.
 func ofLua(file, text string) []mutant {
-	packages := []string{"./scripts", "./scripts/protocol", "./scripts/interleavings", "./allocator"}
+	packages := []string{"./scripts", "./scripts/interleavings", "./allocator"}
 	code := withoutComments(text)
 	var all []mutant
 	for _, at := range luaCondition.FindAllStringSubmatchIndex(code, -1) {

@@ -22,8 +22,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-//go:generate go test -run TestProtocolIsCurrent -update .
-
 // Parts that scripts share. None is a script of its own.
 var (
 	//go:embed decimal.lua

@@ -242,9 +242,6 @@ func (w *worker) start(j job) {
 		w.t.Fatal(err)
 	}
 	w.cmd = exec.Command(os.Args[0])
-	if j.Python && !j.Bare {
-		w.cmd = exec.Command(python(w.t), "-B", "worker.py")
-	}
 	w.cmd.Env = append(os.Environ(), jobEnv+"="+string(text))
 	w.cmd.Stderr = &w.stderr
 	if w.stdin, err = w.cmd.StdinPipe(); err != nil {

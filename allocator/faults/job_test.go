@@ -18,7 +18,6 @@ type job struct {
 	Bare    bool // increment a counter instead of using hilo, set by the fleet
 	Journal string
 
-	Python   bool // by scripts/protocol/hilo.py, not with Bare
 	Identity bool // values of the identity companies instead of numbers of orders
 
 	Servers []address
