@@ -32,12 +32,12 @@ type Allocator struct {
 }
 
 // New returns an allocator for one server, or ErrInvalidOptions. It does no I/O, and does not close the client. The hooks of a
-// *redis.Client are called if its ContextTimeoutEnabled is set and Options.Durability is not. Otherwise a client made by its
-// WithTimeout is used, which has no hooks.
+// *redis.Client are called if its ContextTimeoutEnabled is set. Otherwise a client made by its WithTimeout is used, which has no
+// hooks.
 func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
 	opts, err := opts.withDefaults()
 	if err == nil {
-		err = checkClient(client, opts.Durability)
+		err = checkClient(client)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("allocator: %w", err)
@@ -45,34 +45,27 @@ func New(client redis.UniversalClient, opts Options) (*Allocator, error) {
 	return newAllocator(opts, fleet.Config{Backend: newBackend(client, opts), Namespace: opts.Namespace}), nil
 }
 
-// checkClient returns ErrInvalidOptions for a client that cannot be used, or not with d.
-func checkClient(client redis.UniversalClient, d Durability) error {
+// checkClient returns ErrInvalidOptions for a client that cannot be used.
+func checkClient(client redis.UniversalClient) error {
 	if err := scripts.CheckClient(client); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidOptions, err)
 	}
-	return fleet.CheckConfirmable(client, scripts.Durability(d))
+	return nil
 }
 
-// newBackend returns the Backend of a client. It is no method of Options, because a type whose methods reach *redis.Client
-// makes each package that uses an Allocator compile hundreds of methods of go-redis.
 func newBackend(client redis.UniversalClient, o Options) fleet.Backend {
-	d := scripts.Durability(o.Durability)
-	return fleet.NewBackend(scripts.Prepare(client, d, o.attemptTimeout()), d)
+	return fleet.NewBackend(scripts.Prepare(client, o.RefillTimeout))
 }
 
 func newAllocator(opts Options, servers ...fleet.Config) *Allocator {
 	a := &Allocator{closed: make(chan struct{}), shared: shared{
 		opts:        opts,
-		horizon:     opts.Runway + opts.attemptTimeout() + fleet.MaxBackoff,
+		horizon:     opts.Runway + opts.RefillTimeout + fleet.MaxBackoff,
 		refillSlots: make(chan struct{}, maxRefills),
 	}}
 	a.fleet = fleet.New(servers, fleet.Options{
-		AttemptTimeout:     opts.attemptTimeout(),
-		CheckTimeout:       opts.RefillTimeout,
+		AttemptTimeout:     opts.RefillTimeout,
 		IdentitiesAnywhere: opts.FreeIdentityAnywhere,
-		RequireSeeded:      opts.RequireSeeded,
-		RequirePrefix:      opts.RequirePrefix,
-		Confirmed:          opts.Durability.wanted(),
 		Logger:             opts.Logger,
 		Recovered:          a.retryRefills,
 		NameServer:         func(server string, err error) error { return &ServerError{Server: server, err: err} },

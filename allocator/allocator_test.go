@@ -203,6 +203,7 @@ func TestNextAddsTheServerPrefixAndNodeTag(t *testing.T) {
 				t.Fatal(err)
 			}
 			client.FlushAll(t.Context())
+			s.Initialize("Raven")
 			adds := prefix.Server{ServerPrefix: row.ServerPrefix, NodeTag: row.NodeTag}
 			if err := operator.SetServerPrefix(t.Context(), adds); err != nil {
 				t.Fatal(err)
@@ -326,11 +327,12 @@ func TestLimitIsTheLastNumberIssued(t *testing.T) {
 	}
 }
 
-func TestRequireSeededRefusesACounterThatWasNeverSeeded(t *testing.T) {
+func TestNextRefusesACounterThatWasNeverSeededWhereOnlySeededOnesAreUsed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)
-		a := mustNew(t, client, Options{RequireSeeded: true})
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NewCounters", "no")
+		a := mustNew(t, client, Options{})
 		if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotSeeded) {
 			t.Errorf("unseeded: got %v, want ErrNotSeeded", err)
 		}

@@ -11,8 +11,9 @@ import (
 )
 
 // runRefill gets a range from the first server that issues one, and ends the refill with it or with an error for all callers
-// that wait. A caller that gives up does not cancel it, only a Close that runs out of time does.
-func (c *Collection) runRefill() {
+// that wait. A caller that gives up does not cancel it, only a Close that runs out of time does. A *fleet.CeilingError is
+// returned, and the refill goes on after it.
+func (c *Collection) runRefill() error {
 	var made *span
 	err := c.a.fleet.First(func(s *fleet.Server, last bool) (err error) {
 		made, err = c.attempt(s, last)
@@ -20,11 +21,15 @@ func (c *Collection) runRefill() {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
+	switch {
+	case errors.As(err, new(*fleet.CeilingError)) && !c.closed:
+		return err
+	case err != nil:
 		c.fail(err)
-		return
+	default:
+		c.install(made)
 	}
-	c.install(made)
+	return nil
 }
 
 // attempt asks one server for a range. last reports that there is no better server to ask. Only Fleet.Abort cancels it.
@@ -52,6 +57,9 @@ func (c *Collection) prepare() (size int64, err error) {
 	}
 	opts, now := &c.a.opts, c.a.fleet.Now()
 	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
+	if c.refill != nil { // at least twice as many as callers wait for one
+		capacity = max(capacity, min(2*c.refill.callers.Load(), opts.MaxCapacity))
+	}
 	c.sent = &request{size: capacity, capacity: capacity, at: now}
 	if len(c.waiters) > 0 && c.waiters[0].n >= capacity { // a range of its own, which is no measure of the rate
 		c.sent.size, c.sent.capacity = c.waiters[0].n, 0
@@ -69,10 +77,10 @@ func (c *Collection) recordReply(reply fleet.Reply, err error) (*span, error) {
 	if err == nil {
 		return newSpan(c, reply), nil
 	}
-	if reply.Low > 0 { // not confirmed, or in conflict, and discarded
+	if reply.Low > 0 { // in conflict, and discarded
 		c.tally.add(reply.High - reply.Low + 1)
 	}
-	if scripts.Answered(err) {
+	if scripts.Answered(err) || errors.As(err, new(*fleet.CeilingError)) {
 		c.sent = nil
 	}
 	return nil, err

@@ -102,6 +102,7 @@ func TestNextEndsWithItsContextWhileRedisIsDown(t *testing.T) {
 			}
 		}
 		s.Restart()
+		s.Initialize("Raven")
 		for {
 			if _, err := c.Next(t.Context()); err == nil {
 				break

@@ -1,20 +1,23 @@
 package allocator
 
 import (
+	"context"
+	"fmt"
 	"iter"
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator/internal/decimal"
+	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/prefix"
 )
 
 // Range is consecutive numbers, both ends included.
 type Range struct{ Low, High int64 }
 
-// Batch is consecutive identifiers that belong to the caller alone. Unused ones cannot be returned and are a gap.
+// Batch is consecutive identifiers that belong to the caller alone. Unused ones are a gap unless Return takes them back.
 type Batch struct {
 	span *span
-	name string
+	c    *Collection
 	low  int64
 	n    int64
 }
@@ -24,7 +27,7 @@ func (b Batch) Range() Range {
 	if b.n == 0 {
 		return Range{}
 	}
-	return Range{Low: b.low, High: b.low + b.n - 1}
+	return Range{Low: b.low, High: b.end()}
 }
 
 // Len returns the number of identifiers.
@@ -45,7 +48,7 @@ func (b Batch) All() iter.Seq[string] {
 func (b Batch) IDs() iter.Seq[prefix.ID] {
 	return func(yield func(prefix.ID) bool) {
 		for i := range b.n {
-			if !yield(b.span.id(b.name, b.low+i)) {
+			if !yield(b.span.id(b.c.name, b.low+i)) {
 				return
 			}
 		}
@@ -84,6 +87,42 @@ func (b Batch) Strings() []string {
 	}
 	return ids
 }
+
+// Follows reports whether b begins the range that the server issued right after the one that before ends, and nothing was written
+// to the counter in between: no range of another client, no return and no seed.
+func (b Batch) Follows(before Batch) bool {
+	if b.n == 0 || before.n == 0 {
+		return false
+	}
+	own, other := b.span, before.span
+	return own.from.Server == other.from.Server && own.before == other.written &&
+		b.low == own.low() && before.end() == other.high() && own.low() == other.high()+1
+}
+
+// Return gives the numbers after last back to the server, so that they are issued again, and reports whether it took them. last is
+// the last number that was used, or the one before the batch. Call it once, and use no number after last.
+//
+// The server takes numbers back only from the end of the newest range of a collection. If the batch does not end its range, or the
+// counter was written since, or a refill is in flight, the numbers are a gap. Stats count all numbers of the batch as issued.
+//
+// Return waits for the server, at most Options.RefillTimeout, and calls that need a new range wait for it. It returns
+// ErrInvalidOptions for another last, ErrClosed, ErrCorrupt, and ErrUnavailable if it is unknown whether the numbers were taken.
+func (b Batch) Return(ctx context.Context, last int64) (bool, error) {
+	if b.n == 0 || last < b.low-1 || last > b.end() {
+		return false, fmt.Errorf("allocator: %w: Return after %d: must be %d to %d", failure.ErrInvalidOptions, last, b.low-1, b.end())
+	}
+	if last == b.end() || b.end() != b.span.high() {
+		return false, nil
+	}
+	ok, err := b.c.giveBack(ctx, b.span, last)
+	if err != nil {
+		return false, fmt.Errorf("allocator: %w", err)
+	}
+	return ok, nil
+}
+
+// end returns the last number of the batch.
+func (b Batch) end() int64 { return b.low + b.n - 1 }
 
 // bounds are the offsets of a text's number, of that number's last digit, and of the text's end.
 type bounds struct{ number, last, end int }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -110,30 +109,6 @@ func TestCheckReturnsTheRefusalOfAnyWrite(t *testing.T) {
 	}
 }
 
-func TestCheckReturnsErrNotDurableWithoutTheReplicas(t *testing.T) {
-	t.Parallel()
-	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, redistest.NewClient(t, s), Options{Durability: Durability{Replicas: 1, Timeout: 100 * time.Millisecond}})
-		if err := a.Check(t.Context()); !errors.Is(err, ErrNotDurable) {
-			t.Errorf("without a replica: got %v, want ErrNotDurable", err)
-		}
-		replica := redistest.StartReplica(t, s)
-		check := func(what string, want error) {
-			t.Helper()
-			s.Await(what, func(ctx context.Context) bool { return errors.Is(a.Check(ctx), want) })
-		}
-		check("a replica that follows", nil)
-		replica.Pause()
-		check("ErrNotDurable for a replica that hangs", ErrNotDurable)
-		if a.Stats().Ready() {
-			t.Error("Ready: got true, want false")
-		}
-		replica.Resume()
-		check("the replica again", nil)
-		mustClose(t, a)
-	})
-}
-
 // TestCheckOfCollectionsReturnsTheErrorOfTheirFirstCall compares the two on states of a counter.
 func TestCheckOfCollectionsReturnsTheErrorOfTheirFirstCall(t *testing.T) {
 	t.Parallel()
@@ -144,15 +119,14 @@ func TestCheckOfCollectionsReturnsTheErrorOfTheirFirstCall(t *testing.T) {
 		want  error
 	}{
 		{"a new one", Options{}, "", nil},
-		{"one that exists", Options{RequireSeeded: true}, "Max 5", nil},
-		{"a missing one", Options{RequireSeeded: true}, "", ErrNotSeeded},
+		{"one that exists", Options{}, "Max 5;{Raven}/ServerPrefixForHilo NewCounters no", nil},
+		{"a missing one", Options{}, ";{Raven}/ServerPrefixForHilo NewCounters no", ErrNotSeeded},
 		{"one at the limit", Options{Limit: 100}, "Max 100", ErrExhausted},
 		{"one below the limit", Options{Limit: 100}, "Max 90", nil},
 		{"one at MaxValue", Options{}, "Max 100;{Raven}/ServerPrefixForHilo MaxValue 100", ErrExhausted},
 		{"one of words", Options{}, "Max many", ErrCorrupt},
 		{"one without a number", Options{}, "Lease x", ErrCorrupt},
 		{"an identity of its name", Options{}, ";{Raven}/Identities/orders Value 5", ErrMixed},
-		{"no prefix", Options{RequirePrefix: true}, "", ErrPrefixMissing},
 		{"a prefix that cannot be", Options{}, ";{Raven}/ServerPrefixForHilo ServerPrefix N1", ErrCorrupt},
 	}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -161,6 +135,7 @@ func TestCheckOfCollectionsReturnsTheErrorOfTheirFirstCall(t *testing.T) {
 			if err := client.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
+			s.Initialize("Raven")
 			counter, other, _ := strings.Cut(test.state, ";")
 			if counter != "" {
 				client.HSet(t.Context(), "{Raven}/HiLo/orders", strings.Fields(counter))

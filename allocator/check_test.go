@@ -21,7 +21,7 @@ func TestCheckReturnsTheErrorOfTheFirstCall(t *testing.T) {
 		{"both are down", Options{}, func(north, south *fakeServer) { north.refuses, south.hangs = errHung, true }, ErrUnavailable},
 		{"one prefix", Options{}, func(_, south *fakeServer) { south.adds = "n/" }, ErrPrefixConflict},
 		{"two homes", Options{}, func(north, south *fakeServer) { north.home, south.home = true, true }, ErrPrefixConflict},
-		{"no prefix", Options{}, func(_, south *fakeServer) { south.adds = "" }, ErrPrefixMissing},
+		{"no prefix", Options{}, func(_, south *fakeServer) { south.adds = "" }, nil},
 		{"a prefix that cannot be", Options{}, func(north, south *fakeServer) { north.adds, south.adds = "N1", "S1" }, ErrCorrupt},
 	}
 	for _, test := range tests {
@@ -55,9 +55,14 @@ func TestCheckReturnsTheErrorOfTheFirstCall(t *testing.T) {
 func TestCheckOfOneServerFindsAMissingPrefix(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := newFakeAllocator(t, Options{RequirePrefix: true}, &fakeServer{})
-		if err := a.Check(t.Context()); !errors.Is(err, ErrPrefixMissing) || a.Stats().Ready() {
-			t.Errorf("got %v, ready %v, want ErrPrefixMissing", err, a.Stats().Ready())
+		f := &fakeServer{adds: "N/"}
+		a := newFakeAllocator(t, Options{}, f)
+		if _, err := a.Next(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		f.set(func() { f.adds = "" })
+		if err := a.Check(t.Context()); !errors.Is(err, ErrPrefixMissing) {
+			t.Errorf("got %v, want ErrPrefixMissing", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

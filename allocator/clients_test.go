@@ -17,30 +17,6 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// A wrapped client may hide a cluster, in which any node could answer a WAIT because that command has no key. Without
-// Durability a wrapped client is accepted.
-func TestNewRefusesDurabilityThroughAWrappedClient(t *testing.T) {
-	t.Parallel()
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
-	t.Cleanup(func() { _ = cluster.Close() })
-	wrapped := struct{ redis.UniversalClient }{cluster}
-	for _, d := range []Durability{{Replicas: 1}, {Fsync: true}} {
-		_, one := New(wrapped, Options{Durability: d})
-		_, many := NewMulti([]Server{{Client: wrapped}}, Options{Durability: d})
-		for _, err := range []error{one, many} {
-			if !errors.Is(err, ErrInvalidOptions) || !strings.Contains(err.Error(), "struct { redis.UniversalClient }") {
-				t.Errorf(`%+v: got %v, want ErrInvalidOptions, text with "struct { redis.UniversalClient }"`, d, err)
-			}
-		}
-		if _, err := New(cluster, Options{Durability: d}); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := New(wrapped, Options{}); err != nil {
-		t.Error(err)
-	}
-}
-
 // A Ring moves a counter to another shard while its own is down, and the counter restarts there. The second half shows that a
 // Ring would repeat numbers.
 func TestNewRefusesARing(t *testing.T) {
@@ -66,7 +42,7 @@ func TestNewRefusesARing(t *testing.T) {
 		}
 
 		first := func() int64 {
-			a := newFakeAllocator(t, Options{}, fleet.NewBackend(scripts.Prepare(ring, scripts.Durability{}, time.Second), scripts.Durability{}))
+			a := newFakeAllocator(t, Options{}, fleet.NewBackend(scripts.Prepare(ring, time.Second)))
 			return untilServed(t, a)
 		}
 		if n := first(); n != 1 {
@@ -113,6 +89,7 @@ func TestSeedByForceActsOnceWhenItsReplyIsLost(t *testing.T) {
 				} {
 					client := redistest.NewClient(t, s)
 					client.FlushAll(t.Context())
+					s.Initialize("Raven")
 					if _, err := of.seed(mustAdmin(t, s))(t.Context(), "orders", test.stood, true); err != nil { // the script is known from here on
 						t.Fatal(err)
 					}
@@ -145,8 +122,8 @@ func TestSeedByForceActsOnceWhenItsReplyIsLost(t *testing.T) {
 						t.Fatalf("%s: got %v, %v, want <nil>, %v", kind, first, err, test.max+1)
 					}
 					close(taken)
-					if err := <-done; !errors.Is(err, ErrChanged) {
-						t.Errorf("%s: seed: got %v, want ErrChanged", kind, err)
+					if err := <-done; !errors.Is(err, admin.ErrChanged) {
+						t.Errorf("%s: seed: got %v, want admin.ErrChanged", kind, err)
 					}
 					if second, err := of.take(mustNew(t, client, Options{})); err != nil || second.Low != first.High+1 {
 						t.Errorf("%s: got %v and then %v, %v, want <nil>, %v", kind, first, second, err, first.High+1)
@@ -157,20 +134,20 @@ func TestSeedByForceActsOnceWhenItsReplyIsLost(t *testing.T) {
 	}
 }
 
-// Without RequirePrefix an emptied server issues bare numbers, and two of them would issue the same.
-func TestRequirePrefixRefusesAnEmptiedServer(t *testing.T) {
+// Without that an emptied server would issue bare numbers, and two of them the same.
+func TestNextRefusesAServerThatLostItsPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
-		var bare, safe []*Allocator
+		var safe []*Allocator
 		for _, one := range []*redistest.Server{north, south} {
 			client := redistest.NewClient(t, one)
-			bare = append(bare, mustNew(t, client, Options{}))
-			safe = append(safe, mustNew(t, client, Options{RequirePrefix: true}))
+			safe = append(safe, mustNew(t, client, Options{}))
 			if id, err := safe[len(safe)-1].Next(t.Context(), "users"); err != nil || !strings.HasSuffix(id, "Server/1") {
 				t.Errorf("got %s, %v, want number 1 of a server", id, err)
 			}
 			client.FlushAll(t.Context())
+			one.Initialize("Raven")
 		}
 		for _, a := range safe {
 			for name, ask := range map[string]func() error{
@@ -184,11 +161,6 @@ func TestRequirePrefixRefusesAnEmptiedServer(t *testing.T) {
 				if err := ask(); !errors.Is(err, ErrPrefixMissing) {
 					t.Errorf("%s: got %v, want ErrPrefixMissing", name, err)
 				}
-			}
-		}
-		for _, a := range bare {
-			if id, err := a.Next(t.Context(), "orders"); id != "orders/1" || err != nil {
-				t.Errorf("where none is required: got %s, %v, want orders/1, <nil>", id, err)
 			}
 		}
 		m := mustAdmin(t, north)

@@ -38,7 +38,7 @@ func TestNextSurvivesAClockThatGoesBackAnHour(t *testing.T) {
 			t.Fatal("got no request for a range, want one")
 		}
 		for _, r := range f.requests[before:] {
-			if r.Capacity < 32 || r.Capacity > 1024 || r.Floor < numbers[len(numbers)/2] || r.LeastGap < 2*32 {
+			if r.Capacity < 32 || r.Capacity > 1024 || r.Floor < numbers[len(numbers)/2] || r.Age > 7200 {
 				t.Errorf("got the request %+v, want a capacity of 32 to 1024 and the marks of the ranges before", r)
 			}
 		}

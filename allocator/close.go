@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
@@ -219,4 +220,52 @@ func joined(spans []*span, used []int64, from *fleet.Server) (request scripts.Re
 		}
 	}
 	return request, ok && request.Last < request.End
+}
+
+// giveBack returns the numbers after last of a range, none of which is used any more. It does nothing if this allocator was issued a
+// newer range, or requests one. Until it ends no refill starts, because a refill sends the floor that it lowers.
+func (c *Collection) giveBack(ctx context.Context, s *span, last int64) (bool, error) {
+	server := s.from.Server
+	newest := func() bool { return server.Marks(fleet.Range, c.name).Floor == s.high() }
+	inFlight := &refill{done: make(chan struct{}), timer: time.NewTimer(0)}
+	inFlight.timer.Stop() // as of a refill that has begun, for which Close waits
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return false, fmt.Errorf("%s: %w", c.name, ErrClosed)
+	}
+	if c.refill != nil || !newest() {
+		c.mu.Unlock()
+		return false, nil
+	}
+	c.refill = inFlight
+	c.mu.Unlock()
+
+	attempt, cancel := context.WithTimeout(ctx, c.a.opts.RefillTimeout)
+	defer cancel()
+	got := server.Return(attempt, []scripts.ReturnRequest{{
+		Counter: server.Keys.HiLo(c.name), Token: s.token, End: s.high(), Last: last, Epoch: s.epoch, Written: s.written,
+	}})[0]
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// Whatever the reply is: a repetition after a lost one finds the numbers returned, and a Max below the floor would look like lost
+	// writes. If they were not returned they are not used either.
+	if newest() {
+		server.SetFloor(c.name, last)
+	}
+	c.finishRefill(nil)
+	now := c.a.fleet.Now()
+	if len(c.waiters) > 0 {
+		c.startRefill(now)
+	}
+	c.plan(now)
+	switch {
+	case got.Err == nil:
+		return got.OK, nil
+	case ctx.Err() != nil:
+		return false, failure.Ended(ctx, server.On(c.name), failure.Attempt(server.On(c.name), got.Err))
+	default:
+		return false, failure.Attempt(server.On(c.name), got.Err)
+	}
 }

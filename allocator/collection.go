@@ -76,11 +76,12 @@ type request struct {
 }
 
 // refill is one refill, shared by all callers that wait for it. Collection.mu guards it until done is closed at its end. err
-// is set before that and is why there is no range. timer starts it after the back-off.
+// is set before that and is why there is no range. timer starts it after the back-off. callers wait for one number each.
 type refill struct {
-	done  chan struct{}
-	err   error
-	timer *time.Timer
+	done    chan struct{}
+	err     error
+	timer   *time.Timer
+	callers atomic.Int64
 }
 
 // waiter is a caller of Take that waits for a range. got has a buffer, so that sending never blocks.

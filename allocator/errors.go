@@ -21,8 +21,9 @@ var (
 	// ErrExhausted means that the counter stands at Options.Limit, or so near that a jump on evidence of lost writes has
 	// no room. The text states which.
 	ErrExhausted = scripts.ErrExhausted
-	// ErrNotSeeded means that the counter is missing, and either Options.RequireSeeded is set or package admin was to read
-	// it.
+	// ErrNotSeeded means that the counter is missing and is not made: the server has no settings, so that it is new or lost its
+	// data, or it makes no counters, or the counter is gone and nobody knows how far others are. The text names the ways out,
+	// hilo init or hilo seed where nothing was issued, and hilo help recover. Package admin returns it for a missing counter too.
 	ErrNotSeeded = scripts.ErrNotSeeded
 	// ErrMixed means that a collection and an identity have the same name on a server without prefix and tag, where both
 	// would issue the same texts.
@@ -32,15 +33,13 @@ var (
 	// ErrUnguarded means that the client may not run INFO, and that the counter has an Origin. Without INFO this client
 	// cannot detect a restart, and its write would hide one from the others.
 	ErrUnguarded = scripts.ErrUnguarded
-	// ErrNotDurable means that a range was not confirmed as Options.Durability requires. It is discarded.
+	// ErrNotDurable means that a durable server has no more numbers that are known to be on disk, until ctx ended. The text
+	// names what is in the way, such as an append-only file that is off.
 	ErrNotDurable = scripts.ErrNotDurable
-	// ErrChanged means that a forced seed found that numbers were issued since it read the counter. It may have taken
-	// effect before that. Read the counter, and seed again if necessary.
-	ErrChanged = scripts.ErrChanged
 	// ErrPrefixed means that a number alone was requested from several servers, each of which counts from 1.
 	ErrPrefixed = failure.ErrPrefixed
-	// ErrPrefixMissing means that a server has neither prefix nor tag. Each of several servers needs one, and so does
-	// any server with Options.RequirePrefix.
+	// ErrPrefixMissing means that a server has neither prefix nor tag nor interval. Each of several servers needs one. A single
+	// server that had one when it issued numbers to this client lost its settings.
 	ErrPrefixMissing = scripts.ErrPrefixMissing
 	// ErrPrefixConflict means that two servers have the same prefix and tag, in any letter case, that they are one server
 	// or both the home of identities, or that a server has another prefix than it should.

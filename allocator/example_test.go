@@ -17,9 +17,10 @@ func Example() {
 		panic(err)
 	}
 	defer server.Close()
+	server.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "yes") // hilo init
 	ctx := context.Background()
 	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
-	ids, err := allocator.New(client, allocator.Options{Logger: zap.Must(zap.NewProduction())}) // RequireSeeded: true where rows exist already
+	ids, err := allocator.New(client, allocator.Options{Logger: zap.Must(zap.NewProduction())})
 	if err != nil {
 		panic(err)
 	}

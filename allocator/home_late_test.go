@@ -24,7 +24,7 @@ func (h *homed) Identity(context.Context, scripts.Keys, scripts.IdentityRequest)
 		return scripts.Range{}, scripts.ErrElsewhere
 	}
 	h.given++
-	return scripts.Range{Low: h.given, High: h.given, Seconds: 60, Prefix: h.adds, Origin: h.origin}, nil
+	return scripts.Range{Low: h.given, High: h.given, Epoch: 1_000_000, Prefix: h.adds, Origin: h.origin}, nil
 }
 
 // homedMasters returns two fake masters and an allocator of them, for use in a synctest bubble.

@@ -61,6 +61,7 @@ func TestNextFreeIdentityMatchesTheVectors(t *testing.T) {
 		m := mustAdmin(t, s)
 		for _, row := range rows {
 			s.Client(t).FlushAll(t.Context())
+			s.Initialize("Raven")
 			a := mustNew(t, redistest.NewClient(t, s), Options{}) // without a floor
 			if _, err := m.SeedIdentity(t.Context(), "companies|", row.Counter, true); err != nil {
 				t.Fatal(err)
@@ -323,7 +324,8 @@ func TestNextIdentityReturnsItsErrors(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)
-		a := mustNew(t, client, Options{Limit: 3, RequireSeeded: true})
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NewCounters", "no")
+		a := mustNew(t, client, Options{Limit: 3})
 		if _, err := a.NextIdentity(t.Context(), "companies"); !errors.Is(err, ErrNotSeeded) {
 			t.Errorf("unseeded: got %v, want ErrNotSeeded", err)
 		}

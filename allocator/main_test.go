@@ -68,7 +68,7 @@ func (f *fakeServer) Next(ctx context.Context, _ scripts.Keys, r scripts.NextReq
 	defer f.mu.Unlock()
 	low := f.max + 1
 	f.max += r.Capacity
-	return scripts.Range{Low: low, High: f.max, Issued: r.Capacity, Seconds: 60, Prefix: f.adds, Origin: f.origin}, nil
+	return scripts.Range{Low: low, High: f.max, Epoch: 1_000_000, Ceiling: f.max + 1000, Block: 7, Prefix: f.adds, Origin: f.origin}, nil
 }
 
 func (f *fakeServer) Describe(ctx context.Context, _ string, _ fleet.How) (scripts.Description, error) {
@@ -87,9 +87,19 @@ func (*fakeServer) Identity(context.Context, scripts.Keys, scripts.IdentityReque
 	return scripts.Range{}, errors.New("a fake server has no identities")
 }
 
-func (*fakeServer) Check(context.Context, scripts.CheckRequest, fleet.How) error { return nil }
+func (*fakeServer) RaiseNext(context.Context, scripts.Keys, scripts.NextRequest) (scripts.Raised, error) {
+	return scripts.Raised{}, errors.New("a fake server is not durable")
+}
 
-func (*fakeServer) Extra() time.Duration { return 0 }
+func (*fakeServer) RaiseIdentity(context.Context, scripts.Keys, scripts.IdentityRequest) (scripts.Raised, error) {
+	return scripts.Raised{}, errors.New("a fake server is not durable")
+}
+
+func (*fakeServer) Permit(_ context.Context, requests ...scripts.PermitRequest) []scripts.Permitted {
+	return make([]scripts.Permitted, len(requests))
+}
+
+func (*fakeServer) Check(context.Context, scripts.Keys, scripts.NextRequest) error { return nil }
 
 func (f *fakeServer) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
 	if ctx.Err() != nil {

@@ -3,13 +3,11 @@ package allocator
 import (
 	"context"
 	"errors"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/hilo-id/hilo/scripts"
-	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // markServer issues ranges with an epoch, and values of identities that a forced seed lowered.
@@ -31,7 +29,7 @@ func (m *markServer) Identity(_ context.Context, _ scripts.Keys, r scripts.Ident
 	defer m.mu.Unlock()
 	m.values = append(m.values, r)
 	m.value += r.Count
-	return scripts.Range{Low: m.value - r.Count + 1, High: m.value, Epoch: m.epoch, Lowered: m.lowered, Prefix: m.adds, Seconds: 1}, nil
+	return scripts.Range{Low: m.value - r.Count + 1, High: m.value, Epoch: m.epoch, Lowered: m.lowered, Prefix: m.adds}, nil
 }
 
 func TestNextSendsTheFloorAndTheEpochOfTheReplyBefore(t *testing.T) {
@@ -63,42 +61,6 @@ func TestNextIdentitySendsTheMarksOfTheReplyBefore(t *testing.T) {
 		}
 		if got := m.values[1]; got.Floor != 1 || got.Epoch != 3 || got.Lowered != 2 {
 			t.Errorf("got floor %d, epoch %d, lowered %d, want 1, 3, 2", got.Floor, got.Epoch, got.Lowered)
-		}
-	})
-}
-
-// The server lost the key of the other kind, so it does not refuse the name itself.
-func TestNextRefusesANameOfBothKindsThatTheServerForgot(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		for _, test := range []struct {
-			name, adds string
-			want       error
-		}{{"without a prefix", "", ErrMixed}, {"with a prefix", "N/", nil}} {
-			first := newFakeAllocator(t, Options{}, &markServer{fakeServer: fakeServer{adds: test.adds}})
-			_, err1 := first.NextIdentity(t.Context(), "orders")
-			_, err2 := first.Next(t.Context(), "orders")
-			second := newFakeAllocator(t, Options{}, &markServer{fakeServer: fakeServer{adds: test.adds}})
-			_, err3 := second.Next(t.Context(), "orders")
-			_, err4 := second.NextIdentity(t.Context(), "orders")
-			if err1 != nil || !errors.Is(err2, test.want) || err3 != nil || !errors.Is(err4, test.want) {
-				t.Errorf("%s: got %v, then %v; %v, then %v, want %v for the second kind", test.name, err1, err2, err3, err4, test.want)
-			}
-		}
-	})
-}
-
-func TestNextIssuesAnotherRangeAfterOneThatIsNotConfirmed(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		a := mustNew(t, redistest.NewClient(t, s), Options{Durability: Durability{Replicas: 1, Timeout: time.Millisecond}})
-		for want := int64(1); want <= 3; want++ {
-			if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) {
-				t.Errorf("got %q, %v, want ErrNotDurable", id, err)
-			}
-			if got := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", "Ranges").Val(); got != strconv.FormatInt(want, 10) {
-				t.Errorf("got %s ranges, want %d", got, want)
-			}
 		}
 	})
 }

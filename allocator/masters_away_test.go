@@ -120,7 +120,7 @@ func TestNewMultiAvoidsAServerThatLostItsPrefix(t *testing.T) {
 				if st := a.Stats(); st.Servers[0].Up || !st.Servers[1].Up || st.Collections[0].Failures != 0 {
 					t.Errorf("got %+v, want north down, south up, and no failed refill", st)
 				}
-				if logs.FilterMessageSnippet("left for its prefix").Len() == 0 {
+				if logs.FilterMessageSnippet("out of use for its settings").Len() == 0 {
 					t.Errorf("got the log %v, want a line about the prefix", logs.All())
 				}
 				setPrefix(t, north, "NorthServer/")
@@ -134,21 +134,31 @@ func TestNewMultiAvoidsAServerThatLostItsPrefix(t *testing.T) {
 	}
 }
 
-// Settings that were never right are reported at once, for as long as they are wrong.
-func TestNewMultiReportsAPreferredServerThatNeverHadAPrefix(t *testing.T) {
+// One of several servers that never had a prefix is out of use, and the others serve.
+func TestNewMultiAvoidsAPreferredServerThatNeverHadAPrefix(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
 		setPrefix(t, north, "")
-		a := mustMulti(t, Options{RefillTimeout: time.Minute}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
-		for range 3 {
-			if id, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixMissing) || !strings.Contains(err.Error(), "north") {
-				t.Errorf(`got %q, %v, want ErrPrefixMissing, text with "north"`, id, err)
-			}
+		log, logs := observed()
+		a := mustMulti(t, Options{RefillTimeout: time.Minute, Logger: log}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		if id, err := a.Next(t.Context(), "orders"); id != "orders/SouthServer/1" || err != nil {
+			t.Errorf("got %q, %v, want the first one of south", id, err)
 		}
-		setPrefix(t, north, "NorthServer/")
-		if id, err := a.Next(t.Context(), "orders"); err != nil || !strings.HasPrefix(id, "orders/NorthServer/") {
-			t.Errorf("got %q, %v, want one of north", id, err)
+		if err := a.Stats().Servers[0].Err; !errors.Is(err, ErrPrefixMissing) || Retryable(err) {
+			t.Errorf("got %v, want ErrPrefixMissing, not retryable", err)
+		}
+		if logs.FilterLevelExact(zapcore.ErrorLevel).FilterMessageSnippet("out of use").Len() != 1 {
+			t.Errorf("got the log %v, want one error", logs.All())
+		}
+		both := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)})
+		setPrefix(t, south, "")
+		if id, err := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)}).
+			Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixMissing) {
+			t.Errorf("without any prefix: got %q, %v, want ErrPrefixMissing", id, err)
+		}
+		if id, err := both.Next(t.Context(), "orders"); id != "orders/1" || err != nil {
+			t.Errorf("a single server: got %q, %v, want orders/1", id, err)
 		}
 	})
 }

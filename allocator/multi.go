@@ -57,7 +57,7 @@ func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 		}
 		names[s.Name] = true
 		if err := errors.Join(
-			checkClient(s.Client, opts.Durability),
+			checkClient(s.Client),
 			prefix.ValidateNamespace(s.Namespace),
 			prefix.Server{ServerPrefix: s.Prefix, MinValue: s.MinValue, MaxValue: s.MaxValue}.Validate(),
 		); err != nil {

@@ -28,6 +28,7 @@ func masters(t *testing.T, s *redistest.Server) (north, south *redistest.Server)
 
 func setPrefix(t *testing.T, s *redistest.Server, text string) {
 	t.Helper()
+	s.Initialize("Raven") // where a restart lost that
 	if err := mustAdmin(t, s).SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text}); err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +37,7 @@ func setPrefix(t *testing.T, s *redistest.Server, text string) {
 // setHome makes a server the home of identities and sets its prefix.
 func setHome(t *testing.T, s *redistest.Server, text string) {
 	t.Helper()
+	s.Initialize("Raven") // where a restart lost that
 	if err := mustAdmin(t, s).SetServerPrefix(t.Context(), prefix.Server{ServerPrefix: text, Identities: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func TestNewMultiRefusesInvalidServers(t *testing.T) {
 		"a bad namespace":  {{Client: client, Namespace: "{"}},
 		"a bad pinned one": {{Client: client, Prefix: "North1"}},
 	} {
-		_, err := NewMulti(servers, Options{Durability: Durability{Replicas: 1}})
+		_, err := NewMulti(servers, Options{})
 		if !errors.Is(err, ErrInvalidOptions) && !errors.Is(err, ErrInvalidName) {
 			t.Errorf("%s: got %v, want ErrInvalidOptions or ErrInvalidName", name, err)
 		}

@@ -124,6 +124,7 @@ func TestCollectionSpellingsEqualWithoutCaseShareNumbers(t *testing.T) {
 			t.Errorf("got counters %q, want 3", keys)
 		}
 		client.FlushAll(t.Context())
+		s.Initialize("Raven")
 		for i, name := range []string{"ΠΕΛΆΤΗΣ", "πελάτης", "πελάτησ"} {
 			if n, err := mustNew(t, client, Options{}).NextIdentity(t.Context(), name); n != int64(i+1) || err != nil {
 				t.Errorf("identity %s: got %d, %v, want %v, <nil>", name, n, err, int64(i+1))
@@ -156,6 +157,7 @@ func TestNextIdentityNeverRepeatsAcrossFlushes(t *testing.T) {
 				<-time.After(100 * time.Microsecond)
 			}
 			client.FlushAll(t.Context())
+			s.Initialize("Raven")
 		}
 		<-done
 		wantDistinct(t, numbers)

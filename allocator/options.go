@@ -11,9 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator/internal/dial"
-	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
-	"github.com/hilo-id/hilo/scripts"
 )
 
 // Options are the settings of an Allocator. The zero value works, and each zero means the default of the field. A value out
@@ -36,46 +34,17 @@ type Options struct {
 	Runway time.Duration
 	// RefillTimeout bounds one attempt against one server. Default 2 s.
 	RefillTimeout time.Duration
-	// RequireSeeded makes a missing counter ErrNotSeeded instead of a fresh start at 1. Set it where data exists already.
-	RequireSeeded bool
-	// RequirePrefix makes a server that has neither prefix, tag nor interval ErrPrefixMissing. It is for a single server
-	// that has one and could come back empty. Each of several servers needs one anyway.
-	RequirePrefix bool
 	// FreeIdentityAnywhere lets NextFreeIdentity continue at the next server while the home of identities is down. It is
 	// for one writer at a time, because two callers at two servers that have not stored their documents yet can receive
 	// the same number.
 	FreeIdentityAnywhere bool
-	// Durability states how a range is confirmed before it is used. By default it is as the server requires it by
-	// prefix.Server.Durable, for all its clients.
-	Durability Durability
 	// CollectionOf names the collection of a Go type for Assign. If it is nil or returns "", that is the plural of the
 	// type's name.
 	CollectionOf func(reflect.Type) string
-	// Logger receives a warning for each jump and each outage, and never a line per id. Default nil, which is silent.
-	// The recipe allocator/recipes/slogging makes one of a *slog.Logger. go-redis logs to standard error, whatever Logger is.
+	// Logger receives jumps, outages and refusals, each once, and never a line per id. Default zap.L(), the global logger, which
+	// is silent unless zap.ReplaceGlobals was called. The recipe allocator/recipes/slogging makes one of a *slog.Logger. go-redis logs to standard error, whatever Logger is.
 	// redis.SetLogger replaces its logger.
 	Logger *zap.Logger
-}
-
-// Durability states how a range, or a value of an identity, is confirmed before it is used. One that is not confirmed in time
-// is discarded with ErrNotDurable, and is a gap. The client has to be a *redis.Client or a *redis.ClusterClient itself,
-// because another one may send WAIT to a server that did not write. The zero value requires nothing.
-type Durability struct {
-	// Replicas is the number of replicas that have to acknowledge the write (WAIT), 0 or more. To be safe in a failover it
-	// has to be the number of all that can be promoted.
-	Replicas int
-	// Fsync requires that the server has the write on disk (WAITAOF). It needs AOF, and Redis 7.2 or Valkey.
-	Fsync bool
-	// Timeout bounds each of the two, 1 ms or more. Default 1 s, or 3 s with Fsync, because a server with appendfsync
-	// everysec may take two.
-	Timeout time.Duration
-}
-
-func (d Durability) wanted() bool { return d.Replicas > 0 || d.Fsync }
-
-// attemptTimeout returns how long an attempt may take, with its confirmations.
-func (o Options) attemptTimeout() time.Duration {
-	return fleet.AttemptTimeout(scripts.Durability(o.Durability), o.RefillTimeout)
 }
 
 const (
@@ -98,7 +67,7 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.Runway, defaultRunway)
 	fill(&o.RefillTimeout, defaultRefillTimeout)
 	if o.Logger == nil {
-		o.Logger = zap.NewNop()
+		o.Logger = zap.L()
 	}
 	if err := prefix.ValidateNamespace(o.Namespace); err != nil {
 		return o, fmt.Errorf("%w: Namespace: %w", ErrInvalidOptions, err)
@@ -118,9 +87,7 @@ func (o Options) withDefaults() (Options, error) {
 	case o.RefillTimeout < 0:
 		return o, fmt.Errorf("%w: RefillTimeout is %v: must not be negative", ErrInvalidOptions, o.RefillTimeout)
 	}
-	durability, err := fleet.WithDefaults(scripts.Durability(o.Durability))
-	o.Durability = Durability(durability)
-	return o, err
+	return o, nil
 }
 
 func fill[T comparable](field *T, value T) {

@@ -75,11 +75,11 @@ func TestReadyRecoversWithoutCalls(t *testing.T) {
 					if s := a.Stats(); !s.Ready() || !s.Servers[0].Up || s.Collections[0].Held == 0 {
 						t.Errorf("got ready %v, server up %v, %d in hand; want all of it", s.Ready(), s.Servers[0].Up, s.Collections[0].Held)
 					}
-					asked := fakes[0].descriptions() + fakes[0].calls()
+					asked, calls := fakes[0].descriptions(), fakes[0].calls()
 					if servers == 1 {
 						<-time.After(time.Hour)
-						if n := fakes[0].descriptions() + fakes[0].calls() - asked; n != 0 {
-							t.Errorf("got %d requests in an hour without calls, want none", n)
+						if n := fakes[0].descriptions() - asked; n < 300 || n > 420 || fakes[0].calls() != calls {
+							t.Errorf("got %d checks and %d requests in an hour without calls, want about 360 and none", n, fakes[0].calls()-calls)
 						}
 					}
 				})
@@ -120,56 +120,6 @@ func TestCloseEndsTheProbesOfServersThatAreDown(t *testing.T) {
 		<-time.After(time.Hour)
 		if n := north.descriptions() + south.descriptions() - before; n != 0 {
 			t.Errorf("got %d probes after Close, want none", n)
-		}
-	})
-}
-
-// confirming is a fake server whose descriptions are confirmed only while replicas follow.
-type confirming struct {
-	fakeServer
-	lagging bool
-}
-
-func (c *confirming) Describe(ctx context.Context, key string, how fleet.How) (scripts.Description, error) {
-	c.mu.Lock()
-	lagging := c.lagging
-	c.mu.Unlock()
-	desc, err := c.fakeServer.Describe(ctx, key, how)
-	if lagging && how.Confirmed {
-		return desc, scripts.ErrNotDurable
-	}
-	return desc, err
-}
-
-func (c *confirming) Next(ctx context.Context, keys scripts.Keys, r scripts.NextRequest) (scripts.Range, error) {
-	got, err := c.fakeServer.Next(ctx, keys, r)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lagging {
-		return got, scripts.ErrNotDurable
-	}
-	return got, err
-}
-
-func TestReadyAfterMissingConfirmationsRequiresAConfirmation(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &confirming{lagging: true}
-		a := newFakeAllocator(t, Options{Durability: Durability{Replicas: 1}}, f)
-		if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrNotDurable) || !Retryable(err) {
-			t.Errorf("got %v, want ErrNotDurable, which is retryable", err)
-		}
-		if err := a.Check(t.Context()); !errors.Is(err, ErrNotDurable) {
-			t.Errorf("Check: got %v, want ErrNotDurable", err)
-		}
-		<-time.After(time.Minute)
-		if s := a.Stats(); s.Ready() || s.Collections[0].Ranges != 1 {
-			t.Errorf("got ready %v, %d ranges, want a server that is down, and no range discarded without a call", s.Ready(), s.Collections[0].Ranges)
-		}
-		f.set(func() { f.lagging = false })
-		<-time.After(15 * time.Second)
-		if s := a.Stats(); !s.Ready() || s.Collections[0].Held == 0 {
-			t.Errorf("got ready %v, %+v, want ready, and numbers in hand", s.Ready(), s.Collections[0])
 		}
 	})
 }

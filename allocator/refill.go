@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 )
 
 // wait puts the next range in use, or waits for the refill in flight until the caller's ctx ends. After nil the caller tries
@@ -18,10 +19,12 @@ func (c *Collection) wait(ctx context.Context) error {
 	}
 	if ctx.Err() == nil { // otherwise a refill that has ended could win the select
 		c.waits.Add(1)
+		f.callers.Add(1)
 		select {
 		case <-f.done:
 			return f.err
 		case <-ctx.Done():
+			f.callers.Add(-1)
 		}
 	}
 	c.mu.Lock()
@@ -34,6 +37,9 @@ func (c *Collection) ended(ctx context.Context) error {
 	why := c.failed
 	if !failure.Refused(why) {
 		_, why = c.a.fleet.RetryDelay(c.name, c.a.fleet.Servers()...)
+	}
+	if why == nil {
+		why = c.a.fleet.WhyWaiting(fleet.Range, c.name)
 	}
 	return failure.Ended(ctx, c.name, why)
 }
@@ -119,12 +125,16 @@ func (c *Collection) startRefill(now time.Duration) *refill {
 	return f
 }
 
-// goRefill runs a refill in the background as soon as there is a slot.
+// goRefill runs a refill in the background as soon as there is a slot. It has none while it waits for a ceiling, which may take
+// seconds, so that other collections are served.
 func (c *Collection) goRefill() {
 	c.a.refilling.Go(func() {
-		c.a.refillSlots <- struct{}{}
-		defer func() { <-c.a.refillSlots }()
-		c.runRefill()
+		for again := true; again; {
+			c.a.refillSlots <- struct{}{}
+			err := c.runRefill()
+			<-c.a.refillSlots
+			again = c.a.fleet.AwaitRaise(err)
+		}
 	})
 }
 

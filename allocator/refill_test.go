@@ -295,10 +295,10 @@ func TestNextFetchesNoRangeBeforeHalfOfOneIsUsed(t *testing.T) {
 	})
 }
 
-func TestNextSendsTheFloorAndTheLeastGap(t *testing.T) {
+func TestNextSendsItsMarks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeServer{} // its tallies: the capacity, in 60 s
+		f := &fakeServer{} // whose ceiling is 1000 above, with blocks of 7
 		a := newFakeAllocator(t, Options{Runway: time.Nanosecond, MinCapacity: 60, MaxCapacity: 60}, f)
 		c := mustCollection(t, a, "Orders")
 		take := func(c *Collection) scripts.NextRequest {
@@ -310,16 +310,16 @@ func TestNextSendsTheFloorAndTheLeastGap(t *testing.T) {
 			}
 			return f.requests[len(f.requests)-1]
 		}
-		if r := take(c); r.Floor != 0 || r.LeastGap != 0 {
-			t.Errorf("at first: got %+v, want 0, 0", r)
+		if r := take(c); r.Marks != (scripts.Marks{}) {
+			t.Errorf("at first: got %+v, want none", r)
 		}
-		if r := take(mustCollection(t, a, "orders")); r.Floor != 60 || r.LeastGap != 120 {
-			t.Errorf("another spelling of the same: got %+v, want 60, 120", r)
+		if r := take(mustCollection(t, a, "orders")); r.Floor != 60 || r.Ceiling != 1060 || r.Block != 7 || r.Epoch != 1_000_000 {
+			t.Errorf("another spelling of the same: got %+v, want 60, 1060, 7, 1000000", r)
 		}
 		floor := f.max
 		<-time.After(time.Hour)
-		if r := take(c); r.Floor != floor || r.LeastGap != 2*3600 {
-			t.Errorf("an hour later: got floor %d, least gap %d, want %d, 7200", r.Floor, r.LeastGap, floor)
+		if r := take(c); r.Floor != floor || r.Age < 3600 || r.Age > 3601 {
+			t.Errorf("an hour later: got floor %d, age %d, want %d, 3600", r.Floor, r.Age, floor)
 		}
 	})
 }

@@ -152,7 +152,8 @@ var failures = []struct {
 		}
 		return t.Context()
 	}, []error{ErrExhausted}},
-	{"not seeded", Options{RequireSeeded: true}, func(t *testing.T, _ *redistest.Server, _ *redis.Client, _ *Allocator) context.Context {
+	{"not seeded", Options{}, func(t *testing.T, _ *redistest.Server, client *redis.Client, _ *Allocator) context.Context {
+		client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NewCounters", "no")
 		return t.Context()
 	}, []error{ErrNotSeeded}},
 	{"closed", Options{}, func(t *testing.T, _ *redistest.Server, _ *redis.Client, a *Allocator) context.Context {

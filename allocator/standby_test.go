@@ -111,9 +111,9 @@ func TestStatsReportsAStandbyWithAWrongPrefix(t *testing.T) {
 			passes(t, a, time.Minute)
 			south.set(func() { south.adds = text })
 			passes(t, a, longestWatch)
-			wantStandby(t, a, false, why, logs, "left for its prefix", 1)
+			wantStandby(t, a, false, why, logs, "out of use for its settings", 1)
 			passes(t, a, 5*time.Minute)
-			wantStandby(t, a, false, why, logs, "left for its prefix", 1)
+			wantStandby(t, a, false, why, logs, "out of use for its settings", 1)
 
 			north.set(func() { north.refuses = errHung }) // and south is not used, not even as a last resort
 			failed := false
@@ -131,7 +131,7 @@ func TestStatsReportsAStandbyWithAWrongPrefix(t *testing.T) {
 			south.set(func() { south.adds = "S/" })
 			<-time.After(fleet.MaxBackoffOfMany)
 			passes(t, a, longestWatch)
-			wantStandby(t, a, true, nil, logs, "left for its prefix", 1)
+			wantStandby(t, a, true, nil, logs, "out of use for its settings", 1)
 		})
 	}
 }

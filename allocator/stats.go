@@ -45,6 +45,10 @@ type ServerStats struct {
 	// Known reports that the server has described itself. Settings are by its latest report.
 	Known    bool
 	Settings prefix.Server
+	// CeilingErr is what keeps the ceilings of a durable server's counters from being raised, or nil. CeilingLasts is how long
+	// the numbers of the counter that runs out first last then, 0 if unknown.
+	CeilingErr   error
+	CeilingLasts time.Duration
 	// Refills are the requests for ranges, Identities those for identities and server-side identifiers.
 	Refills    AttemptStats
 	Identities AttemptStats
@@ -149,6 +153,7 @@ func serverStats(s *fleet.Stats, now time.Duration) ServerStats {
 		Err:        s.Err,
 		Known:      s.Known,
 		Settings:   s.Desc,
+		CeilingErr: s.Obstacle, CeilingLasts: s.Lasts,
 		Refills:    attemptStats(&s.Refills),
 		Identities: attemptStats(&s.Identities),
 		Jumps:      make(map[Evidence]int64, len(fleet.Evidences)),
@@ -200,10 +205,9 @@ func (s Stats) Ready(collections ...string) bool {
 }
 
 // Check contacts and compares all servers, for start-up and readiness. It returns the error that the first call would
-// return, and nil if that call would succeed now: a server takes writes, and with Durability the required replicas follow it.
+// return, and nil if that call would succeed now: a server takes writes.
 // With collections that holds for the first call of each of them, so that the errors are those of Collection.Next; without,
-// those that are not about a collection. It issues nothing and writes nothing. What it cannot foresee is a jump for which the
-// counter has no room, which is ErrExhausted too.
+// those that are not about a collection. It issues nothing and writes nothing.
 func (a *Allocator) Check(ctx context.Context, collections ...string) error {
 	var unknown []string // that have no numbers in hand
 	for _, name := range collections {
@@ -225,17 +229,14 @@ type Evidence = scripts.Evidence
 
 // The kinds of evidence.
 const (
-	// EvidenceFloor means that the counter is below the greatest number issued to this client.
+	// EvidenceFloor means that the counter is below the greatest number issued to this client, or lost what it had reserved.
 	EvidenceFloor = scripts.EvidenceFloor
-	// EvidenceEpoch means that the counter's epoch is below the greatest one that this client received.
+	// EvidenceEpoch means that the counter's epoch is below the greatest one that this client received, or is another counter's.
 	EvidenceEpoch = scripts.EvidenceEpoch
-	// EvidenceOrigin means that the server was restarted or promoted since it wrote the counter.
+	// EvidenceOrigin means that the server was restarted or promoted since it wrote the counter, or is not durable any more.
 	EvidenceOrigin = scripts.EvidenceOrigin
 	// EvidenceMissing means that the counter is gone.
 	EvidenceMissing = scripts.EvidenceMissing
-	// EvidenceOther means that the collection of an identity's name may have lost numbers that were issued without prefix
-	// and tag.
-	EvidenceOther = scripts.EvidenceOther
 )
 
 // AttemptStats counts attempts against one server and how they ended.

@@ -179,7 +179,7 @@ func (c *Collection) fromHand(now time.Duration, n int64) (Batch, bool) {
 
 // batch returns the n indexes of s up to last.
 func (c *Collection) batch(s *span, last, n int64) Batch {
-	return Batch{span: s, name: c.name, low: s.base + last - n + 1, n: n}
+	return Batch{span: s, c: c, low: s.base + last - n + 1, n: n}
 }
 
 func (c *Collection) await(ctx context.Context, t *waiter) (Batch, error) {

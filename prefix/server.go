@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -19,35 +18,24 @@ type Server struct {
 	// server only. A server with neither, and without an interval, is the only one and is their home without reporting it.
 	Identities bool
 
-	// Durable is what the operator states of writes, or "". DurableAlways: the server keeps every acknowledged write and its data
-	// is nowhere else, so counters continue after a restart without a jump. "replicas:N", with N of 1 to 999: any server that is
-	// promoted has every write that N replicas acknowledged, for which every client waits, so counters continue after a failover
-	// with a small jump.
+	// Durable is what the operator states of one server with an append-only file, without replicas, or "". It is the value of
+	// appendfsync that the operator keeps, DurableEverysec or DurableAlways. Counters then continue after a restart with a small
+	// gap and no jump.
 	Durable string
 
 	// MinValue and MaxValue are the interval of the numbers that the server issues, of
 	// collections, identities and server-side identifiers. 0 means 1 and math.MaxInt64.
 	MinValue, MaxValue int64
+
+	// SeededOnly reports that a counter that does not exist is an error and is not made.
+	SeededOnly bool
 }
 
-// DurableAlways is a value of Server.Durable.
-const DurableAlways = "always"
-
-const maxReplicas = 999
-
-// DurableReplicas returns the value of Server.Durable that requires the acknowledgement of n replicas, 1 to 999.
-func DurableReplicas(n int) string { return durableReplicas + strconv.Itoa(n) }
-
-const durableReplicas = "replicas:"
-
-// Replicas returns the number of replicas whose acknowledgement Durable requires, and 0 if it requires none or is invalid.
-func (s Server) Replicas() int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(s.Durable, durableReplicas)) // other texts differ from that of their n
-	if n < 1 || n > maxReplicas || s.Durable != DurableReplicas(n) {
-		return 0
-	}
-	return n
-}
+// The values of Server.Durable.
+const (
+	DurableEverysec = "everysec"
+	DurableAlways   = "always"
+)
 
 // Interval returns the bounds of the numbers that s issues, both included.
 func (s Server) Interval() (low, high int64) {
@@ -87,9 +75,8 @@ func (s Server) Validate() error {
 		return fmt.Errorf("%w: node tag %s is not 1 to %d of A-Z a-z 0-9 with a letter first",
 			ErrInvalid, quote(s.NodeTag), maxNodeTagBytes)
 	}
-	if s.Durable != "" && s.Durable != DurableAlways && s.Replicas() == 0 {
-		return fmt.Errorf("%w: Durable %s is neither %s nor replicas:N with N of 1 to %d nor empty",
-			ErrInvalid, quote(s.Durable), DurableAlways, maxReplicas)
+	if s.Durable != "" && s.Durable != DurableEverysec && s.Durable != DurableAlways {
+		return fmt.Errorf("%w: Durable %s is neither %s nor %s nor empty", ErrInvalid, quote(s.Durable), DurableEverysec, DurableAlways)
 	}
 	if s.MinValue < 0 || s.MaxValue < 0 {
 		return fmt.Errorf("%w: MinValue %d and MaxValue %d have to be 1 or more, or 0 for none", ErrInvalid, s.MinValue, s.MaxValue)

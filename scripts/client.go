@@ -21,32 +21,25 @@ func CheckClient(client redis.UniversalClient) error {
 
 // Clients are one client for requests of different kinds, which share its connections.
 type Clients struct {
-	Client  redis.Cmdable
-	Waiting redis.Cmdable  // for scripts with confirmations behind them
-	Once    redis.Scripter // sends a request one time only
+	Client redis.Cmdable
+	Once   redis.Scripter // sends a request one time only
 }
 
-// Prepare returns the clients for requests that may take up to timeout, which includes the confirmations of d. A server may
-// require the acknowledgement of replicas by itself, which then takes up to d.Timeout more.
+// Prepare returns the clients for requests that may take up to timeout.
 //
-// A *redis.Client gets timeout as its read timeout if it does not heed the deadline of a ctx, or where confirmations may take
-// longer than its own. Other clients cannot be changed, so they may retry, and their read timeout should be at least timeout.
-func Prepare(client redis.UniversalClient, d Durability, timeout time.Duration) Clients {
+// A *redis.Client gets timeout as its read timeout if it does not heed the deadline of a ctx. Other clients cannot be changed, so
+// they may retry, and their read timeout should be at least timeout.
+func Prepare(client redis.UniversalClient, timeout time.Duration) Clients {
 	single, ok := client.(*redis.Client)
 	if !ok {
-		return Clients{client, client, client}
+		return Clients{client, client}
 	}
 	once := single.WithTimeout(timeout)
 	once.Options().MaxRetries = 0
-	waiting := timeout
-	if d.Replicas == 0 {
-		waiting += d.Timeout
+	if !single.Options().ContextTimeoutEnabled {
+		return Clients{single.WithTimeout(timeout), once}
 	}
-	c := Clients{Client: single, Waiting: single.WithTimeout(waiting), Once: once}
-	if d.Replicas > 0 || d.Fsync || !single.Options().ContextTimeoutEnabled {
-		c.Client = single.WithTimeout(timeout)
-	}
-	return c
+	return Clients{single, once}
 }
 
 // PoolSize returns the number of connections of a *redis.Client, and 0 for another client.
@@ -60,7 +53,7 @@ func PoolSize(client redis.Cmdable) int {
 	return 0
 }
 
-// Confirmable reports whether client can be used with Durable. It has to be a *redis.Client or a *redis.ClusterClient itself.
+// Confirmable reports whether client can be used with Confirmed. It has to be a *redis.Client or a *redis.ClusterClient itself.
 // Another type may hide a cluster, any node of which would answer WAIT for its own writes. It is not inlined, so that callers do
 // not reach the two types: a package that does compiles hundreds of their methods again.
 //

@@ -3,6 +3,7 @@ package scripts
 import (
 	"context"
 	_ "embed"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,46 +13,35 @@ var configureLua string
 
 var configure = load(configureLua)
 
-// DurableChange is a change of a server's field Durable.
-type DurableChange string
+// SettingsFields are the fields of the server's settings, in the order of Settings.
+var SettingsFields = [...]string{"ServerPrefix", "NodeTag", "Identities", "Durable", "MinValue", "MaxValue", "NewCounters"}
 
-// The changes of Durable. Another one, "replicas:N", sets it to that.
-const (
-	DurableKeep   DurableChange = "keep"   // leaves it as it is
-	DurableSet    DurableChange = "always" // sets it to always
-	DurableRemove DurableChange = ""       // removes it
-)
+// Settings has the texts of the fields of SettingsFields, "" for an absent one.
+type Settings [len(SettingsFields)]string
 
-// ConfigureRequest has the new values of a server's own key.
-type ConfigureRequest struct {
-	Prefix     string // "" for none
-	Tag        string // "" for none
-	Identities bool   // the server is the home of identities
-	Durable    DurableChange
-	// Origin is used where Durable is set. It is the server's replication id under which the caller settled all counters,
-	// by taking a number of each one with another Origin, which jumped. Otherwise earlier losses would be waived.
-	Origin string
-	// MinValue and MaxValue are the interval of the numbers that the server issues, 0 for none.
-	MinValue, MaxValue int64
+// Initialize makes the settings of a server that has none. key is the name of their key. The caller validates them.
+//
+// Errors: ErrInitialized if there are some, also those that the same request made, if it is sent twice; and those of Configure.
+func Initialize(ctx context.Context, client redis.Scripter, key string, at time.Time, wanted Settings) error {
+	return runConfigure(ctx, client, key, "init", at, Settings{}, wanted)
 }
 
-// Configure sets all values of a server's own key at once. key is the name of that key. The caller validates them. Setting
-// Durable is ErrChanged on a server with another replication id than Origin, or with a connected replica, or, with replicas:N,
-// with fewer than N, and nothing is written. The request may be sent twice. The second time sets the same again.
+// Configure changes the settings of a server from what the caller read. The caller validates them. ErrChanged means that they are
+// something else by now. It is also the error of a request that is sent twice, if it changes anything.
 //
-// Errors: ErrCorrupt, ErrChanged, ErrReply, and those of the client.
-func Configure(ctx context.Context, client redis.Scripter, key string, r ConfigureRequest) error {
-	home := ""
-	if r.Identities {
-		home = "here"
-	}
-	bound := func(n int64) any {
-		if n == 0 {
-			return ""
+// Errors: ErrChanged, ErrNotSeeded if there are none, ErrCorrupt, ErrReply, and those of the client.
+func Configure(ctx context.Context, client redis.Scripter, key string, at time.Time, read, wanted Settings) error {
+	return runConfigure(ctx, client, key, "set", at, read, wanted)
+}
+
+func runConfigure(ctx context.Context, client redis.Scripter, key, verb string, at time.Time, read, wanted Settings) error {
+	args := []any{verb}
+	for _, settings := range []Settings{read, wanted} {
+		for _, text := range settings {
+			args = append(args, text)
 		}
-		return n
 	}
-	_, err := decode(configure.Run(ctx, client, []string{key}, r.Prefix, r.Tag, home, string(r.Durable), r.Origin,
-		bound(r.MinValue), bound(r.MaxValue)), 1)
+	args = append(args, at.UTC().Format(time.RFC3339))
+	_, err := decode(configure.Run(ctx, client, []string{key}, args...), 1)
 	return err
 }

@@ -1,73 +1,63 @@
--- configure.lua: sets all values of the server's own key at once.
+-- configure.lua: makes the settings of a server, or changes them.
 --
 -- KEYS[1] -> {ns}/ServerPrefixForHilo  the server's settings
--- ARGV[1] -> prefix, '' for none
--- ARGV[2] -> tag, '' for none
--- ARGV[3] -> home: 'here' if the server is the home of identities, '' if it is not
--- ARGV[4] -> durable: 'always' or 'replicas:N' sets Durable, '' removes it, 'keep' leaves it as it is
--- ARGV[5] -> expected_replication: replication id under which every counter was settled; used if Durable is set
--- ARGV[6] -> min_value, '' for none
--- ARGV[7] -> max_value, '' for none
+-- ARGV[1] -> verb: 'init' makes settings where there are none, 'set' changes those that there are
+-- ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8] -> expected: what the caller read of ServerPrefix, NodeTag,
+--            Identities, Durable, MinValue, MaxValue and NewCounters, '' for absent; unused with init
+-- ARGV[9], ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14], ARGV[15] -> wanted: what to set them to, '' to remove
+-- ARGV[16] -> initialized: the time to set Initialized to, if it is absent
 --
 -- Output: {'1'}
--- Errors: HILO_CORRUPT, HILO_CHANGED, HILO_ARGUMENT; nothing is written.
+-- Errors: HILO_INITIALIZED if there are settings already, HILO_NOTSEEDED if there are none to change, HILO_CHANGED if they are not
+-- what was read, or if Durable is set and a replica is connected or INFO is not permitted; HILO_CORRUPT, HILO_ARGUMENT. Nothing is
+-- written.
 --
--- With Durable, an Origin other than the server's id is no evidence of lost writes, or of few, so no counter may have such
--- an Origin when it is set. The caller settles all counters first. It reads the replication id, and takes a number of each
--- counter with another Origin, which jumps. This script checks, in the same step as the write, that the server was not
--- restarted or promoted since, and that no replica is connected, or with replicas:N that N are.
---
--- DurableReplicas is the number of replicas that were connected when Durable was set to replicas:N. While fewer are, one of
--- them still has the word, so that the caller does not take it back.
---
--- Sent twice: the second time sets the same again.
+-- Sent twice: the second time finds what the first wrote. It is refused unless the caller expects just that.
 
-local key = KEYS[1]
-local prefix, tag, home, durable, expected_replication, min_value, max_value = unpack(ARGV)
-local replicas = string.match(durable or '', '^replicas:([1-9]%d?%d?)$')
+local key, verb, initialized = KEYS[1], ARGV[1], ARGV[16]
+local names = {'ServerPrefix', 'NodeTag', 'Identities', 'Durable', 'MinValue', 'MaxValue', 'NewCounters'}
+local allowed = {Identities = {here = true}, Durable = {everysec = true, always = true}, NewCounters = {no = true}}
 
-if #ARGV ~= 7 or (home ~= '' and home ~= 'here') or
-    (durable ~= '' and durable ~= 'keep' and durable ~= 'always' and not replicas) then
-  return redis.error_reply('HILO_ARGUMENT configure wants 7 arguments, here or nothing as home, and always, replicas:N, ' ..
-    'keep or nothing as durable')
+if #ARGV ~= 16 or verb ~= 'init' and verb ~= 'set' or initialized == '' then
+  return redis.error_reply('HILO_ARGUMENT configure wants 16 arguments, init or set first, and a time')
 end
-for _, value in ipairs({min_value, max_value}) do
-  if value ~= '' and (value == '0' or not decimal(value)) then
-    return redis.error_reply('HILO_ARGUMENT configure wants decimals of 1 or more, or nothing, as MinValue and MaxValue')
+local now = {}
+for i, name in ipairs(names) do
+  local value, rule = ARGV[8 + i], allowed[name]
+  now[name] = value
+  if value ~= '' and (rule and not rule[value] or find(name, 'Value$') and (value == '0' or not decimal(value))) then
+    return redis.error_reply('HILO_ARGUMENT configure was called with a bad ' .. name)
   end
 end
-if above(min_value == '' and '1' or min_value, max_value == '' and LARGEST or max_value) then
+if above(now.MinValue == '' and '1' or now.MinValue, now.MaxValue == '' and LARGEST or now.MaxValue) then
   return redis.error_reply('HILO_ARGUMENT configure wants a MinValue that is not above MaxValue')
 end
 if is_replica then return redis.error_reply(ON_REPLICA) end
-local _, err = fields(key, 'Durable')
+local stored, err = fields(key, unpack(names))
 if err then return err end
-if durable == 'always' or replicas then
-  if replication ~= expected_replication then
-    return refusal('CHANGED', key, 'gets no Durable: the replication id is not the one under which the counters were settled',
-      replication, 'must be ' .. expected_replication)
+local there = redis.call('EXISTS', key) == 1
+if verb == 'init' and there then
+  return refusal('INITIALIZED', key, 'exists: the server has settings, which hilo settings get shows and hilo settings set changes')
+elseif verb == 'set' and not there then
+  return refusal('NOTSEEDED', key, 'does not exist: the server has no settings: hilo init if it is new; hilo help recover if it lost its data')
+end
+for i, name in ipairs(names) do
+  if verb == 'set' and (stored[i] or '') ~= ARGV[1 + i] then
+    return refusal('CHANGED', key, 'field ' .. name .. ' holds', stored[i] or '', 'it was ' .. (ARGV[1 + i] == '' and 'absent' or ARGV[1 + i]) ..
+      ' when it was read; look again, and repeat the change')
   end
-  local connected = string.match(info, 'connected_slaves:(%d+)\r') or ''
-  if replicas and (connected == '' or above(replicas, connected)) then
-    return refusal('CHANGED', key, 'gets no Durable: the number of replicas that INFO replication shows is', connected,
-      'must be ' .. replicas .. ' or more')
-  end
-  if not replicas and connected ~= '0' then
-    return refusal('CHANGED', key, 'gets no Durable: a replica is connected, or INFO replication does not show that none is')
+end
+if now.Durable ~= '' and now.Durable ~= (stored[4] or '') then
+  if info == '' then
+    return refusal('CHANGED', key, 'gets no Durable: this user may not call INFO; permit +info')
+  elseif find(info, 'slave%d+:[^\r]*port=[1-9]') then
+    return refusal('CHANGED', key, 'gets no Durable: a replica is connected; detach it, or do without Durable')
   end
 end
 
-local function set(name, value)
-  redis.call('HSET', key, name, value) -- always, for a WAIT behind it, which covers this connection's writes
-  if value == '' then redis.call('HDEL', key, name) end
+if not redis.call('HMGET', key, 'Initialized')[1] then redis.call('HSET', key, 'Initialized', initialized) end
+for _, name in ipairs(names) do
+  redis.call('HSET', key, name, now[name]) -- always, for a WAIT behind it, which covers this connection's writes
+  if now[name] == '' then redis.call('HDEL', key, name) end
 end
-if durable ~= 'keep' then
-  set('Durable', durable)
-  set('DurableReplicas', replicas and string.match(info, 'connected_slaves:(%d+)\r') or '')
-end
-set('MinValue', min_value)
-set('MaxValue', max_value)
-set('ServerPrefix', prefix)
-set('NodeTag', tag)
-set('Identities', home)
 return {'1'}

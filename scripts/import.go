@@ -10,23 +10,19 @@ import (
 //go:embed import.lua
 var importLua string
 
-var importing = loadGuarded(false, gapLua+importLua)
+var importing = loadWithSettings(false, raisingLua+importLua)
 
 // ImportRequest raises one counter, of any kind, to its state on another server.
 type ImportRequest struct {
-	Keys   Keys   // Other is Server again if there is no other kind of the name, or the server is about to get a prefix
+	Keys   Keys
 	Field  string // that holds the number, FieldMax or FieldValue
 	Name   string // as the caller spells it
 	Value  int64
 	Epoch  int64
 	Ranges int64
-	Bare   int64 // greatest number issued without prefix and tag, 0 for none
-	Top    int64 // greatest number that a gateway issued, 0 for none
-	Lost   bool  // the source may have lost writes since it wrote the counter, so that Value, Bare and Epoch are raised as by a jump
-	Issued int64 // the source's tallies, Issued and IssuedBefore together
-	// Lowered, Written and Forced are the source's fields, 0 and "" for none.
-	Lowered, Written int64
-	Forced           string
+	// Raised, Block, RaisedAt, Lowered and Written are the source's fields, 0 for none.
+	Raised, Block, RaisedAt, Lowered, Written int64
+	Bare                                      bool // the source issued numbers without prefix and tag
 }
 
 // Imported is the outcome of one ImportRequest.
@@ -51,7 +47,7 @@ func Import(ctx context.Context, client redis.Scripter, r ImportRequest) Importe
 func (r ImportRequest) call() call {
 	return call{
 		[]string{r.Keys.Counter, r.Keys.Server, r.Keys.Other},
-		[]any{r.Field, r.Value, r.Name, r.Epoch, r.Ranges, r.Bare, r.Top, bit(r.Lost), r.Issued, r.Lowered, r.Written, r.Forced},
+		[]any{r.Field, r.Value, r.Name, r.Epoch, r.Ranges, r.Raised, r.Block, r.RaisedAt, bit(r.Bare), r.Lowered, r.Written},
 	}
 }
 

@@ -13,8 +13,8 @@
 -- Sent twice: the first one clears the lease, so the second one does nothing. A late one does nothing either. Every script
 -- that wrote to the counter since then wrote another time, also if a late copy of the range's own request took another
 -- range, or if the counter was lost and began anew. A server that may have lost writes has another replication id. Max
--- alone is not enough, because another client may have brought it back to the same value. It shows an edit by hand. Bare
--- stays, because the same numbers may have been issued without a prefix once and, after a forced seed, with one.
+-- alone is not enough, because another client may have brought it back to the same value. It shows an edit by hand. Raised
+-- and Bare stay.
 --
 -- Durable is not read. A range from before a restart is not taken back, which is a harmless gap.
 
@@ -35,5 +35,5 @@ if max ~= range_end or lease ~= token or above(last_used, range_end) or
 end
 
 redis.call('HDEL', key, 'Lease', 'Low') -- first, as the one that an ACL may lack
-redis.call('HSET', key, 'Max', last_used, 'Written', (write_time(written)))
+redis.call('HSET', key, 'Max', last_used, 'Written', (select(2, write_time(written))))
 return {'1', last_used}

@@ -32,10 +32,8 @@ var (
 	serverLua string
 	//go:embed replication.lua
 	replicationLua string
-	//go:embed guard.lua
-	guardLua string
-	//go:embed gap.lua
-	gapLua string
+	//go:embed raising.lua
+	raisingLua string
 	//go:embed take.lua
 	takeLua string
 )
@@ -45,15 +43,26 @@ func load(own string) *redis.Script { return redis.NewScript(source(own)) }
 
 func source(own string) string { return decimalLua + stateLua + replicationLua + own }
 
-// loadGuarded is load for a script that reads the server's own key and decides
-// whether writes may have been lost. home reports whether it reads Identities too.
-func loadGuarded(home bool, own string) *redis.Script {
-	return load(fmt.Sprintf("local HOME = %t\n", home) + serverLua + guardLua + own)
+// loadWithSettings is load for a script that reads the server's settings. home reports whether it reads Identities too.
+func loadWithSettings(home bool, own string) *redis.Script {
+	return redis.NewScript(sourceWithSettings(home, own))
 }
 
-// loadTaking is loadGuarded for a script that issues numbers, of a collection or of an identity.
-func loadTaking(identity bool) *redis.Script {
-	return loadGuarded(identity, fmt.Sprintf("local IDENTITY = %t\n", identity)+takeLua)
+func sourceWithSettings(home bool, own string) string {
+	return source(fmt.Sprintf("local HOME = %t\n", home) + serverLua + own)
+}
+
+// loadTaking is loadWithSettings for take.lua, in one of its modes, for a collection or an identity.
+func loadTaking(mode string, identity bool) *redis.Script {
+	return redis.NewScript(takingSource(mode, identity))
+}
+
+func takingSource(mode string, identity bool) string {
+	disk := ""
+	if mode != "take" {
+		disk = ceilingLua
+	}
+	return sourceWithSettings(identity, disk+fmt.Sprintf("local IDENTITY, MODE = %t, %q\n", identity, mode)+takeLua)
 }
 
 // pipelineLength bounds one round trip, so that many requests neither block the server nor fill a buffer.
@@ -102,7 +111,7 @@ func runAll[Q interface{ call() call }, R any](ctx context.Context, client redis
 // decode checks that the reply of a script is a flat array of n strings, or of one of the other lengths.
 func decode(cmd *redis.Cmd, n int, others ...int) ([]string, error) {
 	value, err := cmd.Result()
-	// With ErrNotDurable there is a reply too: the script ran, and its write was not confirmed.
+	// With ErrNotDurable of Confirmed there is a reply too: the script ran, and its write was not confirmed.
 	if err != nil && !errors.Is(err, ErrNotDurable) {
 		return nil, tagged(err)
 	}

@@ -11,7 +11,7 @@ import (
 //go:embed seed.lua
 var seedLua string
 
-var seed = loadGuarded(false, gapLua+seedLua)
+var seed = loadWithSettings(false, raisingLua+seedLua)
 
 // FieldMax is the field that holds the number of a collection's counter.
 const FieldMax = "Max"
@@ -22,7 +22,8 @@ type SeedRequest struct {
 	Name     string // as the caller spells it
 	Value    int64
 	Force    bool
-	Expected Standing // the state without which a forced seed does nothing
+	Expected Standing // the state without which a forced seed does nothing; unused with a Token
+	Token    string   // of a forced seed that takes effect once, whichever process sends it; "" for none
 }
 
 // Standing is the state that a forced seed expects, with the fields as they were read and "" for an absent one. Every later write
@@ -47,15 +48,15 @@ func Stands(ctx context.Context, client redis.Cmdable, counter, field string) (S
 
 // Seed seeds a counter and returns the value that stands now. The request may be sent twice. The second time changes nothing.
 // ErrChanged means that a forced seed found another state than it expected. It may have taken effect before, if its reply was
-// lost and numbers were issued since.
+// lost and numbers were issued since; with a Token it has.
 func Seed(ctx context.Context, client redis.Scripter, keys Keys, r SeedRequest) (int64, error) {
 	reply, err := decode(seed.Run(ctx, client, []string{keys.Counter, keys.Server, keys.Other},
-		r.Field, r.Value, r.Name, bit(r.Force), r.Expected.Value, r.Expected.Written), 3)
+		r.Field, r.Value, r.Name, bit(r.Force), r.Expected.Value, r.Expected.Written, r.Token), 3)
 	if err != nil {
 		return 0, err
 	}
 	if reply[2] != "1" {
-		return 0, fmt.Errorf("%w: key %s stands at %q, and %q was expected", ErrChanged, keys.Counter, reply[0], r.Expected.Value)
+		return 0, fmt.Errorf("%w: key %s stands at %q since then: numbers were issued, or it was seeded", ErrChanged, keys.Counter, reply[0])
 	}
 	var stands int64
 	err = numbers(reply[:1], &stands)

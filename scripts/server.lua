@@ -1,13 +1,13 @@
--- server.lua: reads the server's own key at the start of every script that issues or seeds. It ends the script with an
--- error reply if that key is unusable, or if a name would be used for both kinds.
+-- server.lua: reads the server's settings at the start of every script that issues or seeds. It ends the script with an error
+-- reply if they are unusable, or if a name would be used for both kinds.
 --
 -- KEYS[1] -> the counter
 -- KEYS[2] -> {ns}/ServerPrefixForHilo  the server's settings
 -- KEYS[3] -> the key of the same name and the other kind; KEYS[2] again if there is none
 --
--- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('always' or ''), replicas (the N of
--- Durable = replicas:N, or '0'), min_value, max_value, interval (they are not 1 and 2^63-1) and bare (identifiers have
--- neither prefix nor tag). The loader defines HOME, which is true if Identities is read.
+-- Leaves key, server_key, other_key, prefix, tag, home (Identities is 'here'), durable ('everysec', 'always' or ''), min_value,
+-- max_value, interval (they are not 1 and 2^63-1) and bare (identifiers have neither prefix nor tag). The loader defines HOME,
+-- which is true if Identities is read.
 
 local key, server_key, other_key = KEYS[1], KEYS[2], KEYS[3]
 
@@ -28,11 +28,9 @@ end
 if tag ~= '' and (#tag > 8 or not find(tag, '^[A-Za-z][A-Za-z0-9]*$')) then
   return refusal('CORRUPT', server_key, 'field NodeTag holds', tag, 'must be 1 to 8 of A-Z a-z 0-9, first a letter')
 end
-local replicas = '0'
-if server[3] and durable ~= 'always' then
-  replicas = string.match(durable, '^replicas:([1-9]%d?%d?)$')
-  if not replicas then
-    return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be always, replicas:N with N of 1 to 999, or absent')
+if durable ~= '' and durable ~= 'everysec' and durable ~= 'always' then
+  if not find(durable, '^replicas:') then -- of hilo 0.1
+    return refusal('CORRUPT', server_key, 'field Durable holds', durable, 'must be everysec, always, or absent')
   end
   durable = ''
 end

@@ -1,5 +1,21 @@
--- take.lua: issues numbers from a counter, the next range of a collection (next), or the next values of an identity or
--- of the counter of server-side identifiers (identity).
+-- take.lua: issues numbers from a counter, the next range of a collection (next), or the next values of an identity or of the
+-- counter of server-side identifiers (identity). It raises the counter's ceiling at a durable server (raise), and foresees the
+-- outcome of next (check).
+--
+-- Somebody who reads HGETALL of a counter sees these fields, and may set Max or Value by hand:
+--
+--   Max, Value         greatest number issued, of a collection and of the other kinds
+--   Raised             greatest number that was ever reserved; nothing above it is in use, even if writes of Max are lost
+--   Block, RaisedAt    by how much Raised was raised last, and when (milliseconds since 1970)
+--   Ceiling            at a durable server: the greatest number that may be issued, a Raised that is known to be on disk
+--   Low, Lease         first number of the newest range, and the token of its request
+--   Ranges             number of ranges issued
+--   Name               the spelling first used
+--   Written, Origin    time of the newest write, and replication id of the server that made it
+--   Epoch              milliseconds of the first range, times 1,000,000, plus the number of jumps
+--   Bare               1 if a number was issued without prefix and tag
+--   Lowered            of an identity: number of forced seeds that lowered it
+--   Forced             token of the newest forced seed
 --
 -- KEYS[1]  -> {ns}/HiLo/<name>, {ns}/Identities/<name> or {ns}/ServerSide  the counter
 -- KEYS[2]  -> {ns}/ServerPrefixForHilo  the server's settings
@@ -8,77 +24,84 @@
 -- ARGV[1]  -> token: unique to this request; a resend repeats it
 -- ARGV[2]  -> count: size of the range requested, 1 or more
 -- ARGV[3]  -> limit: greatest number that may ever be issued
--- ARGV[4]  -> floor: greatest number that was issued to this client and not returned, 0 for none
--- ARGV[5]  -> seen_epoch: greatest epoch of the counter that this client has seen, 0 for none
--- ARGV[6]  -> least_gap: lower bound of the gap of a jump
--- ARGV[7]  -> name, as the caller spells it
--- ARGV[8]  -> require_seeded: '1' makes a missing counter an error
--- ARGV[9]  -> require_prefix: '1' makes a server with neither prefix nor tag nor interval an error
--- ARGV[10] -> other_floor: greatest number of the other kind of this name that this server issued to this client
---             without prefix and tag, 0 for none
--- ARGV[11] -> raise_top: '1' for a gateway whose clients return ranges by their end, and count on past it. Reads and raises
---             Top, and ends ranges 1,048,576 below MaxValue; '0' for identities
--- ARGV[12] -> awaited: number of replicas whose acknowledgement the client waits for before it uses a number
--- ARGV[13] -> at_least: number above which the range begins, less than 2^31 above the counter; no evidence of anything.
---             0 for none, as for identities
--- ARGV[14] -> identity only: seen_lowered, value of Lowered when floor was issued
--- ARGV[15] -> identity only: exact, the value to issue if every issued value is below it, 0 for the next values
--- ARGV[16] -> identity only: anywhere, '1' also issues on a server that is not the home of identities
+-- ARGV[4]  -> name, as the caller spells it
+-- ARGV[5]  -> floor: greatest number that was issued to this client and not returned, 0 for none
+-- ARGV[6]  -> seen_epoch: greatest epoch of the counter that this client has seen, 0 for none
+-- ARGV[7]  -> seen_ceiling: greatest ceiling of the counter that this client has seen, 0 for none
+-- ARGV[8]  -> seen_block: greatest block of the counter that this client has seen, 0 for none
+-- ARGV[9]  -> age: seconds since this client's newest answer about the counter; used if the counter is missing
+-- ARGV[10] -> settled: '1' makes a server with neither prefix nor tag nor interval an error, as it had one of them
+-- ARGV[11] -> mixed: '1' if this client was issued numbers of the other kind of this name that have neither prefix nor tag
+-- ARGV[12] -> identity only: seen_lowered, value of Lowered when floor was issued
+-- ARGV[13] -> identity only: exact, the value to issue if every issued value is below it, 0 for the next values
+-- ARGV[14] -> identity only: anywhere, '1' also issues on a server that is not the home of identities
 --
--- Output: {token, low, high, epoch, prefix, tag, jump, evidence, issued, seconds, origin, ranges, written, last,
--- durable, top}, all strings, and {min_value, max_value, replicas} behind them if the server has one of these settings:
+-- Output of next and identity: {token, low, high, epoch, prefix, tag, jump, evidence, ceiling, block, origin, written, last,
+-- durable}, all strings, and interval behind them if the server has one:
 --   token     of the request, so that the reply to another request is detected
 --   jump      distance by which the counter was advanced because writes may have been lost, 0 if it was not
---   evidence  reason for the jump: 'floor' (the counter is below it), 'missing' (and does not exist), 'epoch' (below the
---             one seen), 'origin' (the server was restarted or promoted since), 'other' (identity only: the collection of
---             the name may have lost writes), or '' for no jump
---   issued    numbers issued in this minute and in the last one before it that had any, by the server's clock
---   seconds   length of that period so far, 1 or more
+--   evidence  reason for the jump: 'floor' (the counter is below it, or Raised is below seen_ceiling), 'missing' (and does not
+--             exist), 'epoch' (below the one seen, or of another birth and without a jump since), 'origin' (the server was
+--             restarted or promoted since, or is not durable any more), or '' for no jump
+--   ceiling   greatest number that may be issued before the ceiling is raised again
+--   block     by how much it was raised last
 --   origin    replication id of this server, '' if INFO is not permitted
---   ranges    number of ranges issued, this one included
 --   written   time of this write, which no other write of the counter has
 --   last      next: time of the previous write, 0 if there was none or this is a resend. If it is the written of the
---             range that ends right below, nothing was issued in between. identity: number of forced seeds that lowered
---             it
---   durable   '' if the server has no Durable, 'always' if it stays, else why it was removed: 'replica' (one is
---             connected), 'history' (the replication id changed otherwise than by a restart from the AOF), 'aof' (it is
---             off), 'cluster' (the server is a node of one), 'evidence' (writes were lost all the same)
---   top       with raise_top the value of Top before this range, 0 for none; else 0
---   min_value, max_value, replicas  '1', 2^63-1 and '0' where they are not set
+--             range that ends right below, nothing was issued in between. identity: number of forced seeds that lowered it
+--   durable   '', 'everysec' or 'always', as the server has it, or why it was removed: 'replica' (one is connected), 'history'
+--             (the replication id changed otherwise than by a restart from the AOF), 'cluster' (the server is a node of one),
+--             'evidence' (writes were lost all the same)
+--   interval  MinValue and MaxValue, with a space between them
 -- If an exact value cannot be issued, low is '0', and the counter is not written.
--- Errors: HILO_ARGUMENT, HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED and
--- HILO_REPLICAS, whose text begins with the number of replicas to wait for; of next also HILO_RAISE; of identity also HILO_ELSEWHERE.
--- Nothing is written.
+--
+-- Output of raise: {token; raised; permitted, '1' if numbers up to it may be issued now; origin; epoch, jump and evidence as
+-- above; low, the number after which the counter continues; left, how many numbers may still be issued, and lasts, how many
+-- seconds they last at the rate since the raise before; obstacle, what keeps the ceiling from being raised, '' for none}. With an
+-- obstacle nothing was written. Output of check: {'1'}.
+--
+-- Errors: HILO_ARGUMENT, HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED; of next and
+-- identity HILO_CEILING, if the server is durable and its ceiling has to be raised first; of identity HILO_ELSEWHERE; of raise
+-- HILO_CHANGED, if the server is not durable; of check HILO_NOTDURABLE. Nothing is written.
 --
 -- Sent twice: next replies the same range as long as the token is the newest lease and there is no evidence of lost
 -- writes. No other client can hold that range, because it was computed once, for this token, and the reply was lost.
--- identity issues other values, and the first ones become a gap. An exact value is refused.
+-- identity issues other values, and the first ones become a gap. An exact value is refused. raise writes something each time,
+-- so that whoever waits for the disk waits for a write that is at least as new.
 --
--- The loader defines IDENTITY, which is true for identity. Everything is read and checked before anything is written. The
--- file is one function, because a closure for each of its parts takes 11 % more of the server's time.
+-- The loader defines IDENTITY, which is true for identity and its raise, and MODE, 'take', 'raise' or 'check'. Everything is read
+-- and checked before anything is written. The file is one function, because a closure for each of its parts takes 11 % more of
+-- the server's time.
 
-local token, count, limit, floor, seen_epoch, least_gap, name, require_seeded, require_prefix, other_floor, raise_top,
-  awaited, at_least, seen_lowered, exact, anywhere = unpack(ARGV)
-local field, own_field, least = 'Max', 'Low', RANGE_GAP
-if IDENTITY then field, own_field, least = 'Value', 'Lowered', IDENTITY_GAP end
+-- Arguments.
+local token, count, limit, name, floor, seen_epoch, seen_ceiling, seen_block, age, settled, mixed, seen_lowered, exact, anywhere = unpack(ARGV)
+local field, own_field, first_block = 'Max', 'Low', '16384'
+if IDENTITY then field, own_field, first_block = 'Value', 'Lowered', '256' end
 
-if #ARGV ~= (IDENTITY and 16 or 13) or not (decimal(count) and decimal(limit) and decimal(floor) and decimal(seen_epoch) and
-    decimal(least_gap) and decimal(other_floor) and decimal(awaited) and decimal(at_least)) or count == '0' or token == '' or
+if #ARGV ~= (IDENTITY and 14 or 11) or not (decimal(count) and decimal(limit) and decimal(floor) and decimal(seen_epoch) and
+    decimal(seen_ceiling) and decimal(seen_block) and decimal(age)) or count == '0' or token == '' or
     IDENTITY and not (decimal(seen_lowered) and decimal(exact)) then
-  return redis.error_reply('HILO_ARGUMENT want ' .. (IDENTITY and 16 or 13) .. ' arguments, a token, a count of 1 or more, and decimals')
+  return redis.error_reply('HILO_ARGUMENT want ' .. (IDENTITY and 14 or 11) .. ' arguments, a token, a count of 1 or more, and decimals')
 end
+
+-- Settings.
 if is_replica then return redis.error_reply(ON_REPLICA) end
-if replicas ~= awaited and above(replicas, awaited) then -- before other refusals, so that the client learns it with the first one
-  return redis.error_reply('HILO_REPLICAS ' .. replicas .. ' replicas have to acknowledge a number before it is used, by Durable of key ' ..
-    server_key .. '; the request waits for ' .. awaited)
-end
-if bare and not interval and require_prefix == '1' then
-  return refusal('NOPREFIX', server_key, 'has neither ServerPrefix nor NodeTag nor an interval, and one is required')
+if bare and not interval and settled == '1' then
+  return refusal('NOPREFIX', server_key, 'has neither ServerPrefix nor NodeTag nor an interval, and one is required: the server lost its ' ..
+    'settings, or was never set up; set them as they were (hilo settings set), or see hilo help recover')
 end
 local alone = other_key == server_key -- there is no other kind
-if bare and other_floor ~= '0' and not alone then
-  return refusal('MIXED', key, 'may not be used: without prefix and tag this client was issued up to ' .. other_floor ..
-    ' of the other kind of the name, and its key is gone:', other_key, 'both have the same identifiers')
+if mixed == '1' and (bare or IDENTITY) and not alone then
+  return refusal('MIXED', key, 'may not be used: without prefix and tag this client was issued numbers of the other kind of the name:',
+    other_key, 'both have the same identifiers')
+end
+if IDENTITY and not (alone or bare) then -- on a bare server both keys never exist
+  local other, other_err = fields(other_key, 'Bare', 'Max', 'Ranges', 'Written')
+  if other_err then return other_err end
+  if other[1] or other[2] and other[2] ~= '0' and not other[3] and not other[4] then
+    return refusal('MIXED', key, 'may not be used: the collection of the name issued numbers without prefix and tag, or was set by hand:',
+      other_key, 'both have the same identifiers; take another name, or remove Bare there if neither is true')
+  end
 end
 if IDENTITY and not (alone or bare and not interval or home or anywhere == '1') then -- all values of a name come from one server
   return refusal('ELSEWHERE', key, 'may not be used: the server has a prefix, node tag or interval and is not the home of identities: ' ..
@@ -86,232 +109,246 @@ if IDENTITY and not (alone or bare and not interval or home or anywhere == '1') 
 end
 
 -- Read the counter.
-local read, err
-if raise_top == '1' then -- read together: a second call takes 4 % of a range's time
-  read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin', 'Top')
-else
-  read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written', 'Lease', 'Origin')
-end
+local read, err = fields(key, field, own_field, 'Ranges', 'Epoch', 'Raised', 'Block', 'Ceiling', 'Bare', 'Written', 'Lease', 'Origin')
 if err then return err end
 local missing = not read[1]
 for i = 1, 9 do
   local value = read[i]
   if not value then
-    read[i] = '0'
+    if i ~= 7 then read[i] = '0' end
   elseif missing then
     return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were issued; seed it above all that was issued')
   elseif not decimal(value) then
-    local names = {field, own_field, 'Ranges', 'Epoch', 'Minute', 'Issued', 'IssuedBefore', 'Bare', 'Written'}
+    local names = {field, own_field, 'Ranges', 'Epoch', 'Raised', 'Block', 'Ceiling', 'Bare', 'Written'}
     return refusal('CORRUPT', key, 'field ' .. names[i] .. ' holds', value, DECIMAL)
   end
 end
-local max, own, ranges, epoch, minute, issued, issued_before, bare_max, before = unpack(read, 1, 9)
-local lease, origin, top = read[10] or '', read[11] or '', read[12] or '0'
-if not decimal(top) then return refusal('CORRUPT', key, 'field Top holds', top, DECIMAL) end
+local max, own, ranges, epoch, raised, block, ceiling, bare_before, before = unpack(read, 1, 9)
+local lease, origin = read[10] or '', read[11] or ''
 if missing and (lease ~= '' or origin ~= '') then
   return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were issued; seed it above all that was issued')
 end
-if missing and require_seeded == '1' then
-  return refusal('NOTSEEDED', key, 'does not exist and RequireSeeded is set; seed it above all that was issued')
+
+-- A counter that is missing is new, or lost. A client that has a floor there knows that it is lost and, if that is recent, how
+-- far the others can be. Otherwise only the settings show that the server was not emptied.
+if IDENTITY and above(own, seen_lowered) then floor = '0' end -- lowered on purpose since
+if missing and floor ~= '0' and above(age, '600') then
+  return refusal('NOTSEEDED', key, 'is gone, and this client last saw it ' .. age .. ' s ago, too long to know how far others are: hilo help recover')
+end
+if missing and floor == '0' then
+  local settings = redis.call('HMGET', server_key, 'NewCounters', 'Initialized', 'Identities')
+  local new = settings[1]
+  if new and new ~= 'no' then return refusal('CORRUPT', server_key, 'field NewCounters holds', new, 'must be no, or absent') end
+  if not (new or settings[2] or settings[3] or server[1] or server[2] or server[3] or server[4] or server[5]) then
+    return refusal('NOTSEEDED', key, 'does not exist, and the server has no settings: hilo init if it is new; hilo help recover if it lost its data')
+  elseif new then
+    return refusal('NOTSEEDED', key, 'does not exist, and the server makes no counters (NewCounters is no): hilo seed NAME --max 0 if it is new; ' ..
+      'hilo help recover if the server lost its data')
+  end
 end
 
 -- The interval. A counter that is missing or below it stands right below it.
 local stored, limit_name = max, 'the limit'
 if interval then
-  local greatest = max_value
   if above(min_value, max) then max = sum(min_value, '1', -1) end
-  if raise_top == '1' then greatest = above(max_value, '1048576') and sum(max_value, '1048576', -1) or '0' end
-  if above(limit, greatest) then limit, limit_name = greatest, 'MaxValue of ' .. server_key .. ', less a margin for a gateway,' end
-  if limit == max_value then limit_name = 'MaxValue of ' .. server_key end
+  if not above(max_value, limit) then limit, limit_name = max_value, 'MaxValue of ' .. server_key end
 end
+if above(max, raised) then raised = max end -- by a seed, by hand, or by hilo 0.1
 
--- Without INFO this client cannot detect a restart, and its write would hide one from the others.
-local UNGUARDED = 'has an Origin to compare with INFO; permit +info, or remove the field Origin if no user may call INFO'
-if origin ~= '' and replication == '' then return refusal('UNGUARDED', key, UNGUARDED) end
-
--- Look for evidence that the server lost writes. Replication and persistence can lose the newest ones, so a counter can
--- go back. Floor and epoch show that to a client that received later numbers, the replication id to every client.
-if IDENTITY and above(own, seen_lowered) then floor = '0' end -- lowered on purpose since
-local evidence = ''
-if above(floor, stored) then
+-- Evidence that the server lost writes. Replication and persistence can lose the newest ones, so a counter can go back. Floor,
+-- epoch and ceiling show that to a client that saw later ones, the replication id to every client. Without INFO a client cannot
+-- detect a restart, and its write would hide one from the others.
+--
+-- A durable server that was restarted from its own file may have lost writes of Max, and no Raised up to Ceiling. So its counter
+-- continues above Raised, and only a Raised that is too low contradicts the statement.
+if origin ~= '' and replication == '' then
+  return refusal('UNGUARDED', key, 'has an Origin to compare with INFO; permit +info, or remove the field Origin if no user may call INFO')
+end
+local moved, evidence, state = origin ~= '' and origin ~= replication, '', durable
+local reserved = durable ~= '' and ceiling -- a Raised that was known to be on disk
+if above(floor, reserved and moved and raised or stored) or (reserved or not moved) and above(seen_ceiling, raised) then
   evidence = missing and 'missing' or 'floor'
-elseif above(seen_epoch, epoch) then
+elseif above(seen_epoch, epoch) or seen_epoch ~= '0' and seen_epoch ~= epoch and sub(epoch, -6) == '000000' then
   evidence = 'epoch'
-else
-  local lost
-  lost, durable = lost_since(origin, replication, info, durable)
-  if lost then evidence = 'origin' end
+elseif moved then
+  evidence = 'origin'
 end
-
-local base, jump, far = max, '0', max
-if evidence ~= '' or IDENTITY and not (alone or bare) then
-  -- Returns the gap above start, and its end, past everything that can have been issued. The tallies that count are those
-  -- stored, however long ago: an outage issues nothing, and must not make them forgotten.
-  local function past(start, few, least, tally)
-    local gap, issued_twice = plus(count, count), plus(tally, tally)
-    if above(issued_twice, gap) then gap = issued_twice end
-    if not few and above(least, gap) then gap = least end
-    if not few and above(least_gap, gap) then gap = least_gap end
-    return gap, plus(start, gap)
-  end
-
-  local start, gap, few
-  if evidence ~= '' then
-    start = above(floor, max) and floor or max
-    -- With replicas:N a server that was promoted from the history that wrote the counter, and has run since before that
-    -- write, has every number that was used. One that was started since has what its disk had, and so have its replicas. A
-    -- field that INFO does not show says nothing.
-    if evidence == 'origin' and replicas ~= '0' and find(info, 'master_replid2:' .. origin .. '\r', 1, true) then
-      local server_info = redis.pcall('INFO', 'server') -- by itself: two sections fail before Redis 7.0
-      local uptime = type(server_info) == 'string' and tonumber(string.match(server_info, 'uptime_in_seconds:(%d+)') or 0) or 0
-      local now = redis.call('TIME')
-      local age = (now[1] * 1000000 + now[2] - before) / 1000000 -- in seconds; of microseconds, so that it is exact
-      few = age >= 0 and uptime > age + 1
+if durable ~= '' then
+  if not find(info, 'connected_slaves:0\r', 1, true) and find(info, 'slave%d+:[^\r]*port=[1-9]') then -- redis-cli --rdb has no port
+    state = 'replica'
+  elseif evidence ~= '' and evidence ~= 'origin' then
+    state = 'evidence'
+  elseif moved then
+    local cluster = redis.pcall('INFO', 'cluster')
+    if not find(info, 'master_replid2:0000000000000000000000000000000000000000\r', 1, true) then
+      state = 'history'
+    elseif type(cluster) == 'string' and find(cluster, 'cluster_enabled:1', 1, true) then
+      state = 'cluster'
     end
-    gap, far = past(start, few, least, plus(issued, issued_before))
-  end
-
-  -- An identity continues above the numbers that the collection of its name issued without prefix and tag, because their
-  -- texts are equal. Bare is the greatest of these, unless writes of that key may have been lost. Then it is at most the
-  -- end of the gap above Bare. Where there is no Bare there were no such numbers, because replication and the AOF keep the
-  -- order of writes: a prefix that survived says that all numbers before it did. That key is not written, so the same is
-  -- found again until a range is taken from it. By then this counter is above.
-  if IDENTITY and not (alone or bare) then
-    local names = {'Bare', 'Issued', 'IssuedBefore', 'Origin'}
-    local other, other_err = fields(other_key, unpack(names))
-    if other_err then return other_err end
-    for i = 1, 3 do
-      if not other[i] then
-        other[i] = '0'
-      elseif not decimal(other[i]) then
-        return refusal('CORRUPT', other_key, 'field ' .. names[i] .. ' holds', other[i], DECIMAL)
-      end
-    end
-    local other_bare, other_issued, other_before = unpack(other, 1, 3)
-    local other_origin, lost = other[4] or '', false
-    if other_bare ~= '0' then
-      if other_origin ~= '' and replication == '' then return refusal('UNGUARDED', other_key, UNGUARDED) end
-      lost, durable = lost_since(other_origin, replication, info, durable)
-    end
-    if lost or above(other_floor, other_bare) then
-      local other_start = above(other_floor, other_bare) and other_floor or other_bare
-      local gap_above, other_far = past(other_start, false, RANGE_GAP, plus(other_issued, other_before))
-      if above(other_far, far) then
-        start, gap, far, few = other_start, gap_above, other_far, false
-        if evidence == '' then evidence = 'other' end
-      end
-    elseif above(other_bare, base) then
-      base = other_bare
-    end
-  end
-
-  -- Jump. A pseudo-random offset, uniform over 64 gaps and derived from token and replication id, is added: two servers
-  -- that continue from the same state, such as an old primary and its replacement, are unlikely to issue overlapping
-  -- ranges. The replication id is part of it because one request may be sent to both, if the reply of the first is lost.
-  if evidence ~= '' then
-    -- Returns an integer in [0, size), from 96 bits of a hash. The last nine digits of a large size are drawn separately,
-    -- because doubles are exact only up to 2^53.
-    local function place(hash, size)
-      local function fraction(from) -- by 48 bits; tonumber takes no more than 32 everywhere
-        return (tonumber(sub(hash, from, from + 5), 16) * 2 ^ 24 + tonumber(sub(hash, from + 6, from + 11), 16)) / 2 ^ 48
-      end
-      if #size < 16 then return format('%.0f', math.floor(fraction(1) * (tonumber(size) or 0))) end
-      local high = format('%.0f', math.floor(fraction(1) * sub(size, 1, -10)))
-      local low = format('%09.0f', math.floor(fraction(13) * 1000000000))
-      return string.match(high .. low, '^0*(%d+)$') -- without leading zeros
-    end
-
-    if above(base, far) then far = base end -- a Bare, to which two servers add different offsets too
-    if not above(limit, far) then
-      return refusal('EXHAUSTED', key, 'stands at ' .. max .. ', writes may have been lost (' .. evidence .. '), and up to ' ..
-        limit_name .. ' ' .. limit .. ' there is no room for a gap of ' .. gap .. ' above ' .. start ..
-        '; find out what was issued, and seed the counter above it')
-    end
-    local places = gap
-    for _ = 1, few and 0 or 6 do places = plus(places, places) end
-    local left = sub(sum(limit, far, -1), 1, -4)
-    if above(places, left) then places = left end -- at most a thousandth of what is left
-    base = plus(far, place(redis.sha1hex(token .. replication), places))
-    jump = sum(base, max, -1)
-    if above(seen_epoch, epoch) then epoch = seen_epoch end
-    epoch = plus(epoch, '1')
-    if durable == 'always' then durable = 'evidence' end
   end
 end
-if at_least ~= '0' then
-  if above(at_least, max) and (above(at_least, limit) or #at_least > 9 and above(sum(at_least, max, -1), '2147483647')) then
-    return refusal('RAISE', key, 'stands at ' .. max .. ' and is not raised to ' .. at_least .. ': it must be less than 2^31 above, ' ..
-      'and not above ' .. limit_name .. ' ' .. limit)
+local is_durable = state ~= '' and state == durable
+if ceiling and not is_durable and evidence == '' then evidence = 'origin' end -- the statement was withdrawn
+
+-- Jump. The unit is four times the greatest block, because the raise that was lost may have been four times the one before. It
+-- lasts four minutes at a steady rate, and an hour is 15 of them. A pseudo-random offset derived from token and replication id
+-- is added: two servers that continue from the same state, such as an old primary and its replacement, are unlikely to issue
+-- overlapping ranges. The replication id is part of it because one request may be sent to both, if the reply of the first is lost.
+local clock, written = write_time(before)
+local base, jump = max, '0'
+if evidence ~= '' and is_durable and ceiling then
+  base = raised
+elseif evidence ~= '' then
+  -- Returns an integer in [0, size), from 96 bits of a hash. The last nine digits of a large size are drawn separately,
+  -- because doubles are exact only up to 2^53.
+  local function place(hash, size)
+    local function fraction(from) -- by 48 bits; tonumber takes no more than 32 everywhere
+      return (tonumber(sub(hash, from, from + 5), 16) * 2 ^ 24 + tonumber(sub(hash, from + 6, from + 11), 16)) / 2 ^ 48
+    end
+    if #size < 16 then return format('%.0f', math.floor(fraction(1) * (tonumber(size) or 0))) end
+    local high = format('%.0f', math.floor(fraction(1) * sub(size, 1, -10)))
+    local low = format('%09.0f', math.floor(fraction(13) * 1000000000))
+    return string.match(high .. low, '^0*(%d+)$') -- without leading zeros
   end
-  if above(at_least, base) then base = at_least end
-end
 
--- Bring the tallies to this minute of the server's clock. After a clock was set back both are kept, and after it was set
--- forward the last minute that had any, so that the gap is rather too large.
-local written, now = write_time(before)
-local seconds = now - 60 * minute
-local another_minute = seconds < 0 or seconds >= 60
-if another_minute then
-  minute = format('%.0f', math.floor(now / 60))
-  issued_before = seconds < 0 and plus(issued_before, issued) or issued
-  issued, seconds = '0', now % 60
+  local unit, units = count, evidence == 'missing' and 1 + math.floor(age / 60) or 1
+  for _, other in ipairs({block, seen_block, first_block}) do
+    if above(other, unit) then unit = other end
+  end
+  unit = plus(unit, unit)
+  unit = plus(unit, unit)
+  if moved and not find(info, 'master_replid2:' .. origin .. '\r', 1, true) then -- restarted, perhaps from an old snapshot
+    local persistence = redis.pcall('INFO', 'persistence')
+    if type(persistence) ~= 'string' or not find(persistence, 'aof_enabled:1\r', 1, true) then units = 15 end
+  end
+  base = raised
+  if above(seen_ceiling, base) then base = seen_ceiling end
+  if above(floor, base) then base = floor end
+  local start = base
+  for _ = 1, units do base = plus(base, unit) end
+  if not above(limit, base) then
+    return refusal('EXHAUSTED', key, 'stands at ' .. max .. ', writes may have been lost (' .. evidence .. '), and up to ' .. limit_name .. ' ' ..
+      limit .. ' there is no room for a margin of ' .. units .. ' times ' .. unit .. ' above ' .. start ..
+      '; find out what was issued, and seed the counter above it by force')
+  end
+  local places = unit
+  for _ = 1, #unit > 6 and 4 or 6 do places = plus(places, places) end
+  local left = sub(sum(limit, base, -1), 1, -4)
+  if above(places, left) then places = left end -- at most a thousandth of what is left
+  base = plus(base, place(redis.sha1hex(token .. replication), places))
 end
-if seconds < 1 then seconds = 1 end
-if issued_before ~= '0' then seconds = seconds + 60 end
+if evidence ~= '' then
+  jump = sum(base, max, -1)
+  if above(seen_epoch, epoch) then epoch = seen_epoch end
+end
+if #epoch < 7 then epoch = clock .. '000000' end -- made now, seeded, set by hand, or of hilo 0.1: its birth
+if evidence ~= '' then epoch = plus(epoch, '1') end
 
--- Choose the numbers. issue is how many are written, nil if none are.
-local low, high, issue, last, more
-local resent = lease == token and sum(sum(own, count, 1), '1', -1) -- the end of the range that the lease is for
-if resent and above(resent, limit) then resent = limit end
+-- Choose the numbers. issue reports whether they are written.
+local low, high, issue, last, more = plus(base, '1'), plus(base, count), true, before, {}
 if IDENTITY then
-  low, high, issue, last, more = plus(base, '1'), plus(base, count), count, own, {}
-  if exact ~= '0' then
-    low, high, issue = exact, exact, '1'
-    if evidence ~= '' or not above(exact, base) then
-      low, high, issue, evidence, jump, epoch = '0', max, nil, '', '0', read[4]
+  last = own
+  if exact ~= '0' and (MODE == 'take' or above(exact, base)) then
+    low, high = exact, exact
+    if evidence ~= '' and not (is_durable and ceiling) or not above(exact, base) then
+      low, high, issue, evidence, jump, epoch = '0', max, false, '', '0', read[4]
     end
   end
-elseif resent == max and evidence == '' and above(own, floor) and above(own, at_least) then
-  -- A resend, unless Max was moved by hand meanwhile, so that the range is not what was replied, or writes may have
-  -- been lost, so that another client may hold it. It writes something, so that a WAIT behind it covers this connection.
-  low, high, written, last = own, max, before, '0'
-  more = {'Lease', token}
 else
-  low, high, issue, last = plus(base, '1'), plus(base, count), count, before
-  ranges = plus(ranges, '1')
-  more = {'Low', low, 'Lease', token, 'Ranges', ranges}
+  -- A resend, unless Max was moved by hand meanwhile, so that the range is not what was replied, or writes may have been lost, so
+  -- that another client may hold it.
+  local resent = lease == token and evidence == '' and above(own, floor) and sum(sum(own, count, 1), '1', -1)
+  if resent and above(resent, limit) then resent = limit end
+  if resent and is_durable and ceiling and above(resent, ceiling) then resent = ceiling end
+  if resent == max then
+    low, high, issue, written, last, epoch = own, max, false, before, '0', read[4]
+    more = {'Lease', token}
+  else
+    ranges = plus(ranges, '1')
+    more = {'Low', low, 'Lease', token, 'Ranges', ranges}
+  end
 end
-
 if issue and not above(limit, high) then -- the limit is reached, or passed
   local left = above(limit, base) and sum(limit, base, -1) or '0'
-  if exact ~= '0' and IDENTITY then left = above(exact, limit) and '0' or '1' end
-  if left == '0' or IDENTITY and above(issue, left) then
+  if low == exact then left = above(exact, limit) and '0' or count end
+  if left == '0' or IDENTITY and above(count, left) then
     return refusal('EXHAUSTED', key, 'stands at ' .. max .. ' and ' .. limit_name .. ' is ' .. limit)
   end
-  if above(issue, left) then high, issue = limit, left end
+  if above(count, left) then high = limit end
 end
 
--- Write and reply. Lost numbers may have been issued without prefix and tag, whatever the server has now. Once Origin is
--- this server's, only Bare shows that to the identity of the name.
-if durable ~= '' and durable ~= 'always' then redis.call('HDEL', server_key, 'Durable') end
-if not IDENTITY then
-  local bare_to = bare and high or evidence ~= '' and far or '0'
-  if above(bare_to, bare_max) then more[#more + 1], more[#more + 2] = 'Bare', bare_to end
-  if raise_top == '1' and above(high, top) then more[#more + 1], more[#more + 2] = 'Top', high end
-end
-if issue then
-  issued = plus(issued, issue)
-  if another_minute then
-    redis.call('HSET', key, 'Minute', minute, 'IssuedBefore', issued_before)
+-- The ceiling. A plain server raises it in the write of the range that would pass it. A durable one issues what it has, and is
+-- raised by a request of its own. A raise reserves the range that needs it and a block, which grows with the rate. A large
+-- request is added and not kept.
+local raise = not is_durable and issue and above(high, raised)
+if MODE == 'raise' then
+  more = {}
+  if not is_durable then
+    return refusal('CHANGED', server_key, 'has no Durable, or it is not true any more, so that numbers are issued without a raise')
   end
+  raise = above(high, raised) or above(block, plus(sum(raised, base, -1), sum(raised, base, -1)))
+elseif is_durable and issue and (evidence ~= '' or not ceiling or above(high, ceiling)) then
+  if evidence == '' and ceiling and not IDENTITY and above(ceiling, base) then
+    high = ceiling
+  elseif MODE == 'take' then
+    return refusal('CEILING', key, 'stands at ' .. max .. ', and nothing above ' .. (ceiling or max) .. ' is known to be on disk')
+  else
+    local way, passing = obstacle()
+    if way and passing ~= 'sync' then return refusal('NOTDURABLE', key, 'issues nothing more, since its ceiling is used up: ' .. way) end
+  end
+end
+if MODE == 'check' then return {'1'} end
+if raise then
+  local first, at, within = first_block, redis.call('HMGET', key, 'RaisedAt')[1], 60000
+  if is_durable then first, within = IDENTITY and '16' or '64', 1800000 end
+  local since = decimal(at) and clock - at -- a difference of milliseconds, which a double has
+  if since and evidence == '' and since < within then
+    block = plus(block, block)
+    block = plus(block, block)
+  elseif since and evidence == '' and since > 7200000 and #block < 16 then
+    block = format('%.0f', math.floor(block / 2))
+  end
+  if above(first, block) then block = first end
+  local to = plus(high, block)
+  if above(to, limit) then to = limit end
+  if above(to, raised) then raised = to end -- never lower, as of a client with another limit
+  more[#more + 1], more[#more + 2], more[#more + 3], more[#more + 4] = 'Block', block, 'RaisedAt', clock
+end
+if raise or MODE == 'raise' then more[#more + 1], more[#more + 2] = 'Raised', raised end
+
+-- Write and reply. The first number without prefix and tag is recorded for ever. So is a counter whose numbers have unknown
+-- texts, because it was set by hand, or was deleted with its Bare.
+if not IDENTITY and bare_before == '0' and (bare or stored ~= '0' and read[3] == '0' and before == '0' or
+    evidence ~= '' and (missing or seen_epoch ~= '0' and sub(seen_epoch, 1, -7) ~= sub(read[4], 1, -7))) then
+  more[#more + 1], more[#more + 2] = 'Bare', '1'
+end
+if MODE == 'raise' then
+  local left, lasts = '0', '0'
+  if evidence == '' and ceiling and above(ceiling, max) then -- doubles do for a rate
+    local at, used = redis.call('HMGET', key, 'RaisedAt')[1], max - (read[5] - read[6])
+    left = sum(ceiling, max, -1)
+    if decimal(at) and used > 0 and clock - at > 0 then lasts = format('%.0f', math.min(left * (clock - at) / used / 1000, 2 ^ 53)) end
+  end
+  local way, passing = obstacle()
+  if way and (durable == 'always' or not passing) then -- else permit waits for it
+    return {token, '0', '0', replication, epoch, '0', '', max, left, lasts, way}
+  end
+  if evidence ~= '' or not ceiling then ceiling = base end
+  if durable == 'always' then ceiling = raised end
+  if missing then redis.call('HSET', key, 'Name', name) end
+  if evidence ~= '' and not IDENTITY then redis.call('HDEL', key, 'Lease', 'Low') end
+  redis.call('HSET', key, field, base, 'Ceiling', ceiling, 'Epoch', epoch, 'Origin', replication, 'Written', written, unpack(more))
+  return {token, raised, durable == 'always' and '1' or '0', replication, epoch, jump, evidence, base, left, lasts, ''}
+end
+if state ~= durable then redis.call('HDEL', server_key, 'Durable') end
+if ceiling and not is_durable then redis.call('HDEL', key, 'Ceiling') end
+if issue then
   if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', name) end
-  if evidence ~= '' then redis.call('HSET', key, 'Epoch', epoch) end
-  redis.call('HSET', key, field, high, 'Issued', issued, 'Written', written, unpack(more))
+  if epoch ~= read[4] then redis.call('HSET', key, 'Epoch', epoch) end
+  redis.call('HSET', key, field, high, 'Written', written, unpack(more))
 elseif not IDENTITY then
   redis.call('HSET', key, unpack(more))
 end
 if replication ~= origin and (issue or not IDENTITY) then redis.call('HSET', key, 'Origin', replication) end
-local lately = issued_before == '0' and issued or plus(issued, issued_before)
-if not interval and replicas == '0' then min_value, max_value, replicas = nil, nil, nil end -- which ends the reply
-return {token, low, high, epoch, prefix, tag, jump, evidence, lately,
-  format('%d', seconds), replication, ranges, written, last, durable, top, min_value, max_value, replicas} -- seconds are far below 2^31
+return {token, low, high, epoch, prefix, tag, jump, evidence, is_durable and ceiling or raised, block, replication, written, last, state,
+  interval and min_value .. ' ' .. max_value or nil} -- nil ends the reply

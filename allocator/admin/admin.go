@@ -31,16 +31,12 @@ type Admin struct {
 	server string
 	// filter is the glob of the names that Counters and Identities return.
 	filter string
-	// filling reports that ForPrefix made this Admin, so that SetServerPrefix follows. trusting reports that TrustSettings
-	// did, keeping that KeepDurable did, and alone that WithoutReplicas did.
-	filling, trusting, keeping, alone bool
-	// timeout bounds each wait for replicas and for a rewrite of the AOF.
+	// trusting reports that TrustSettings made this Admin, and alone that WithoutReplicas did.
+	trusting, alone bool
+	// timeout bounds each wait for replicas and for the disk.
 	timeout time.Duration
-	// noting permits the names that version 0.1 accepted, for counters that exist.
-	noting bool
-	// limit is that of WithLimit, 0 for none, and full is called for each counter that SetServerPrefix raises to it.
-	limit int64
-	full  func(k Kind, name string, limit int64)
+	// token is that of WithToken, or "".
+	token string
 }
 
 // client is a redis.UniversalClient. A package whose types reach that type, or *redis.Client, compiles hundreds of methods of
@@ -72,7 +68,6 @@ func New(client redis.UniversalClient, opts Options) (*Admin, error) {
 	keys := prefix.NewKeys(opts.Namespace)
 	return &Admin{
 		client: client, keys: keys, separator: opts.Separator, server: keys.Server(), filter: "*", timeout: defaultTimeout,
-		full: func(Kind, string, int64) {},
 	}, nil
 }
 
@@ -90,8 +85,7 @@ func (m *Admin) with(change func(other *Admin)) *Admin {
 }
 
 func (m *Admin) validName(name string) error {
-	err := prefix.ValidateCollection(name, m.separator)
-	if err != nil && (!m.noting || !errors.Is(err, prefix.ErrLookalike)) {
+	if err := prefix.ValidateCollection(name, m.separator); err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,10 +19,14 @@ type Counter struct {
 	Name string
 	// Max is the greatest number ever issued. For an identity that is its Value.
 	Max int64
+	// Ceiling is the number up to which the counter reserved ahead: nothing above it is in use. At a durable server it is the
+	// greatest number that may be issued before the ceiling is raised. It is 0 for a counter that has issued nothing.
+	Ceiling int64
 	// Ranges is the number of ranges issued so far, 0 for an identity.
 	Ranges int64
-	// Epoch is the number of jumps on evidence of lost writes.
-	Epoch int64
+	// Jumps is the number of jumps on evidence of lost writes, and Born the time of the first range, in milliseconds since 1970, 0
+	// if there was none.
+	Jumps, Born int64
 	// Origin is the replication id of the server that wrote last, "" if unknown.
 	Origin string
 }
@@ -31,32 +34,36 @@ type Counter struct {
 // State is a counter of any kind, from another server or another program.
 type State struct {
 	Kind Kind
-	// Counter has a Max of 0 or more and, except for KindServerSide, a valid Name. Ranges and Epoch are 0 if unknown.
+	// Counter has a Max of 0 or more and, except for KindServerSide, a valid Name. Import ignores Ceiling, Jumps, Born and Origin.
 	Counter
-	// Bare is the greatest number of a collection that was issued without prefix and tag, 0 for none. The identity of
-	// its name continues above it.
-	Bare int64
-	// Written is the time of the last write, in microseconds of the server's clock, 0 if unknown. Import ignores Origin.
+	// Epoch is the field that has Born and Jumps.
+	Epoch int64
+	// Raised, Block and RaisedAt are what was reserved, by how much it was raised last, and when, 0 if unknown.
+	Raised, Block, RaisedAt int64
+	// Bare reports that numbers of a collection were issued without prefix and tag. No identity of its name is issued then.
+	Bare bool
+	// Written is the time of the last write, in milliseconds of the server's clock, 0 if unknown.
 	Written int64
-	// Lowered counts the forced seeds that lowered the counter. Forced identifies the newest one that a gateway made, and the
-	// state that it found, "" for none.
+	// Lowered counts the forced seeds that lowered an identity.
 	Lowered int64
-	Forced  string
-	// Top is the greatest number that a gateway issued, 0 for none.
-	Top int64
-	// Issued counts the numbers that were issued in the last two minutes in which any were. It decides how far a counter jumps.
-	Issued int64
-	// Lost reports that Export found that the server was restarted or promoted since it wrote the counter, so that writes
-	// may be lost. Import raises Max and Bare of such a counter by the gap of a jump, and Epoch by one.
-	Lost bool
+	// Margin is how many numbers above Max may be in use although the counter does not show it, because the source may have lost
+	// writes since it wrote it. Import raises the counter by it.
+	Margin int64
 	// Unread reports that the name in the key is not folded, so that no client reads the key. Import ignores it.
 	Unread bool
 }
 
-// numbers returns the fields of s that hold a number, Max first and the others in the order of bookkeeping.
+// numbers returns the fields of s that hold a number, in the order of bookkeeping.
 func (s *State) numbers() []*int64 {
-	return []*int64{&s.Max, &s.Ranges, &s.Epoch, &s.Bare, &s.Written, &s.Top, &s.Issued, &s.Lowered}
+	return []*int64{&s.Ranges, &s.Epoch, &s.Raised, &s.Block, &s.RaisedAt, &s.Written, &s.Lowered}
 }
+
+// bookkeeping are the fields beside the number itself that hold one. A script refuses a counter in which one of them holds anything
+// else.
+var bookkeeping = []string{"Ranges", "Epoch", "Raised", "Block", "RaisedAt", "Written", "Lowered"}
+
+// jumpsOf is the part of an epoch that counts jumps.
+const jumpsOf = 1_000_000
 
 // Kind is the kind of a counter.
 type Kind string
@@ -149,11 +156,8 @@ func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
 }
 
 func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
-	return client.HMGet(ctx, key, append([]string{"Name", "Forced", "Origin", "Lease", s.field}, bookkeeping...)...)
+	return client.HMGet(ctx, key, append([]string{"Name", "Origin", "Lease", "Bare", s.field, "Ceiling", "Low"}, bookkeeping...)...)
 }
-
-// bookkeeping are the other fields that hold a number. A script refuses a counter in which one of them holds anything else.
-var bookkeeping = []string{"Ranges", "Epoch", "Bare", "Written", "Top", "Issued", "Lowered", "IssuedBefore", "Low", "Minute"}
 
 // counter returns the counter at a key, or ErrNotSeeded if there is none.
 func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) (State, error) {
@@ -161,7 +165,7 @@ func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) 
 	switch {
 	case err != nil || found:
 		return counter, err
-	case slices.ContainsFunc(read.Val()[2:], func(v any) bool { return v != nil && v != "" }):
+	case slices.ContainsFunc(read.Val()[1:], func(v any) bool { return v != nil && v != "" }):
 		return State{}, fmt.Errorf("admin: %w: key %s has no %s, yet numbers were issued; seed it above all that was issued",
 			scripts.ErrCorrupt, key, s.field)
 	}
@@ -176,25 +180,28 @@ func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (co
 	}
 	counter = State{Kind: s.kind}
 	counter.Name, _ = values[0].(string)
-	counter.Forced, _ = values[1].(string)
-	counter.Origin, _ = values[2].(string)
+	counter.Origin, _ = values[1].(string)
 	if name := strings.TrimPrefix(key, s.prefix); name != "" && prefix.Fold(counter.Name) != name {
 		counter.Name, counter.Unread = name, prefix.Fold(name) != name // no Name, or one that was written by hand and belongs to another key
 	}
-	var issuedBefore, low, minute int64
-	for i, into := range append(counter.numbers(), &issuedBefore, &low, &minute) {
-		text, there := values[4+i].(string)
+	var bare, low int64
+	for i, into := range append([]*int64{&bare, &counter.Max, &counter.Ceiling, &low}, counter.numbers()...) {
+		text, there := values[3+i].(string)
 		if !there {
 			continue
 		}
 		*into, err = strconv.ParseInt(text, 10, 64)
 		if err != nil || *into < 0 || strconv.FormatInt(*into, 10) != text {
 			return State{}, false, fmt.Errorf("admin: %w: key %s field %s holds %.40q: must be a decimal from 0 to 9223372036854775807 without sign or leading zeros",
-				scripts.ErrCorrupt, key, append([]string{s.field}, bookkeeping...)[i], text)
+				scripts.ErrCorrupt, key, append([]string{"Bare", s.field, "Ceiling", "Low"}, bookkeeping...)[i], text)
 		}
 	}
-	if counter.Issued += issuedBefore; counter.Issued < 0 {
-		counter.Issued = math.MaxInt64
+	counter.Bare = bare != 0 || s.kind == KindHiLo && counter.Max != 0 && counter.Ranges == 0 && counter.Written == 0 // set by hand
+	if counter.Epoch >= jumpsOf {
+		counter.Born, counter.Jumps = counter.Epoch/jumpsOf, counter.Epoch%jumpsOf
+	}
+	if values[5] == nil {
+		counter.Ceiling = counter.Raised
 	}
 	return counter, values[4] != nil, nil
 }

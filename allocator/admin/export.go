@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator/admin/info"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
 )
@@ -19,9 +24,9 @@ type Export struct {
 	States      []State
 }
 
-// Export returns all state of the namespace for Import on another server. It marks each counter as Lost whose Origin is not
-// the server's replication id. That is the only evidence that writes may be lost, and without the mark lost numbers would be
-// issued again. A server that states Durable, and whose INFO agrees, lost nothing by a restart.
+// Export returns all state of the namespace for Import on another server. A counter whose Origin is not the server's replication id
+// gets a Margin, as large as the least jump that a script would make. That is the only evidence that writes may be lost, and
+// without the margin lost numbers would be issued again.
 //
 // Export returns the errors of States, ErrIncomplete also if the replication id changed meanwhile, ErrReplica, and
 // ErrUnguarded if a counter has an Origin and INFO, with which to compare it, is not permitted.
@@ -38,10 +43,6 @@ func (m *Admin) Export(ctx context.Context) (Export, error) {
 	if all.Server, err = m.ServerPrefix(ctx); err != nil {
 		return Export{}, err
 	}
-	described, err := scripts.Describe(ctx, m.client, key)
-	if err != nil {
-		return Export{}, attemptError(ctx, key, err)
-	}
 	for state, err := range m.States(ctx) {
 		if err != nil {
 			return Export{}, err
@@ -50,7 +51,11 @@ func (m *Admin) Export(ctx context.Context) (Export, error) {
 			return Export{}, fmt.Errorf("admin: %w: %s %s has an Origin, and this user may not call INFO to compare it with; permit +info",
 				scripts.ErrUnguarded, state.Kind, state.Name)
 		}
-		state.Lost = state.Origin != "" && state.Origin != before.id && described.Durable != scripts.DurableAlways
+		if state.Origin != "" && state.Origin != before.id {
+			if state.Margin, err = m.margin(ctx, &state, all.Server.Durable != "", before); err != nil {
+				return Export{}, err
+			}
+		}
 		all.States = append(all.States, state)
 	}
 	after, err := m.replication(ctx)
@@ -61,4 +66,45 @@ func (m *Admin) Export(ctx context.Context) (Export, error) {
 		err = attemptError(ctx, key, err)
 	}
 	return all, err
+}
+
+// margin returns how many numbers above Max may be in use of a counter that was written before the server was restarted or promoted.
+// It is what take.lua adds at least. A counter of a durable server that was restarted reserved all of them.
+func (m *Admin) margin(ctx context.Context, state *State, durable bool, node replication) (int64, error) {
+	const hour = 15 // of the units, each of which is four minutes at a steady rate
+	reserved := max(0, state.Raised-state.Max)
+	if durable && strings.Trim(node.before, "0") == "" && state.Ceiling != state.Raised {
+		return reserved, nil
+	}
+	unit := max(state.Block, 256)
+	if state.Kind == KindHiLo {
+		unit = max(state.Block, 16384)
+	}
+	units := int64(4)
+	if node.before != state.Origin {
+		on, err := m.appendOnly(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if !on {
+			units *= hour
+		}
+	}
+	if unit > (math.MaxInt64-reserved)/units {
+		return math.MaxInt64 - state.Max, nil
+	}
+	return min(reserved+units*unit, math.MaxInt64-state.Max), nil
+}
+
+// appendOnly reports whether INFO shows that the server has an append-only file.
+func (m *Admin) appendOnly(ctx context.Context) (bool, error) {
+	node, err := m.node(ctx)
+	if err != nil {
+		return false, attemptError(ctx, m.keys.Server(), err)
+	}
+	text, err := node.Info(ctx, "persistence").Result()
+	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
+		return false, attemptError(ctx, m.keys.Server(), err)
+	}
+	return info.Fields(text)["aof_enabled"] == "1", nil
 }

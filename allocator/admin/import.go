@@ -14,18 +14,15 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// raised returns the value to which Import raises the counter. For one that is marked Lost it is above all numbers whose writes
-// may be lost, by the least jump that the scripts compute.
-func (s *State) raised() int64 {
-	if !s.Lost {
-		return s.Max
+// raised returns the value to which Import raises the counter.
+func (s *State) raised() int64 { return s.Max + min(s.Margin, math.MaxInt64-s.Max) }
+
+// epoch returns the epoch of which Import makes the counter's at least. A margin counts as a jump.
+func (s *State) epoch() int64 {
+	if s.Margin > 0 && s.Epoch > 0 {
+		return s.Epoch + 1
 	}
-	gap := int64(1024)
-	if s.Kind == KindHiLo {
-		gap = 65536
-	}
-	gap = max(gap, 2*min(s.Issued, math.MaxInt64/2))
-	return s.Max + min(gap, math.MaxInt64-s.Max)
+	return s.Epoch
 }
 
 // Imported is the outcome of importing a State, or of checking it. Existed reports that there was a counter before. Before
@@ -37,17 +34,25 @@ type Imported struct {
 }
 
 // Import raises many counters in few round trips, 100,000 in some seconds, and adds those that are missing. It never
-// lowers one. Max, Ranges, Epoch, Bare, Top and Issued each become the greater of the stored value and the State's, and
-// Forced the newer one. Lowered becomes the State's, also where it is smaller, if Written is known: workers that follow
-// to this server compare it with what they saw. A State that is marked Lost is raised by a gap too. Origin is not copied,
-// because another server's would be evidence of lost writes. If there is none, this server's own is written, so that a loss
-// right after the import shows. Like a seed, an import keeps ranges that are in use from being returned.
+// lowers one. Max, Ranges, Epoch, Raised, Block and RaisedAt each become the greater of the stored value and the State's, and Bare
+// is set where either is. Lowered becomes the State's, also where it is smaller, if Written is known: workers that follow
+// to this server compare it with what they saw. Origin is not copied, because another server's would be evidence of lost writes.
+// If there is none, this server's own is written, so that a loss right after the import shows. Like a seed, an import keeps ranges
+// that are in use from being returned. The server needs settings.
 //
 // The outcomes are in the order of states, and their errors are those of Seed. If the server goes down, all further outcomes
 // have the same error. If the writes are not confirmed, every outcome has ErrNotConfirmed. The states are written then, and
-// a failover can lose them. To repeat an import does no harm.
+// a failover or a crash can lose them. To repeat an import does no harm.
 func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 	results := make([]Imported, len(states))
+	settings, err := m.ServerPrefix(ctx)
+	if err != nil {
+		for i := range results {
+			results[i].Err = err
+		}
+		return results
+	}
+	_, highest := settings.Interval()
 	var requests []scripts.ImportRequest
 	var places []int
 	for i := range states {
@@ -56,19 +61,18 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 			continue
 		}
 		s := m.storage(state.Kind)
-		keys := s.keys(state.Name)
-		if m.filling {
-			keys.Other = keys.Server
+		value := state.raised()
+		if state.Max <= highest {
+			value = min(value, highest)
 		}
 		requests = append(requests, scripts.ImportRequest{
-			Keys: keys, Field: s.field,
-			Name: state.Name, Value: state.Max, Epoch: state.Epoch, Ranges: state.Ranges, Bare: state.Bare, Top: state.Top,
-			Lost: state.Lost, Issued: min(state.Issued, math.MaxInt64/2),
-			Lowered: state.Lowered, Written: state.Written, Forced: state.Forced,
+			Keys: s.keys(state.Name), Field: s.field, Name: state.Name, Value: value, Epoch: state.epoch(), Ranges: state.Ranges,
+			Raised: state.Raised, Block: state.Block, RaisedAt: state.RaisedAt, Lowered: state.Lowered, Written: state.Written, Bare: state.Bare,
 		})
 		places = append(places, i)
 	}
-	err := m.confirmedAsRequired(ctx, m.keys.Server(), func(client redis.Scripter) error {
+	var permits []scripts.PermitRequest
+	err = m.confirmed(ctx, m.keys.Server(), settings.Durable, func() []scripts.PermitRequest { return permits }, func(client redis.Scripter) error {
 		var last *scripts.ImportRequest
 		for i, got := range scripts.ImportAll(ctx, m.client, requests) {
 			result := &results[places[i]]
@@ -78,6 +82,7 @@ func (m *Admin) Import(ctx context.Context, states []State) []Imported {
 				continue
 			}
 			last = &requests[i]
+			permits = append(permits, scripts.PermitRequest{Keys: requests[i].Keys, Raised: max(requests[i].Value, requests[i].Raised)})
 		}
 		if client == redis.Scripter(m.client) || last == nil {
 			return nil
@@ -170,9 +175,9 @@ func (m *Admin) validState(state *State) error {
 		return fmt.Errorf("admin: %s: %w: kind %q: must be %s, %s, %s", name, failure.ErrInvalidOptions, state.Kind,
 			KindHiLo, KindIdentity, KindServerSide)
 	}
-	for i, n := range state.numbers() {
+	for i, n := range append([]*int64{&state.Max, &state.Margin}, state.numbers()...) {
 		if *n < 0 {
-			return fmt.Errorf("admin: %s: %w: %s of %d: must be 0 or more", name, failure.ErrInvalidOptions, append([]string{"Max"}, bookkeeping...)[i], *n)
+			return fmt.Errorf("admin: %s: %w: %s of %d: must be 0 or more", name, failure.ErrInvalidOptions, append([]string{"Max", "Margin"}, bookkeeping...)[i], *n)
 		}
 	}
 	return nil

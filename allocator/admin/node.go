@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -11,21 +10,11 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin/info"
 )
 
-// The fields of the server's own key.
-const (
-	fieldPrefix  = "ServerPrefix"
-	fieldTag     = "NodeTag"
-	fieldHome    = "Identities" // "here" or absent
-	fieldDurable = "Durable"    // prefix.DurableAlways, replicas:N, or absent
-	fieldMin     = "MinValue"   // decimal of 1 or more, or absent
-	fieldMax     = "MaxValue"   // decimal of 1 or more, or absent
-	homeHere     = "here"
-)
-
 // replication is the state that a server reports in INFO replication.
 type replication struct {
 	id        string // replication id, which changes when the server is restarted or promoted, "" if unknown
-	replicas  int    // connected
+	before    string // the id before the promotion of the server, zeros if there was none
+	replicas  int    // connected, those alone that are servers
 	isReplica bool
 	forbidden bool // the user may not call INFO
 }
@@ -54,8 +43,13 @@ func readReplication(ctx context.Context, node redis.Cmdable) (replication, erro
 		return replication{forbidden: !strings.Contains(err.Error(), "is not supported")}, nil
 	}
 	fields := info.Fields(text)
-	replicas, _ := strconv.Atoi(fields["connected_slaves"])
-	return replication{fields["master_replid"], replicas, fields["role"] == "slave", false}, err
+	replicas := 0
+	for name, value := range fields {
+		if strings.HasPrefix(name, "slave") && strings.Contains(value, ",port=") && !strings.Contains(value, ",port=0,") {
+			replicas++
+		}
+	}
+	return replication{fields["master_replid"], fields["master_replid2"], replicas, fields["role"] == "slave", false}, err
 }
 
 // isCluster reports whether the server is a node of a cluster. Every user may call HELLO, and a server without it is no such

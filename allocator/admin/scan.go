@@ -92,7 +92,7 @@ func (m *Admin) Keys(ctx context.Context) iter.Seq2[[]string, error] {
 // between which a slot moves could not be found.
 func (m *Admin) holder(ctx context.Context) (holder, error) {
 	// Unlike SCAN this is refused by a node that does not hold the key.
-	if err := m.client.HMGet(ctx, m.keys.Server(), fieldPrefix).Err(); err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+	if err := m.client.HMGet(ctx, m.keys.Server(), scripts.SettingsFields[atPrefix]).Err(); err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return holder{}, err
 	}
 	if cluster, ok := m.client.(*redis.ClusterClient); ok {

@@ -18,9 +18,9 @@ import (
 // have seen them. A forced seed acts once, even if the client library sends it again after a lost reply. If numbers were
 // issued since it read the counter, the error is ErrChanged, which names the value that stands now.
 //
-// Seed waits until every connected replica has the write, and as many as the server's Durable requires. With ErrNotConfirmed
-// it is made, and a failover can lose it. The other errors are ErrInvalidName, ErrInvalidOptions, ErrMixed, ErrCorrupt and
-// ErrUnavailable.
+// Seed waits until every connected replica has the write and, at a durable server, until it is on disk. With ErrNotConfirmed
+// it is made, and a failover or a crash can lose it. The other errors are ErrNotSeeded where the server has no settings,
+// ErrInvalidName, ErrInvalidOptions, ErrMixed, ErrExhausted above MaxValue, ErrCorrupt and ErrUnavailable.
 func (m *Admin) Seed(ctx context.Context, collection string, max int64, force bool) (int64, error) {
 	return m.seed(ctx, m.storage(KindHiLo), collection, max, force)
 }
@@ -37,17 +37,30 @@ func (m *Admin) seed(ctx context.Context, s storage, name string, value int64, f
 	if value < 0 {
 		return 0, fmt.Errorf("admin: %s: %w: seed of %d: must be 0 or more", name, failure.ErrInvalidOptions, value)
 	}
-	request := scripts.SeedRequest{Field: s.field, Name: name, Value: value, Force: force}
-	if force {
-		var err error
-		if request.Expected, err = scripts.Stands(ctx, m.client, s.keys(name).Counter, s.field); err != nil {
+	settings, err := m.ServerPrefix(ctx)
+	if err != nil {
+		return 0, err
+	}
+	keys := s.keys(name)
+	request := scripts.SeedRequest{Field: s.field, Name: name, Value: value, Force: force, Token: m.token}
+	if force && m.token == "" {
+		if request.Expected, err = scripts.Stands(ctx, m.client, keys.Counter, s.field); err != nil {
 			return 0, attemptError(ctx, name, err)
 		}
 	}
 	var stands int64
-	err := m.confirmedAsRequired(ctx, name, func(client redis.Scripter) (err error) {
-		stands, err = scripts.Seed(ctx, client, s.keys(name), request)
+	permits := func() []scripts.PermitRequest {
+		return []scripts.PermitRequest{{Keys: keys, Raised: value}}
+	}
+	err = m.confirmed(ctx, name, settings.Durable, permits, func(client redis.Scripter) (err error) {
+		stands, err = scripts.Seed(ctx, client, keys, request)
 		return err
 	})
 	return stands, err
+}
+
+// WithToken returns an Admin whose forced seeds have a token, and take effect once for it, whichever process sends the same seed
+// again. If numbers were issued in between, that is ErrChanged. The token stands at the counter until the next one.
+func (m *Admin) WithToken(token string) *Admin {
+	return m.with(func(other *Admin) { other.token = token })
 }

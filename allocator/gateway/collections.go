@@ -20,7 +20,7 @@ type shown struct {
 	Collection string              `json:"collection"`
 	Max        int64               `json:"max"`
 	Ranges     int64               `json:"ranges"`
-	Epoch      int64               `json:"epoch"`
+	Jumps      int64               `json:"jumps"`
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
@@ -30,7 +30,7 @@ type inspected struct {
 	Kind       admin.Kind          `json:"kind"`
 	Max        int64               `json:"max"`
 	Ranges     int64               `json:"ranges"`
-	Epoch      int64               `json:"epoch"`
+	Jumps      int64               `json:"jumps"`
 	Origin     string              `json:"origin"`
 	Key        string              `json:"key"`
 	Headroom   []headroom.Headroom `json:"headroom"`
@@ -44,7 +44,7 @@ func (g *gateway) showing(read func(context.Context, master, *http.Request) (any
 		var found any
 		m, err := g.master(r)
 		if err == nil {
-			err = m.gate.Pass(ctx, temporary, func() (err error) {
+			err = m.gate.Pass(ctx, sentinel.Temporary, func() (err error) {
 				found, err = read(ctx, m, r)
 				return err
 			})
@@ -60,12 +60,6 @@ func (g *gateway) showing(read func(context.Context, master, *http.Request) (any
 			_ = json.NewEncoder(w).Encode(found) // the client may be gone
 		}
 	}
-}
-
-// temporary reports whether an error is one of the server and not of the request.
-func temporary(err error) bool {
-	_, status := sentinel.Of(err)
-	return status == http.StatusServiceUnavailable
 }
 
 // master returns the master that the request names, or the first one.
@@ -98,7 +92,7 @@ func showCollections(ctx context.Context, m master, _ *http.Request) (any, error
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Epoch, headroom.Within(low, high, counter.Max, 0)})
+		all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Jumps, headroom.Within(low, high, counter.Max, 0)})
 	}
 	slices.SortFunc(all, func(x, y shown) int { return strings.Compare(prefix.Fold(x.Collection), prefix.Fold(y.Collection)) })
 	return all, nil
@@ -113,7 +107,7 @@ func showCollection(ctx context.Context, m master, r *http.Request) (any, error)
 	settings, err := m.ServerPrefix(ctx)
 	low, high := settings.Interval()
 	return inspected{
-		counter.Name, admin.KindHiLo, counter.Max, counter.Ranges, counter.Epoch, counter.Origin,
+		counter.Name, admin.KindHiLo, counter.Max, counter.Ranges, counter.Jumps, counter.Origin,
 		m.keys.HiLo(name), headroom.Within(low, high, counter.Max, 0),
 	}, err
 }

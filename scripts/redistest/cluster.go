@@ -50,6 +50,9 @@ func StartCluster(t testing.TB, b Binary, primaries, replicas int, args ...strin
 		node.awaitStream(primary, "FUNCTION", "FLUSH") // a cluster does not replicate messages
 	}
 	c.Await("cluster_state:ok", fmt.Sprintf("cluster_slots_ok:%d", slots))
+	if err := initialize(NewClusterClient(t, c), defaultNamespace); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
@@ -62,9 +65,9 @@ func startNode(t testing.TB, b Binary, args []string) *Server {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	node := Start(t, b, slices.Concat([]string{
+	node := start(t, b, "", slices.Concat([]string{
 		"--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", "--cluster-port", bus, "--cluster-node-timeout", "1000",
-	}, args)...)
+	}, args))
 	node.process.busPort = bus
 	return node
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,7 +29,9 @@ func StartMini(t testing.TB) *Server {
 		t.Fatalf("starting %s: %v", miniName, err)
 	}
 	t.Cleanup(m.kill)
-	return &Server{t: t, name: miniName, network: "tcp", addr: m.addr, tcp: m.addr, mini: m}
+	s := &Server{t: t, name: miniName, network: "tcp", addr: m.addr, tcp: m.addr, mini: m}
+	s.Initialize(defaultNamespace)
+	return s
 }
 
 // mini runs one Miniredis after another behind one address.
@@ -143,26 +146,40 @@ func (m *mini) preHook(peer *server.Peer, cmd string, args ...string) (done bool
 			return true
 		}
 	}
-	if cmd == "INFO" && len(args) == 1 && strings.EqualFold(args[0], "replication") {
-		var text strings.Builder
-		text.WriteString("# Replication\r\nrole:master\r\nmaster_replid:" + id + "\r\n")
-		for _, field := range []string{"master_replid2", "connected_slaves"} {
-			if info[field] != "" {
-				text.WriteString(field + ":" + info[field] + "\r\n")
-			}
+	if cmd != "INFO" || len(args) != 1 {
+		return false
+	}
+	section := strings.ToLower(args[0])
+	text := "# " + section + "\r\n"
+	if section == "replication" {
+		text += "role:master\r\nmaster_replid:" + id + "\r\n"
+	}
+	set := false
+	for _, field := range slices.Sorted(maps.Keys(info)) {
+		if sectionOf(field) == section && info[field] != "" {
+			text += field + ":" + info[field] + "\r\n"
+			set = true
 		}
-		peer.WriteBulk(text.String())
-		return true
 	}
-	if uptime := info["uptime_in_seconds"]; uptime != "" && cmd == "INFO" && len(args) == 1 && strings.EqualFold(args[0], "server") {
-		peer.WriteBulk("# Server\r\nuptime_in_seconds:" + uptime + "\r\n")
-		return true
+	if !set && section != "replication" {
+		return false
 	}
-	if aof := info["aof_enabled"]; aof != "" && cmd == "INFO" && len(args) == 1 && strings.EqualFold(args[0], "persistence") {
-		peer.WriteBulk("# Persistence\r\naof_enabled:" + aof + "\r\n")
-		return true
+	peer.WriteBulk(text)
+	return true
+}
+
+// sectionOf returns the section of INFO that has a field.
+func sectionOf(field string) string {
+	name, _, _ := strings.Cut(field, "_")
+	switch name {
+	case "aof":
+		return "persistence"
+	case "cluster":
+		return "cluster"
+	case "uptime":
+		return "server"
 	}
-	return false
+	return "replication"
 }
 
 func randomReplicationID() string {

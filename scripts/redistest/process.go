@@ -22,7 +22,9 @@ const startTimeout = 30 * time.Second
 // configuration as command line, "--maxmemory", "1mb", and override what it has otherwise, except for where it listens.
 func Start(t testing.TB, b Binary, args ...string) *Server {
 	t.Helper()
-	return start(t, b, "", args)
+	s := start(t, b, "", args)
+	_ = s.initialize(defaultNamespace) // which a password forbids
+	return s
 }
 
 func start(t testing.TB, b Binary, config string, args []string) *Server {

@@ -1,11 +1,13 @@
 package redistest
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 )
 
 // Server is one running server, real or miniredis, that belongs to one test.
@@ -41,6 +43,30 @@ func (s *Server) Dir() string {
 	s.t.Helper()
 	s.mustBeReal("Dir")
 	return s.process.dir
+}
+
+// defaultNamespace is the one of an allocator without options.
+const defaultNamespace = "Raven"
+
+// Initialize makes the settings of namespaces, as hilo init does on a new server. A server that was started has those of the
+// default one, unless it requires a password, until a Restart loses them.
+func (s *Server) Initialize(namespaces ...string) {
+	s.t.Helper()
+	for _, namespace := range namespaces {
+		if err := s.initialize(namespace); err != nil {
+			s.t.Fatalf("initializing %s: %v", s.name, err)
+		}
+	}
+}
+
+func (s *Server) initialize(namespace string) error {
+	client := redis.NewClient(Options(s))
+	defer func() { _ = client.Close() }()
+	return initialize(client, namespace)
+}
+
+func initialize(client redis.Cmdable, namespace string) error {
+	return client.HSet(context.Background(), "{"+namespace+"}/ServerPrefixForHilo", "Initialized", "2026-11-28T00:00:00Z").Err()
 }
 
 // Client returns a new client of this server, which is closed when t ends. It serves packages that need no *redis.Client,
@@ -124,8 +150,8 @@ func (s *Server) SetReplicationID(id string) {
 	s.mini.setReplicationID(id)
 }
 
-// SetInfo sets a field that miniredis reports besides master_replid: connected_slaves and master_replid2 in INFO
-// replication, aof_enabled in INFO persistence, uptime_in_seconds in INFO server. It reports none by default. An empty value removes a field.
+// SetInfo sets a field that miniredis reports besides master_replid: aof_… in INFO persistence, cluster_… in INFO cluster, uptime_…
+// in INFO server, any other in INFO replication. It reports none by default. An empty value removes a field.
 func (s *Server) SetInfo(field, value string) {
 	s.t.Helper()
 	s.mustBeMini("SetInfo")

@@ -9,10 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
-	"github.com/hilo-id/hilo/prefix"
-	"github.com/hilo-id/hilo/scripts"
 )
 
 // Theirs reports whether a path is one of RavenDB's, which a Handler answers, if only with 501.
@@ -31,6 +28,11 @@ var (
 	errMethod  = errors.New("HEAD is not supported: send GET")
 	errTooMany = errors.New("too many names")
 )
+
+func tooMany(what string, max int) error {
+	return fmt.Errorf("%w: this gateway has served %d %s, and serves no further ones until it is restarted: check that clients use few, or raise MaxNames (--max-names)",
+		errTooMany, max, what)
+}
 
 // unknownDatabaseError is the name of a database that is not mapped.
 type unknownDatabaseError string
@@ -66,7 +68,8 @@ func write(w http.ResponseWriter, status int, body any) {
 }
 
 func fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, kind, retryAfter := http.StatusInternalServerError, "", ""
+	name, status := sentinel.Of(err)
+	kind, retryAfter := "", ""
 	unknown, isUnknown := errors.AsType[unknownDatabaseError](err)
 	switch {
 	case errors.Is(err, errOther):
@@ -74,38 +77,24 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errMethod):
 		status = http.StatusMethodNotAllowed
 		w.Header().Set("Allow", http.MethodGet)
-	case errors.Is(err, scripts.ErrCorrupt): // of a server whose prefix is no valid name too
-	case errors.Is(err, allocator.ErrInvalidOptions) || errors.Is(err, prefix.ErrInvalid):
-		status = http.StatusBadRequest
-	case isUnknown:
-		status, kind = http.StatusServiceUnavailable, "Error"
-		w.Header().Set("Database-Missing", string(unknown))
-	case errors.Is(err, errTooManySeeds):
-		status, retryAfter = http.StatusServiceUnavailable, "60"
 	case errors.Is(err, errTooMany):
 		status, retryAfter = http.StatusTooManyRequests, "60"
-	case refused(err):
-	default: // ErrNotDurable too
-		status, retryAfter = http.StatusServiceUnavailable, "1"
-		if !errors.Is(err, scripts.ErrNotDurable) && !errors.Is(err, allocator.ErrUnavailable) {
-			err = fmt.Errorf("%w: %w", allocator.ErrUnavailable, err)
-		}
+	case isUnknown:
+		kind = "Error"
+		w.Header().Set("Database-Missing", string(unknown))
+	case status == http.StatusServiceUnavailable:
+		name, retryAfter = cmp.Or(name, "ErrUnavailable"), "1"
+	case status != http.StatusBadRequest:
+		status = http.StatusInternalServerError
 	}
 	if retryAfter != "" {
 		w.Header().Set("Retry-After", retryAfter)
 	}
-	text := err.Error()
-	if name, _ := sentinel.Of(err); name != "" {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "allocator: "), "admin: ")
+	if name != "" {
 		text = name + ": " + text
 	}
 	writeFailure(w, r, status, kind, text)
-}
-
-// refused reports whether the same request would be refused again, whatever becomes of the server.
-func refused(err error) bool {
-	_, isUnknown := errors.AsType[unknownDatabaseError](err)
-	return errors.Is(err, allocator.ErrInvalidOptions) || errors.Is(err, prefix.ErrInvalid) || isUnknown || errors.Is(err, errTooMany) ||
-		errors.Is(err, allocator.ErrPrefixConflict) || scripts.Answered(err) && !errors.Is(err, scripts.ErrReply)
 }
 
 // Refuse writes an error in the form of RavenDB's, for a request that is not passed to a Handler.

@@ -221,7 +221,7 @@ func TestMessagesBeginWithTheNameOfTheError(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := impatient(t, s)
 		w := newWire(t, s, func(o *Options) {
-			o.Client, o.RequireSeeded = client, true
+			o.Client, o.Allocator.RequireSeeded = client, true
 			o.Databases["Mall"], o.Databases["Fair"] = "mall", "fair"
 		})
 		w.set("{fair}/ServerPrefixForHilo", "NodeTag", "F")

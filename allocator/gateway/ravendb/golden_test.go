@@ -162,7 +162,7 @@ func TestNextIsRefusedWithoutANodeTag(t *testing.T) {
 func TestErrorsHaveTheFormOfRavenDB(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s, func(o *Options) { o.Limit = 1 << 40 })
+		w := newWire(t, s, func(o *Options) { o.Allocator.Limit = 1 << 40 })
 		w.set("{Raven}/HiLo/full", "Max", int64(1<<40))
 		w.set("{Raven}/HiLo/broken", "Max", "x")
 		w.set("{Raven}/HiLo/users", "Max", 64)

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"strconv"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
-	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // maxEnd is the greatest end of a range: some clients count on past it.
@@ -30,8 +29,8 @@ func (h *Handler) readNext(r *http.Request) (n nextRequest, err error) {
 	if q, n.tag, err = h.readName(r, "tag", ""); err != nil {
 		return n, err
 	}
-	if separator := q["identityPartsSeparator"]; separator != "" && separator != h.opts.Separator {
-		return n, sentinel.Invalidf("identityPartsSeparator is %.64q: here it is %q", separator, h.opts.Separator)
+	if separator := q["identityPartsSeparator"]; separator != "" && separator != h.opts.Allocator.Separator {
+		return n, sentinel.Invalidf("identityPartsSeparator is %.64q: here it is %q", separator, h.opts.Allocator.Separator)
 	}
 	if n.size, err = parseSize(q["lastBatchSize"]); err != nil {
 		return n, err
@@ -56,26 +55,57 @@ func (h *Handler) hiloNext(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := h.counter(r, fleet.Range, n.tag)
+	d, err := h.database(r.Context(), r.PathValue("database"))
 	if err != nil {
 		return nil, err
 	}
-	var got fleet.Reply
-	if err := c.locked(r.Context(), func() (err error) { //nolint:contextcheck // a range in flight is recorded also if its client is gone
-		got, err = h.next(detached(r), c, n)
-		return err
-	}); err != nil {
+	c, err := h.collection(d, n.tag)
+	if err != nil {
 		return nil, err
 	}
+	if issued, ok := h.ranges.find(c, n.lastMax); ok { // some clients send local time without a zone
+		n.at, n.known = issued.at, true
+	}
+	got, id, err := d.next(detached(r), c, capacity(n.size, max(0, time.Since(n.at)), n.known)) //nolint:contextcheck // a range that is requested is issued also if its client is gone
+	if err != nil {
+		return nil, explain(d.namespace, err)
+	}
+	h.ranges.add(c, got)
 	return hiloRange{
-		Prefix: n.tag + h.opts.Separator + got.Prefix,
-		Low:    got.Low, High: got.High, LastSize: got.High - got.Low + 1,
-		ServerTag:   got.Tag,
+		Prefix: n.tag + h.opts.Allocator.Separator + id.ServerPrefix,
+		Low:    got.Range().Low, High: got.Range().High, LastSize: got.Len(),
+		ServerTag:   id.NodeTag,
 		LastRangeAt: time.Now().UTC().Format(wireTime),
 	}, nil
 }
 
-func (h *Handler) hiloReturn(r *http.Request) (any, error) { //nolint:contextcheck // a return is finished also if its client is gone
+// next issues a range of a size, or of what is left below the limit. id is the first identifier.
+func (d *database) next(ctx context.Context, c *collection, size int64) (got allocator.Batch, id prefix.ID, err error) {
+	if err := d.masters.forRange(ctx, id); err != nil {
+		return got, id, err
+	}
+	got, err = c.Take(ctx, size)
+	if errors.Is(err, allocator.ErrExhausted) {
+		for _, stats := range d.ids.Stats().Collections {
+			if stats.Name == c.Name() && stats.Held > 0 {
+				got, err = c.Take(ctx, min(stats.Held, size))
+			}
+		}
+	}
+	if err != nil {
+		return got, id, err
+	}
+	for id = range got.IDs() {
+		break
+	}
+	if id.NodeTag == "" {
+		return got, id, noTag(d.namespace)
+	}
+	d.tag.Store(id.NodeTag)
+	return got, id, d.masters.forRange(ctx, id)
+}
+
+func (h *Handler) hiloReturn(r *http.Request) (any, error) {
 	q, tag, err := h.readName(r, "tag", "")
 	if err != nil {
 		return nil, err
@@ -88,93 +118,21 @@ func (h *Handler) hiloReturn(r *http.Request) (any, error) { //nolint:contextche
 	if err != nil {
 		return nil, err
 	}
-	space, err := h.namespace(r.Context(), r.PathValue("database"))
+	namespace, err := h.resolve(r.PathValue("database"))
 	if err != nil || h.opts.IgnoreReturns {
 		return nil, err
 	}
 	h.mu.Lock()
-	c, ok := h.counters[space.keys.HiLo(tag)]
+	d := h.databases[namespace]
 	h.mu.Unlock()
-	if !ok {
+	if d == nil {
 		return nil, nil
 	}
-	ctx := detached(r)
-	return nil, c.locked(ctx, func() error { return h.takeBack(ctx, c, end, last) }) //nolint:contextcheck // a return is finished also if its client is gone
-}
-
-// next issues a range with a call of locked, if possible one that can be returned. A client states lastMax, which raises the
-// counter but proves nothing: neither that it was issued, so that it is no floor, nor that writes were lost.
-func (h *Handler) next(ctx context.Context, c *counter, n nextRequest) (got fleet.Reply, err error) {
-	stands := c.floor()
-	if !h.opts.IgnoreReturns && (n.lastMax > stands || !h.ranges.used(c)) {
-		if stands, err = h.standing(ctx, c); err != nil {
-			return got, err
-		}
+	d.mu.Lock()
+	c := d.names[prefix.Fold(tag)]
+	d.mu.Unlock()
+	if issued, ok := h.ranges.claim(c, end, last); ok {
+		_, _ = issued.Return(detached(r), last) //nolint:contextcheck // a return is finished also if its client is gone
 	}
-	since := max(0, time.Since(n.at))
-	if before, ok := h.ranges.find(c, n.lastMax); ok { // some clients send local time without a zone
-		since, n.known = time.Since(before.at), true
-	}
-	size := capacity(n.size, since, n.known)
-	limit := min(h.opts.Limit, maxEnd)
-	above := max(stands, n.lastMax)
-	if !h.opts.IgnoreReturns && above < limit-size { // the range begins there if no other client uses the counter
-		size += h.ranges.extend(c, above+size, max(size, maxExtension))
-	}
-	got, err = c.space.issue(ctx, fleet.Request{
-		Kind: fleet.Range, Name: n.tag, Count: size, Limit: limit, RaiseTop: true, AtLeast: n.lastMax, Last: true,
-	})
-	switch {
-	case errors.Is(err, scripts.ErrRaise):
-		return got, sentinel.Invalidf("lastMax is %d: it must be a number that was issued: %v", n.lastMax, err)
-	case err == nil:
-		h.ranges.add(c, got.Range, got.Token)
-	}
-	return got, err
-}
-
-// takeBack takes back the end of a range with a call of locked, if it can be returned.
-func (h *Handler) takeBack(ctx context.Context, c *counter, end, last int64) error {
-	r, ok := h.ranges.find(c, end)
-	if !ok || r.final || last < r.low-1 || last > end {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
-	defer cancel()
-	err := h.ask(ctx, func() error {
-		return c.space.server.Return(ctx, []scripts.ReturnRequest{{
-			Counter: c.keys.Counter, Token: r.token, End: end, Last: last, Epoch: r.epoch, Written: r.written,
-		}})[0].Err
-	})
-	// The client uses no number above last any more, whether the range was taken back or the reply was lost.
-	if c.floor() == end {
-		c.space.server.SetFloor(c.name, last)
-	}
-	if err == nil || scripts.Answered(err) {
-		h.ranges.finish(c, end)
-	}
-	return err
-}
-
-// standing returns the greatest number that a counter is known to have issued, and reads its Top, with a call of locked. A value
-// that is no number is left to the script to refuse.
-func (h *Handler) standing(ctx context.Context, c *counter) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, h.opts.timeout())
-	defer cancel()
-	var read []any
-	if err := h.ask(ctx, func() (err error) {
-		read, err = h.client.HMGet(ctx, c.keys.Counter, scripts.FieldMax, "Top").Result()
-		return err
-	}); err != nil {
-		return 0, err
-	}
-	var stored [2]int64
-	for i := range stored {
-		text, _ := read[i].(string)
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			stored[i] = n
-		}
-	}
-	h.ranges.raiseTop(c, stored[1])
-	return max(stored[0], c.floor()), nil
+	return nil, nil
 }

@@ -48,20 +48,6 @@ func TestIdentityRequestsWithAnIDActOnce(t *testing.T) {
 	})
 }
 
-// If a failover reverted a seed, values below it would be issued.
-func TestIdentitySeedIsConfirmed(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s)
-		w.Handler = w.again(func(o *Options) { o.Durability = allocator.Durability{Replicas: 1, Timeout: time.Millisecond} })
-		for _, request := range []string{"seed?name=companies&value=7", "seed?name=companies&value=3&force=true", "next?name=companies"} {
-			if got := w.send("POST", "/databases/Shop/identity/"+request); got.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body(t, got), "ErrNotDurable") {
-				t.Errorf("%s: got %s, want 503, ErrNotDurable", request, got.Status)
-			}
-		}
-	})
-}
-
 // lossy loses the replies to scripts while lost is set.
 type lossy struct {
 	redis.UniversalClient

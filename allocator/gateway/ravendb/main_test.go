@@ -41,10 +41,16 @@ func (w *wire) again(change ...func(*Options)) *Handler {
 	for _, c := range change {
 		c(&opts)
 	}
+	return mustNew(w.t, opts)
+}
+
+func mustNew(t testing.TB, opts Options) *Handler {
+	t.Helper()
 	h, err := New(opts)
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = h.Close(context.Background()) }) // its server may be gone
 	return h
 }
 

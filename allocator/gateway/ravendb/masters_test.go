@@ -160,7 +160,7 @@ func TestNextServesWhileAnotherMasterIsDown(t *testing.T) {
 		down.Kill()
 		w := newWire(t, s)
 		w.Handler = w.again(func(o *Options) {
-			o.Name, o.Others, o.Timeout = "north", []Master{{Name: "south", Client: client}}, 300*time.Millisecond
+			o.Name, o.Others, o.Allocator.RefillTimeout = "north", []Master{{Name: "south", Client: client}}, 300*time.Millisecond
 		})
 		w.next("tag=users")
 		w.answers(http.MethodPost, "/databases/Shop/identity/next?name=companies", 200, `{"NewIdentityValue":1}`)

@@ -62,7 +62,7 @@ func TestNextIssuesAnotherRangeAfterOneThatIsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
-		w.Handler = w.again(func(o *Options) { o.Durability = allocator.Durability{Replicas: 1, Timeout: time.Millisecond} })
+		w.Handler = w.again(func(o *Options) { o.Allocator.Durability = allocator.Durability{Replicas: 1, Timeout: time.Millisecond} })
 		for _, want := range []string{"1", "2", "3"} {
 			got := w.send(http.MethodGet, "/databases/Shop/hilo/next?tag=users")
 			if text := body(t, got); got.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "ErrNotDurable") {

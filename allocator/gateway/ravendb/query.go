@@ -2,12 +2,15 @@ package ravendb
 
 import (
 	"cmp"
+	"fmt"
 	"math"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // query holds the parameters of a request.
@@ -16,23 +19,33 @@ type query map[string]string
 // parseQuery parses a query as a form: "+" is a space. Java's client sends spaces so, and %2B for a plus. No parameter may
 // be repeated.
 func parseQuery(raw string) (query, error) {
+	values, err := url.ParseQuery(strings.ReplaceAll(raw, ";", "%3B")) // which separates nothing
+	if err != nil {
+		return nil, sentinel.Invalidf("the query has a percent sign that begins no escape: %.64q", raw)
+	}
 	q := make(query)
-	for pair := range strings.SplitSeq(raw, "&") {
-		if pair == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(name)
-		value, valueErr := url.QueryUnescape(value)
-		if cmp.Or(err, valueErr) != nil {
-			return nil, sentinel.Invalidf("the query has a percent sign that begins no escape: %.64q", pair)
-		}
-		if _, twice := q[name]; twice {
+	for name, texts := range values {
+		if len(texts) > 1 {
 			return nil, sentinel.Invalidf("%.64q is given twice", name)
 		}
-		q[name] = value
+		q[name] = texts[0]
 	}
 	return q, nil
+}
+
+// readName parses the query of a request, and its parameter that names a collection, or an identity, with or without mark.
+func (h *Handler) readName(r *http.Request, parameter, mark string) (q query, name string, err error) {
+	if q, err = parseQuery(r.URL.RawQuery); err != nil {
+		return nil, "", err
+	}
+	if name, err = q.required(parameter); err != nil {
+		return nil, "", err
+	}
+	name = strings.TrimSuffix(name, mark)
+	if err := prefix.ValidateCollection(name, h.opts.Allocator.Separator); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", parameter, err)
+	}
+	return q, name, nil
 }
 
 // required returns a parameter that must be present.

@@ -2,18 +2,34 @@ package ravendb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
-	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/prefix"
 )
+
+// Handler answers RavenDB's clients.
+type Handler struct {
+	opts         Options
+	mux          http.ServeMux
+	gate         *fleet.Gate // of requests that no Allocator sends
+	ranges       ranges
+	topologyEtag int64
+	// identities are the answers to requests for an identity, and seeds those to forced seeds. They are apart so that no other
+	// request can make a forced seed forgotten: repeated, it would lower the identity again.
+	identities, seeds answers
+
+	mu        sync.Mutex           // guards what follows
+	databases map[string]*database // by namespace, those that had a tag
+	closed    bool
+}
 
 // New returns a handler. It does no I/O. Errors: allocator.ErrInvalidOptions.
 func New(opts Options) (*Handler, error) {
@@ -21,21 +37,9 @@ func New(opts Options) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ravendb: %w", err)
 	}
-	client := opts.Client
-	if single, ok := client.(*redis.Client); ok { // an attempt ends with its time
-		client = single.WithTimeout(opts.timeout())
-	}
 	h := &Handler{
-		opts: opts, client: client, gate: fleet.NewGate(),
-		ranges:           newRanges(maxRanges),
-		identitiesIssued: answers{max: maxAnswers, memory: identityMemory},
-		forcedSeeds:      answers{max: maxAnswers, memory: seedMemory, full: errTooManySeeds},
-		namespaces:       make(map[string]*namespace), counters: make(map[string]*counter),
-		topologyEtag: etag(opts.Nodes, time.Now()),
-	}
-	h.backends = append(h.backends, newBackend(opts.Client, scripts.Durability(opts.Durability), opts.timeout()))
-	for _, other := range opts.Others { // which are only described
-		h.backends = append(h.backends, newBackend(other.Client, scripts.Durability{}, opts.Timeout))
+		opts: opts, gate: fleet.NewGate(), ranges: ranges{max: maxRanges},
+		databases: make(map[string]*database), topologyEtag: etag(opts.Nodes, time.Now()),
 	}
 	for _, route := range []struct {
 		pattern string
@@ -48,7 +52,7 @@ func New(opts Options) (*Handler, error) {
 		{"PUT /databases/{database}/hilo/return", http.StatusNoContent, h.hiloReturn},
 		{"POST /databases/{database}/identity/next", http.StatusOK, h.identityNext},
 		{"POST /databases/{database}/identity/seed", http.StatusOK, h.identitySeed},
-		{"GET /databases/{database}/debug/identities", http.StatusOK, h.identities},
+		{"GET /databases/{database}/debug/identities", http.StatusOK, h.listIdentities},
 		{"GET /databases/{database}/healthcheck", http.StatusNoContent, h.healthcheck},
 		{"GET /databases/{database}/stats", http.StatusOK, h.stats},
 		{"/", 0, func(*http.Request) (any, error) { return nil, errOther }},
@@ -58,8 +62,32 @@ func New(opts Options) (*Handler, error) {
 	return h, nil
 }
 
-func newBackend(client redis.UniversalClient, d scripts.Durability, timeout time.Duration) fleet.Backend {
-	return fleet.NewBackend(scripts.Prepare(client, d, timeout), d)
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// Close ends the allocators of all databases, after the last request. Later requests are answered with 503.
+func (h *Handler) Close(ctx context.Context) error {
+	h.mu.Lock()
+	h.closed = true
+	all := slices.Collect(maps.Values(h.databases))
+	h.mu.Unlock()
+	var failures []error
+	for _, d := range all {
+		failures = append(failures, d.close(ctx))
+	}
+	return errors.Join(failures...)
+}
+
+// Jumps returns how often a counter jumped on evidence of lost writes.
+func (h *Handler) Jumps() (jumps int64) {
+	h.mu.Lock()
+	all := slices.Collect(maps.Values(h.databases))
+	h.mu.Unlock()
+	for _, d := range all {
+		for _, times := range d.ids.Stats().Servers[0].Jumps {
+			jumps += times
+		}
+	}
+	return jumps
 }
 
 // Check contacts the server and returns an error if the namespace of a mapped database has no node tag, without which
@@ -71,11 +99,43 @@ func Check(ctx context.Context, opts Options) error {
 		return err
 	}
 	for _, namespace := range slices.Sorted(maps.Values(h.opts.Databases)) {
-		if _, err := h.describe(ctx, namespace); refused(err) {
+		if _, err := h.describe(ctx, namespace); err != nil {
 			return fmt.Errorf("ravendb: %w", err)
-		} else if err != nil {
-			return fmt.Errorf("ravendb: %w: %w", allocator.ErrUnavailable, err)
 		}
 	}
 	return nil
+}
+
+// ErrNoTag is a namespace without a node tag. It matches allocator.ErrPrefixMissing.
+var ErrNoTag = fmt.Errorf("%w: the server has no node tag, which the ids of RavenDB's clients end in", allocator.ErrPrefixMissing)
+
+func noTag(namespace string) error {
+	return fmt.Errorf("%w; set one with hilo prefix set --tag A --namespace %s", ErrNoTag, namespace)
+}
+
+// explain adds what to do to the error of a server without prefix and tag.
+func explain(namespace string, err error) error {
+	if errors.Is(err, allocator.ErrPrefixMissing) {
+		return fmt.Errorf("%w; set one with hilo prefix set --tag A --namespace %s, a different one on each master", err, namespace)
+	}
+	return err
+}
+
+// resolve returns the namespace of a database.
+func (h *Handler) resolve(database string) (string, error) {
+	if err := prefix.ValidateNamespace(database); err != nil {
+		return "", fmt.Errorf("database: %w", err)
+	}
+	folded := prefix.Fold(database)
+	if len(h.opts.Databases) > 0 {
+		namespace, ok := h.opts.Databases[folded]
+		if !ok {
+			return "", unknownDatabaseError(database)
+		}
+		return namespace, nil
+	}
+	if err := prefix.ValidateNamespace(folded); err != nil { // longer, or no longer in NFC
+		return "", fmt.Errorf("database: %w", err)
+	}
+	return folded, nil
 }

@@ -142,7 +142,7 @@ func TestReturnMayBeRepeatedAfterALostReply(t *testing.T) {
 func TestReturnIgnoresARangeAtTheLimitThatEndsLikeAnother(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s, func(o *Options) { o.Limit = 20 })
+		w := newWire(t, s, func(o *Options) { o.Allocator.Limit = 20 })
 		w.next("tag=users")
 		w.sendReturn(20, 5)
 		w.wantMax("5")

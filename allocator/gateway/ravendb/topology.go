@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 )
 
 // node is a server as clients read it.
@@ -38,8 +40,8 @@ func (h *Handler) topology(r *http.Request) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), topologyTimeout)
 	defer cancel()
-	space, err := h.namespace(ctx, name)
-	if err != nil && (len(h.opts.Databases) == 0 || refused(err)) {
+	d, err := h.database(ctx, name)
+	if err != nil && (len(h.opts.Databases) == 0 || !sentinel.Temporary(err)) {
 		return nil, err
 	}
 	own := node{URL: h.url(r), ClusterTag: noCluster, ServerRole: member, Database: name}
@@ -52,7 +54,7 @@ func (h *Handler) topology(r *http.Request) (any, error) {
 		}
 	}
 	if err == nil {
-		nodes[0].ClusterTag = *space.tag.Load()
+		nodes[0].ClusterTag, _ = d.tag.Load().(string)
 	}
 	return struct {
 		Nodes []node
@@ -91,7 +93,7 @@ func (h *Handler) nodeInfo(r *http.Request) (any, error) {
 	h.mu.Lock()
 	names := slices.Collect(maps.Values(h.opts.Databases))
 	if len(names) == 0 {
-		names = slices.Collect(maps.Keys(h.namespaces))
+		names = slices.Collect(maps.Keys(h.databases))
 	}
 	h.mu.Unlock()
 	tag := noCluster
@@ -99,9 +101,7 @@ func (h *Handler) nodeInfo(r *http.Request) (any, error) {
 	if len(names) > 0 {
 		tag, err = h.describe(r.Context(), slices.Min(names))
 	} else {
-		ctx, cancel := context.WithTimeout(r.Context(), h.opts.timeout())
-		defer cancel()
-		err = h.ask(ctx, func() error { return h.client.Time(ctx).Err() }) // PING is no right of a worker
+		err = h.ask(r.Context(), func(ctx context.Context) error { return h.opts.Client.Time(ctx).Err() }) // PING is no right of a worker
 	}
 	return struct{ NodeTag, ServerRole string }{tag, member}, err
 }

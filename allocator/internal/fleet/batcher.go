@@ -65,7 +65,7 @@ func (s *Server) Take(ctx context.Context, r Request) Result {
 	case got := <-w.result:
 		return got
 	case <-ctx.Done():
-		return Result{Err: failure.Ended(ctx, r.Name, nil)}
+		return Result{Err: failure.Ended(ctx, r.Name, s.fleet.WhyWaiting(r.Kind, r.Name))}
 	}
 }
 
@@ -177,12 +177,30 @@ func (b *batcher) request(group []*waiter, total int64) {
 			low += w.Count
 		}
 	}()
-	reply, err = b.server.Issue(context.WithoutCancel(group[0].ctx), r)
+	reply, err = b.issue(context.WithoutCancel(group[0].ctx), r)
 	if errors.Is(err, scripts.ErrExhausted) && len(group) > 1 {
 		for len(group) > 0 {
 			w := group[0]
 			group = group[1:]
 			b.request([]*waiter{w}, w.Count)
+		}
+	}
+}
+
+// issue sends a request, and sends it again when the ceiling of the counter was raised for it. Other counters may be asked for
+// meanwhile.
+func (b *batcher) issue(ctx context.Context, r Request) (Reply, error) {
+	for {
+		reply, err := b.server.Issue(ctx, r)
+		if !errors.As(err, new(*CeilingError)) || b.server.fleet.ctx.Err() != nil {
+			return reply, err
+		}
+		if b.kind == Identity {
+			<-b.server.identitySlots
+		}
+		b.server.fleet.AwaitRaise(err)
+		if b.kind == Identity {
+			b.server.identitySlots <- struct{}{}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -26,7 +27,7 @@ func (s *Server) verify(ctx context.Context, sent time.Duration, got scripts.Ran
 	f := s.fleet
 	several := len(f.servers) > 1
 	f.mu.Lock()
-	from, err := s.recordPrefix(sent, reported(got.Prefix, got.Tag, got.Settings), got.Origin)
+	from, err := s.recordPrefix(sent, reported(got.Prefix, got.Tag, got.Interval), got.Origin)
 	switch {
 	case err != nil || s.verified == from:
 		f.mu.Unlock()
@@ -99,9 +100,11 @@ func (f *Fleet) checkConflicts(of *Issuer) error {
 		if s.Prefix != "" && s.Prefix != from.Desc.ServerPrefix {
 			return fmt.Errorf("%w: key %s has ServerPrefix %q, and the settings require %q", failure.ErrPrefixConflict, s.Keys.Server(), from.Desc.ServerPrefix, s.Prefix)
 		}
-		if emptied(from.Desc) && f.opts.RequirePrefix {
-			return fmt.Errorf("%w: key %s has neither ServerPrefix nor NodeTag nor an interval: each of several servers, and any server with RequirePrefix, "+
-				"needs one", scripts.ErrPrefixMissing, s.Keys.Server())
+		if emptied(from.Desc) && len(f.servers) > 1 {
+			if from == of {
+				return s.emptiedError()
+			}
+			continue // it issues nothing, and the others serve
 		}
 		if low, high := from.Desc.Interval(); s.MinValue != 0 && s.MinValue != low || s.MaxValue != 0 && s.MaxValue != high {
 			return fmt.Errorf("%w: key %s has the interval %d..%d, and the settings require MinValue %d and MaxValue %d (0: any)",
@@ -117,6 +120,17 @@ func (f *Fleet) checkConflicts(of *Issuer) error {
 		}
 	}
 	return nil
+}
+
+// lostSettings reports that the server has neither prefix, tag nor interval, and has to have one, with mu held.
+func (s *Server) lostSettings() bool {
+	return s.current != nil && emptied(s.current.Desc) && (s.settled || len(s.fleet.servers) > 1)
+}
+
+// emptiedError is why such a server issues nothing.
+func (s *Server) emptiedError() error {
+	return fmt.Errorf("%w: key %s has neither ServerPrefix nor NodeTag nor an interval: it lost its settings, or is one of several servers, each of "+
+		"which needs one; set what it had (hilo settings set), or see hilo help recover", scripts.ErrPrefixMissing, s.Keys.Server())
 }
 
 // conflict returns why two servers could issue the same identifier, or with homes the same identity, with mu held. An emptied
@@ -158,10 +172,11 @@ func (f *Fleet) settingsConflict() error {
 	return f.checkConflicts(nil)
 }
 
-// demoteConflict turns a conflict into an outage of its server once identifiers were issued, with mu held, because that server
-// was emptied or misconfigured, and the others serve. Before that a conflict is in the settings and ends every refill.
+// demoteConflict turns a conflict of one of several servers into an outage of that server, with mu held, because it was emptied, or
+// because it was misconfigured once identifiers were issued. The others serve. Before that a conflict is in the settings and ends
+// every refill.
 func (f *Fleet) demoteConflict(err error) error {
-	if len(f.servers) > 1 && f.served && failure.Conflict(err) {
+	if len(f.servers) > 1 && failure.Conflict(err) && (f.served || errors.Is(err, scripts.ErrPrefixMissing)) {
 		return failure.Demote(err)
 	}
 	return err

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"crypto/rand"
-	"errors"
 	"slices"
 	"sync"
 
@@ -54,12 +53,13 @@ func (s *Server) counter(of counterOf) *counter {
 
 // Marks returns the marks of a counter, which are zero if this client never used it.
 func (s *Server) Marks(k Kind, name string) Marks {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
 	return s.marks(counterOf{k, prefix.Fold(name)})
 }
 
+// marks is Marks with mu held.
 func (s *Server) marks(of counterOf) Marks {
-	s.fleet.mu.Lock()
-	defer s.fleet.mu.Unlock()
 	if c, ok := s.counters[of.kind][of.name]; ok {
 		return c.marks
 	}
@@ -75,9 +75,21 @@ func (s *Server) SetFloor(collection string, floor int64) {
 	c.marks.Floor = floor
 }
 
-// begin chooses the token of the next request, with turn held. A request for a range whose reply never came, or was not
-// confirmed, is sent again, so that no range is lost with a reply. If it asks for another count the script issues another range.
-// A request for values of an identity that is sent again is issued other values in any case.
+// sentMarks returns the marks that a request for c has. other is the counter of the same name and the other kind.
+func (s *Server) sentMarks(c *counter, other counterOf) scripts.Marks {
+	f := s.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sent := c.marks.sent(f.Now())
+	sent.Settled = s.settled || len(f.servers) > 1
+	others := s.marks(other)
+	sent.Mixed = other.kind == Identity && others.Floor > 0 || others.Bare
+	return sent
+}
+
+// begin chooses the token of the next request, with turn held. A request for a range whose reply never came is sent again, so
+// that no range is lost with a reply. If it asks for another count the script issues another range. A request for values of an
+// identity that is sent again is issued other values in any case.
 func (c *counter) begin(k Kind) {
 	if k != Range || c.token == nil {
 		c.token = new(rand.Text())
@@ -91,18 +103,21 @@ func (c *counter) end(err error) {
 	}
 }
 
-// record records the numbers that were issued, and a jump, and reports whether the counter was made anew. Numbers that were not
-// confirmed count too, unless the server requires confirmations: then no client uses them, and at the next failover they would
-// be false evidence of a loss.
-func (s *Server) record(c *counter, got scripts.Range, err error) (anew bool) {
+// record records what a reply shows of the counter and the server.
+func (s *Server) record(c *counter, got scripts.Range) {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	unused := got.Replicas > 0 && errors.Is(err, scripts.ErrNotDurable)
-	if got.Low > 0 && !unused {
-		anew = c.marks.Record(s.fleet.Now(), got)
+	if got.Low == 0 && got.Epoch == 0 { // no reply
+		return
 	}
-	if i := slices.Index(Evidences[:], got.Evidence); i >= 0 {
+	c.marks.Record(s.fleet.Now(), got)
+	s.settled = s.settled || !emptied(reported(got.Prefix, got.Tag, got.Interval))
+	s.countJump(got.Evidence)
+}
+
+// countJump counts a jump, with mu held.
+func (s *Server) countJump(e scripts.Evidence) {
+	if i := slices.Index(Evidences[:], e); i >= 0 {
 		s.jumps[i]++
 	}
-	return anew
 }

@@ -17,17 +17,11 @@ import (
 
 // Options are the settings of a Fleet.
 type Options struct {
-	// AttemptTimeout bounds one request with its confirmations, and CheckTimeout one round of describing servers.
-	AttemptTimeout, CheckTimeout time.Duration
-	// RequireSeeded and RequirePrefix are sent with each request. More than one server implies RequirePrefix.
-	RequireSeeded, RequirePrefix bool
+	// AttemptTimeout bounds one request, and one round of describing servers.
+	AttemptTimeout time.Duration
 	// IdentitiesAnywhere reports that identities may come from a server that is not their home.
 	IdentitiesAnywhere bool
-	// Confirmed reports whether the backends confirm writes.
-	Confirmed bool
-	// OnRequest replaces all timers by Refresh, for an owner without an end at which it could call Close.
-	OnRequest bool
-	Logger    *zap.Logger
+	Logger             *zap.Logger
 	// Recovered starts again what failed while a server was down, and returns the number of requests that it started. It
 	// is called without a lock.
 	Recovered func() int
@@ -71,12 +65,8 @@ type Fleet struct {
 	served bool
 	// search is the search for the home of identities in flight, or nil.
 	search *check
-	// monitor is the timer of the periodic check, or nil before several servers have served.
+	// monitor is the timer of the periodic check, or nil before a server has answered.
 	monitor *time.Timer
-	// refresh is closed at the end of the check that Refresh started, and nil without one. refreshed is when the check
-	// before it began.
-	refresh   <-chan struct{}
-	refreshed time.Duration
 }
 
 // check is one round of describing servers. err is its outcome, which is written with mu held and read with mu held or after
@@ -130,6 +120,16 @@ type Server struct {
 	verified *Issuer
 	check    *check
 
+	// settled reports that the server had a prefix, tag or interval when it issued numbers to this client.
+	settled bool
+	// raises has the raises of ceilings in flight. asking is the group of questions that they may still join, or nil, and
+	// askedAt when it is sent.
+	raises  map[counterOf]*raising
+	asking  *questions
+	askedAt time.Duration
+	// refused has the class of the newest refusal of each counter whose newest request was refused.
+	refused map[counterOf]string
+
 	refills, identities Latency
 	jumps               [len(Evidences)]int64
 	// counters has those that this client used.
@@ -148,7 +148,6 @@ type Issuer struct {
 // New returns a Fleet of servers, in order of preference. It does no I/O.
 func New(servers []Config, opts Options) *Fleet {
 	opts.Logger = opts.Logger.WithOptions(zap.WithCaller(false)) // a file in here is no help
-	opts.RequirePrefix = opts.RequirePrefix || len(servers) > 1
 	f := &Fleet{opts: opts, Start: time.Now()}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.aborted, f.abort = context.WithCancel(context.Background())
@@ -156,6 +155,7 @@ func New(servers []Config, opts Options) *Fleet {
 		s := &Server{
 			Config: c, Index: i, Keys: prefix.NewKeys(c.Namespace),
 			fleet: f, log: opts.Logger, identitySlots: make(chan struct{}, MaxIdentityRequests),
+			raises: make(map[counterOf]*raising), refused: make(map[counterOf]string),
 		}
 		for k := range s.counters {
 			s.counters[k] = make(map[string]*counter)

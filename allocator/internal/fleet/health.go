@@ -61,9 +61,7 @@ func (t transition) finish() {
 	log := t.server.log
 	switch {
 	case failure.Conflict(t.now) && !failure.Conflict(t.was):
-		log.Warn("server left for its prefix, retrying with back-off", zap.Error(t.now))
-	case t.now != nil && t.was == nil && errors.Is(t.now, scripts.ErrNotDurable):
-		log.Warn("ranges are not confirmed and discarded, retrying with back-off", zap.Error(t.now))
+		log.Error("server out of use for its settings, retrying with back-off", zap.Error(t.now))
 	case t.now != nil && t.was == nil:
 		log.Warn("server unavailable, retrying with back-off", zap.Error(t.now))
 	case t.now == nil && t.was != nil:
@@ -72,15 +70,12 @@ func (t transition) finish() {
 	}
 }
 
-// provenOver reports whether a description proves that a server is up again. A conflict ends when all servers are compared,
-// a missing confirmation with a confirmed description, the refusal of any write with a check, and another error reply with a
-// served request.
+// provenOver reports whether a description proves that a server is up again. A conflict ends when all servers are compared, the
+// refusal of any write with a check, and another error reply with a served request.
 func provenOver(down error, how How) bool {
 	switch {
 	case failure.Conflict(down):
 		return false
-	case errors.Is(down, scripts.ErrNotDurable):
-		return how.Confirmed
 	case scripts.WriteRefused(down):
 		return how.Checked
 	}
@@ -127,11 +122,7 @@ func describeAll(caller context.Context, how How, servers ...*Server) {
 // proves nothing about the server.
 func (s *Server) describe(caller context.Context, how How) error {
 	f := s.fleet
-	timeout := f.opts.CheckTimeout
-	if how.Confirmed {
-		timeout = f.opts.AttemptTimeout
-	}
-	ctx, cancel := context.WithTimeout(caller, timeout)
+	ctx, cancel := context.WithTimeout(caller, f.opts.AttemptTimeout)
 	defer cancel()
 	f.mu.Lock()
 	sent := f.Now()
@@ -150,18 +141,18 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	f.mu.Lock()
 	now := f.Now()
 	if err == nil {
-		_, err = s.recordPrefix(sent, reported(desc.Prefix, desc.Tag, desc.Settings), desc.Origin)
+		_, err = s.recordPrefix(sent, reported(desc.Prefix, desc.Tag, desc.Interval), desc.Origin)
 	}
 	if err == nil && sent >= s.homeAsOf {
 		s.home, s.homeAsOf = desc.Identities, sent
-		s.durable = durableOf(desc.Durable, desc.Replicas)
+		s.durable = durableOf(desc.Durable)
 	}
 	err = cmp.Or(err, desc.Refused)
 	if s.unsent = nil; notSent(err) {
 		s.unsent = err
 	}
 	// A failure proves nothing if the server answered a later request.
-	outdated := sent < s.servedAsOf || sent < s.currentAsOf && !errors.Is(err, scripts.ErrNotDurable) || notSent(err)
+	outdated := sent < s.servedAsOf || sent < s.currentAsOf || notSent(err)
 	var changed transition
 	switch {
 	case err != nil && !outdated && s.backoff.Wait(now) == 0:
@@ -176,7 +167,7 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 // scheduleRecovery schedules the next probe of a server that is down, with mu held. Conflicts are left to the monitor,
 // which compares all servers.
 func (s *Server) scheduleRecovery() {
-	if s.fleet.closed || s.fleet.opts.OnRequest || failure.Conflict(s.down) {
+	if s.fleet.closed || failure.Conflict(s.down) {
 		return
 	}
 	delay := max(minRecovery, backoffDelay(s.backoff.failures, maxRecovery, rand.Float64()))
@@ -197,7 +188,7 @@ func (s *Server) probe() {
 	if down == nil {
 		return
 	}
-	err := s.describe(f.ctx, How{Confirmed: errors.Is(down, scripts.ErrNotDurable), Checked: true})
+	err := s.describe(f.ctx, How{Checked: true})
 	if f.ctx.Err() != nil {
 		return
 	}

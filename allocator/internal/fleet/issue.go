@@ -34,10 +34,6 @@ type Request struct {
 	// is not the home of identities.
 	Exact    int64
 	Anywhere bool
-	// RaiseTop raises the counter's Top with each range, for a gateway. AtLeast is a number above which the range has to
-	// begin, which is no mark.
-	RaiseTop bool
-	AtLeast  int64
 	// Last reports that there is no better server to ask, so that the back-off is shorter.
 	Last bool
 }
@@ -67,7 +63,8 @@ func (s *Server) ScriptKeys(r Request) scripts.Keys {
 // Issue sends a request once, when no other one for the counter is in flight, and records what the reply proves about the
 // counter and the server. It is not sent if the server is down by then. A canceled ctx, as by Abort, means that the fleet's
 // owner gave up, which is ErrClosed and no fault of the server. A Reply beside an error has the range that was issued, which
-// has to be discarded.
+// has to be discarded. A *CeilingError means that a raise of the counter's ceiling is in flight, after which the same request
+// may be served.
 func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	f, keys := s.fleet, s.ScriptKeys(r)
 	ctx, cancel := context.WithCancel(ctx)
@@ -82,121 +79,80 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	}
 	c.begin(r.Kind)
 	token, sent := *c.token, f.Now()
-	got, err := s.send(ctx, c, keys, r, other)
-	if s.record(c, got, err) {
-		s.log.Error("the counter was made anew: the range is discarded, because its numbers may have been issued before", zap.String("key", keys.Counter))
-		if err == nil {
-			got, err = s.send(ctx, c, keys, r, other)
-			s.record(c, got, err)
-		}
-	}
+	got, err := s.send(ctx, keys, r, token, s.sentMarks(c, other))
+	s.record(c, got)
 	c.end(err)
 	received := f.Now()
 	if got.Evidence != "" {
-		logJump(s.log, keys.Counter, got)
+		logJump(s.log, keys.Counter, got.Evidence, got.Jump, got.Low, got.Durable)
 	}
 	if got.Durable.Removed() {
 		logRemoval(s.log, keys.Server, got.Durable)
 	}
-	if created(r.Kind, got) {
+	if created(got) {
 		s.log.Info("counter created", zap.String("key", keys.Counter))
 	}
 	reply := Reply{Range: got, Token: token}
 	if err == nil && r.Kind != Identity {
 		reply.Issuer, err = s.verify(ctx, sent, got)
 	}
-	if err == nil {
-		err = s.checkOther(keys.Counter, other, got)
-	}
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return reply, fmt.Errorf("%s: %w", r.Name, failure.ErrClosed)
 	}
 
 	f.mu.Lock()
+	ceiling := errors.Is(err, scripts.ErrCeiling)
 	if err == nil {
-		s.durable = durableOf(got.Durable, got.Replicas)
+		s.durable = durableOf(got.Durable)
 	}
 	err = f.demoteConflict(err)
-	if r.Kind == Range {
-		s.refills.add(received-sent, err)
+	log := func() {}
+	if ceiling {
+		err = s.raise(c, own, other, keys, r)
 	} else {
-		s.identities.add(received-sent, err)
+		if r.Kind == Range {
+			s.refills.add(received-sent, err)
+		} else {
+			s.identities.add(received-sent, err)
+		}
+		if err == nil && needsRaise(got, r.Limit) {
+			s.raiseAhead(c, own, other, keys, r)
+		}
+		if err == nil || failure.Refused(err) {
+			log = s.logRefusal(own, err)
+		}
 	}
 	changed := s.recordOutcome(r.Kind, sent, err)
+	if len(f.servers) == 1 {
+		f.startMonitor()
+	}
 	f.mu.Unlock()
 	changed.finish()
+	log()
 	if err != nil {
 		return reply, s.failed(r.Name, err)
 	}
 	return reply, nil
 }
 
-// learnings bounds how often a request is sent again because the server requires more replicas than the one before waited for.
-const learnings = 2
-
-// send sends a request for c with its turn held. other is the counter of the same name and the other kind.
-func (s *Server) send(ctx context.Context, c *counter, keys scripts.Keys, r Request, other counterOf) (got scripts.Range, err error) {
-	for range 1 + learnings {
-		got, err = s.sendOnce(ctx, c, keys, r, other)
-		_, few := errors.AsType[*scripts.TooFewReplicasError](err)
-		if !few || errors.Is(err, failure.ErrInvalidOptions) {
-			break
-		}
-	}
-	return got, err
-}
-
-func (s *Server) sendOnce(ctx context.Context, c *counter, keys scripts.Keys, r Request, ofOther counterOf) (scripts.Range, error) {
-	f := s.fleet
-	ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout+s.Backend.Extra())
+// send sends a request once.
+func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request, token string, marks scripts.Marks) (scripts.Range, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.fleet.opts.AttemptTimeout)
 	defer cancel()
-	f.mu.Lock()
-	known := c.marks
-	f.mu.Unlock()
-	other := s.marks(ofOther)
 	if r.Kind == Range {
-		return s.Backend.Next(ctx, keys, scripts.NextRequest{
-			Token:         *c.token,
-			Name:          r.Name,
-			Capacity:      r.Count,
-			Limit:         r.Limit,
-			Floor:         known.Floor,
-			Epoch:         known.Epoch,
-			LeastGap:      known.LeastGap(f.Now()),
-			IdentityFloor: other.Floor,
-			RaiseTop:      r.RaiseTop,
-			AtLeast:       r.AtLeast,
-			RequireSeeded: f.opts.RequireSeeded,
-			RequirePrefix: f.opts.RequirePrefix,
-		})
+		return s.Backend.Next(ctx, keys, nextRequest(r, token, marks))
 	}
-	return s.Backend.Identity(ctx, keys, scripts.IdentityRequest{
-		Token:         *c.token,
-		Name:          r.Name,
-		Count:         r.Count,
-		Raise:         r.Exact,
-		Limit:         r.Limit,
-		Floor:         known.Floor,
-		Epoch:         known.Epoch,
-		Lowered:       known.Count,
-		LeastGap:      max(known.LeastGap(f.Now()), other.LeastGap(f.Now())), // the script may jump past the other kind
-		BareFloor:     other.Bare,
-		RequireSeeded: f.opts.RequireSeeded,
-		RequirePrefix: f.opts.RequirePrefix,
-		Anywhere:      r.Anywhere,
-	})
+	return s.Backend.Identity(ctx, keys, identityRequest(r, token, marks))
 }
 
-// checkOther returns ErrMixed for numbers without prefix and tag if this client was issued numbers of the same name and the
-// other kind, because the same number of both is the same text. The server refuses that by itself, unless it lost the key of
-// the other kind. Each kind records its marks before it looks at the other's, so of two requests at the same time at least
-// one is refused.
-func (s *Server) checkOther(key string, other counterOf, got scripts.Range) error {
-	if got.Low == 0 || got.Prefix+got.Tag != "" || s.marks(other).Floor == 0 {
-		return nil
+func nextRequest(r Request, token string, marks scripts.Marks) scripts.NextRequest {
+	return scripts.NextRequest{Token: token, Name: r.Name, Capacity: r.Count, Limit: r.Limit, Marks: marks}
+}
+
+func identityRequest(r Request, token string, marks scripts.Marks) scripts.IdentityRequest {
+	return scripts.IdentityRequest{
+		Token: token, Name: r.Name, Count: r.Count, Exact: r.Exact, Limit: r.Limit, Anywhere: r.Anywhere, Marks: marks,
 	}
-	return fmt.Errorf("%w: key %s may not be used: this client was issued numbers of the other kind of the name, without prefix and tag",
-		scripts.ErrMixed, key)
 }
 
 // recordOutcome records what the outcome of a request that was sent at that time proves about the server, with mu held. A
@@ -205,7 +161,7 @@ func (s *Server) checkOther(key string, other counterOf, got scripts.Range) erro
 func (s *Server) recordOutcome(k Kind, sent time.Duration, err error) transition {
 	now := s.fleet.Now() // a check of conflicts may have taken long
 	switch {
-	case err == nil || failure.Refused(err):
+	case err == nil || failure.Refused(err) || errors.As(err, new(*CeilingError)):
 		s.servedAsOf = max(s.servedAsOf, sent)
 		if k == Identity && failure.Conflict(s.down) {
 			return transition{}
@@ -244,15 +200,10 @@ func (s *Server) Return(ctx context.Context, requests []scripts.ReturnRequest) [
 // returnGrace is the time for a client to report by itself that ctx ended.
 const returnGrace = 50 * time.Millisecond
 
-// created reports whether a range is the first of a counter that did not exist. A counter that was seeded has an earlier write,
-// and one that was set by hand begins above its Max. An identity has no count of ranges, and one that was seeded to 0 counts as
-// new.
-func created(k Kind, got scripts.Range) bool {
-	if got.Low != max(1, got.MinValue) || got.Evidence != "" {
-		return false
-	}
-	if k == Range {
-		return got.Ranges == 1 && got.Before == 0
-	}
-	return got.Lowered == 0
+// created reports whether these are the first numbers of a counter that did not exist. A counter that was seeded has an earlier
+// write, and one that was set by hand begins above its Max. At a durable server the raise before them made it.
+func created(got scripts.Range) bool {
+	const jumps = 1_000_000
+	born := got.Epoch / jumps
+	return got.Low == max(1, got.MinValue) && got.Evidence == "" && got.Epoch%jumps == 0 && born > 0 && (got.Written == born || got.Before == born)
 }

@@ -62,4 +62,4 @@ func classify(err error) int {
 }
 
 // Evidences are the kinds of evidence for lost writes.
-var Evidences = [...]scripts.Evidence{scripts.EvidenceFloor, scripts.EvidenceEpoch, scripts.EvidenceOrigin, scripts.EvidenceMissing, scripts.EvidenceOther}
+var Evidences = [...]scripts.Evidence{scripts.EvidenceFloor, scripts.EvidenceEpoch, scripts.EvidenceOrigin, scripts.EvidenceMissing}

@@ -3,26 +3,30 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
-	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/prefix"
 )
 
-// MonitorInterval is the mean time between two checks of all servers. Those that are not used are checked so that an outage
-// or a conflict shows before they are needed, and the others because ranges do not show which server is the home of
-// identities.
+// MonitorInterval is the mean time between two checks of all servers, also of a lone one, so that an outage or a conflict shows
+// before they are needed. Ranges do not show which server is the home of identities, nor an outage without traffic.
 const MonitorInterval = 10 * time.Second
 
-// startMonitor starts the periodic check with mu held. The first check is due at once and verifies the other servers.
+// startMonitor starts the periodic check with mu held. The first check of several servers is due at once and verifies the others.
 func (f *Fleet) startMonitor() {
-	if f.monitor == nil && !f.closed && !f.opts.OnRequest {
-		f.monitor = time.AfterFunc(0, func() { f.goBackground(f.runMonitor) })
+	if f.monitor == nil && !f.closed {
+		first := MonitorInterval
+		if len(f.servers) > 1 {
+			first = 0
+		}
+		f.monitor = time.AfterFunc(first, func() { f.goBackground(f.runMonitor) })
 	}
 }
 
@@ -37,17 +41,17 @@ func (f *Fleet) runMonitor() {
 		}
 	}
 	f.mu.Unlock()
-	f.checkServers(false, servers...)
+	f.checkServers(servers...)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.closed {
-		f.monitor.Reset(MonitorInterval - MonitorInterval/10 + rand.N(MonitorInterval/5)) // clients of a fleet do not check in step
+		f.monitor.Reset(MonitorInterval - MonitorInterval/10 + mathrand.N(MonitorInterval/5)) // clients of a fleet do not check in step
 	}
 }
 
 // checkServers describes servers, and again those whose prefix may become verified by what the others report. For that all are
 // described, also those that are down: what was known of one may be from before it took the same prefix.
-func (f *Fleet) checkServers(confirmed bool, servers ...*Server) {
+func (f *Fleet) checkServers(servers ...*Server) {
 	candidates := make(map[*Server]*Issuer)
 	f.mu.Lock()
 	for _, s := range f.servers {
@@ -59,7 +63,7 @@ func (f *Fleet) checkServers(confirmed bool, servers ...*Server) {
 	if len(candidates) > 0 {
 		servers = f.servers
 	}
-	describeAll(f.ctx, How{Confirmed: confirmed, Checked: true}, servers...)
+	describeAll(f.ctx, How{Checked: true}, servers...)
 	unverified := slices.Collect(maps.Keys(candidates))
 	f.mu.Lock()
 	again := f.Now()
@@ -100,41 +104,12 @@ func (f *Fleet) recheckAll(candidates map[*Server]*Issuer, again time.Duration) 
 	}
 }
 
-// Refresh is the periodic check of a fleet without timers, which its owner calls before each request. A check that is
-// nearly due runs in the background, so that only the first request after a pause waits for it.
-func (f *Fleet) Refresh(ctx context.Context) {
-	f.mu.Lock()
-	age := f.Now() - f.refreshed
-	if !f.served || age < MonitorInterval*3/4 {
-		f.mu.Unlock()
-		return
-	}
-	if f.refresh == nil {
-		began := f.Now()
-		f.refresh = f.goLocked(func() {
-			f.checkServers(false, f.servers...)
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.refresh, f.refreshed = nil, began
-		})
-	}
-	done := f.refresh
-	f.mu.Unlock()
-	if age < MonitorInterval {
-		return
-	}
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-}
-
 // Check describes and compares all servers. It returns nil if a request can succeed now, also one for a range of each of these
 // collections, and otherwise the error that the request would return. It ends with ctx.
 func (f *Fleet) Check(ctx context.Context, limit int64, collections ...string) error {
 	err := fmt.Errorf("check: %w", failure.ErrClosed)
 	done := f.goBackground(func() {
-		f.checkServers(f.opts.Confirmed, f.servers...)
+		f.checkServers(f.servers...)
 		if f.ctx.Err() != nil {
 			return
 		}
@@ -159,11 +134,11 @@ func (f *Fleet) checkCollection(ctx context.Context, name string, limit int64) e
 		if err := s.whyDown(name, last); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(ctx, f.opts.CheckTimeout)
+		ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout)
 		defer cancel()
-		err := s.Backend.Check(ctx, scripts.CheckRequest{
-			Keys: s.ScriptKeys(Request{Kind: Range, Name: name}), Limit: limit, RequireSeeded: f.opts.RequireSeeded,
-		}, How{})
+		r := Request{Kind: Range, Name: name, Count: 1, Limit: limit}
+		own, other := counters(Range, prefix.Fold(name))
+		err := s.Backend.Check(ctx, s.ScriptKeys(r), nextRequest(r, rand.Text(), s.sentMarks(s.counter(own), other)))
 		if err != nil {
 			return s.failed(name, err)
 		}
@@ -178,7 +153,9 @@ func (f *Fleet) usable() error {
 	if err := f.settingsConflict(); err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
-	if slices.ContainsFunc(f.servers, func(s *Server) bool { return s.down == nil && s.unsent == nil }) {
+	if slices.ContainsFunc(f.servers, func(s *Server) bool {
+		return s.down == nil && s.unsent == nil && !s.lostSettings()
+	}) {
 		return nil
 	}
 	return f.downErrors("check")
@@ -188,7 +165,11 @@ func (f *Fleet) usable() error {
 func (f *Fleet) downErrors(what string) error {
 	var failures []error
 	for _, s := range f.servers {
-		if why := cmp.Or(s.down, s.unsent); why != nil {
+		why := cmp.Or(s.down, s.unsent)
+		if why == nil && s.lostSettings() {
+			why = s.emptiedError()
+		}
+		if why != nil {
 			failures = append(failures, s.failed(what, why))
 		}
 	}

@@ -11,17 +11,14 @@ import (
 )
 
 // reported returns the settings of a server that decide whether its identifiers equal those of another one.
-func reported(serverPrefix, tag string, got scripts.Settings) prefix.Server {
+func reported(serverPrefix, tag string, got scripts.Interval) prefix.Server {
 	return prefix.Server{ServerPrefix: serverPrefix, NodeTag: tag, MinValue: got.MinValue, MaxValue: got.MaxValue}
 }
 
-// durableOf returns prefix.Server.Durable of a server that reported these.
-func durableOf(state scripts.DurableState, replicas int) string {
-	switch {
-	case replicas > 0:
-		return prefix.DurableReplicas(replicas)
-	case state == scripts.DurableAlways:
-		return prefix.DurableAlways
+// durableOf returns prefix.Server.Durable of a server that reported a state.
+func durableOf(state scripts.DurableState) string {
+	if state.Holds() {
+		return string(state)
 	}
 	return ""
 }

@@ -40,17 +40,5 @@ func (e poolError) Error() string {
 
 func (poolError) Unwrap() []error { return []error{failure.ErrUnavailable, redis.ErrPoolTimeout} }
 
-// explain replaces errors that are not about the server but about the client.
-func (b redisBackend) explain(err error) error {
-	switch {
-	case err == nil:
-	case b.exhausted(err):
-		return poolError{b.poolSize}
-	case b.cluster == nil && (redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")):
-		return fmt.Errorf("%w (%w)", failure.ErrOneNode, err)
-	}
-	return err
-}
-
 // notSent reports whether err is about the client's pool, and proves nothing about the server.
 func notSent(err error) bool { return errors.As(err, new(poolError)) }

@@ -18,6 +18,10 @@ type Stats struct {
 	Known               bool
 	Desc                prefix.Server
 	Refills, Identities Latency
+	// Obstacle is what keeps ceilings from being raised, or nil, and Lasts how long the numbers of the first counter that runs
+	// out last, 0 if unknown.
+	Obstacle error
+	Lasts    time.Duration
 	// Jumps has the index of Evidences.
 	Jumps [len(Evidences)]int64
 }
@@ -33,6 +37,7 @@ func (f *Fleet) Stats() (servers []Stats, conflict error) {
 			Name: s.Name, Err: s.down, RetryIn: s.backoff.Wait(now), Answered: s.answered,
 			Refills: s.refills, Identities: s.identities, Jumps: s.jumps,
 		}
+		stats.Obstacle, stats.Lasts = s.obstacles()
 		if s.down != nil {
 			stats.Failures = s.backoff.failures
 		}

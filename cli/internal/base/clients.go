@@ -63,9 +63,6 @@ func Options(g *Session, o target.Opened, log *zap.Logger) allocator.Options {
 		Namespace:     g.Namespace,
 		Separator:     g.Separator,
 		RefillTimeout: o.Timeout,
-		RequireSeeded: o.RequireSeeded,
-		RequirePrefix: o.RequirePrefix,
-		Durability:    o.Durability,
 		Logger:        log,
 	}
 }

@@ -174,5 +174,5 @@ func (r *Reader) Settings() map[string]string {
 // a command.
 var shared = []string{
 	FlagNamespace, flagSeparator, FlagOutput, FlagLogLevel, flagTimeout, flagTLSCA, flagTLSCert, flagTLSKey, flagPasswordFile,
-	flagPrefer, flagReplicas, flagFsync, flagDurableTimeout, flagRequireSeeded, flagRequirePrefix,
+	flagPrefer,
 }

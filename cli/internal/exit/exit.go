@@ -88,18 +88,15 @@ var rules = []struct {
 	{err: allocator.ErrInvalidOptions, code: Usage},
 	{err: prefix.ErrInvalid, code: Usage},
 	{err: allocator.ErrExhausted, code: Refused, remedy: "raise --max-value of the server, if that is the limit, or continue with another name"},
-	{err: allocator.ErrMixed, code: Refused, remedy: "choose another name, or set a prefix with hilo prefix set"},
-	{
-		err: allocator.ErrNotSeeded, code: Refused, remedy: "seed it above all that was issued, with hilo seed or hilo identity seed",
-		replaces: "; seed it above all that was issued",
-	},
-	{err: allocator.ErrNotDurable, code: Refused, remedy: "what was not confirmed is a gap: " +
-		"check the server with hilo doctor, or require less with --replicas and --fsync"},
-	{err: allocator.ErrPrefixMissing, code: Refused, remedy: "set a different one at each server with hilo prefix set", named: true},
-	{err: allocator.ErrPrefixConflict, code: Refused, remedy: "compare the servers with hilo prefix check, and hilo doctor", named: true},
-	{err: allocator.ErrIdentitiesElsewhere, code: Refused, remedy: "use the one that is their home, or make one the home with hilo prefix set --identities"},
+	{err: allocator.ErrMixed, code: Refused, remedy: "choose another name"},
+	{err: admin.ErrInitialized, code: Refused, named: true}, // its text has the remedy
+	{err: allocator.ErrNotSeeded, code: Refused},            // its text has the ways out
+	{err: allocator.ErrNotDurable, code: Refused, remedy: "check the server with hilo doctor"},
+	{err: allocator.ErrPrefixMissing, code: Refused, named: true}, // its text has the remedy
+	{err: allocator.ErrPrefixConflict, code: Refused, remedy: "compare the servers with hilo settings check, and hilo doctor", named: true},
+	{err: allocator.ErrIdentitiesElsewhere, code: Refused, remedy: "use the one that is their home, or make one the home with hilo settings set --identities"},
 	{err: allocator.ErrUnguarded, code: Refused}, // its text has the remedy
-	{err: allocator.ErrChanged, code: Refused, remedy: "see the present value with hilo inspect or hilo identity list, and seed again if need be"},
+	{err: admin.ErrChanged, code: Refused, remedy: "see what stands now with hilo inspect, hilo identity list or hilo settings get, and repeat it if need be"},
 	{err: allocator.ErrUnavailable, code: Unavailable},
 }
 

@@ -32,8 +32,8 @@ type Gateway struct {
 func forRavenDB(g Gateway, o Opened) ravendb.Options {
 	return ravendb.Options{
 		Client: universalOf(o.Clients[0]), Databases: g.Databases, PublicURL: g.PublicURL, Nodes: g.Nodes, IgnoreReturns: g.IgnoreReturns,
-		Separator: g.Separator, Limit: g.Limit, RequireSeeded: o.RequireSeeded, Durability: o.Durability,
-		MaxNames: g.MaxNames, Timeout: o.Timeout, Logger: g.Log,
+		Allocator: allocator.Options{Separator: g.Separator, Limit: g.Limit, RefillTimeout: o.Timeout, Logger: g.Log},
+		MaxNames:  g.MaxNames,
 	}
 }
 

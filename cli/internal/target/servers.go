@@ -11,17 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
 // Servers has the servers of a command that allocates, one or several masters in order of preference, and the options of
 // their allocator. Reader.Servers reads them.
 type Servers struct {
-	Targets       []Target // one or more; several have names, all different
-	Durability    allocator.Durability
-	RequireSeeded bool
-	RequirePrefix bool
+	Targets []Target // one or more; several have names, all different
 }
 
 // Use opens all servers, calls do with them and closes them. It sends nothing to them. An embedded server is started, and do
@@ -30,7 +26,7 @@ func (s Servers) Use(ctx context.Context, timeout time.Duration, do func(Opened)
 	o := Opened{Servers: s, Timeout: timeout}
 	o.Targets = slices.Clone(s.Targets)
 	for i := range o.Targets {
-		client, closeAll, err := o.Targets[i].Open(s.AttemptTimeout(timeout))
+		client, closeAll, err := o.Targets[i].Open(timeout)
 		if err != nil {
 			return err
 		}
@@ -47,12 +43,7 @@ func (s Servers) Patience(timeout time.Duration) time.Duration {
 	if attempts > 1 {
 		attempts++
 	}
-	return s.AttemptTimeout(timeout) * time.Duration(attempts)
-}
-
-// AttemptTimeout returns how long one request may take with its confirmations.
-func (s Servers) AttemptTimeout(timeout time.Duration) time.Duration {
-	return admin.Durability(s.Durability).AttemptTimeout(timeout)
+	return timeout * time.Duration(attempts)
 }
 
 // Opened has servers with a client for each.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 )
 
 // all lists the errors with their names and their statuses in the plain API. Temporary errors have the status 503.
@@ -23,6 +24,7 @@ var all = []struct {
 	{allocator.ErrExhausted, "ErrExhausted", http.StatusUnprocessableEntity},
 	{allocator.ErrNotSeeded, "ErrNotSeeded", http.StatusUnprocessableEntity},
 	{allocator.ErrIdentitiesElsewhere, "ErrIdentitiesElsewhere", http.StatusUnprocessableEntity},
+	{admin.ErrChanged, "ErrChanged", http.StatusInternalServerError},
 	{allocator.ErrUnguarded, "ErrUnguarded", http.StatusInternalServerError},
 	{allocator.ErrPrefixConflict, "ErrPrefixConflict", http.StatusInternalServerError},
 	{allocator.ErrPrefixMissing, "ErrPrefixMissing", http.StatusInternalServerError},
@@ -38,6 +40,12 @@ func Of(err error) (name string, status int) {
 		}
 	}
 	return "", http.StatusServiceUnavailable
+}
+
+// Temporary reports whether an error is one of the server and not of the request.
+func Temporary(err error) bool {
+	_, status := Of(err)
+	return status == http.StatusServiceUnavailable
 }
 
 // Invalidf returns an error about an argument.

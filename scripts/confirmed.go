@@ -3,45 +3,35 @@ package scripts
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrNotDurable means that a write was not confirmed as required. It was made, and may survive or not.
-var ErrNotDurable = errors.New("not durable")
-
-// Durability states how writes have to be confirmed.
-type Durability struct {
-	Replicas int           // number of replicas that have to acknowledge (WAIT)
-	Fsync    bool          // the server has to have the write on disk (WAITAOF)
-	Timeout  time.Duration // of each of the two, 1 ms or more
-}
-
-// Durable returns a Scripter whose scripts return ErrNotDurable unless their writes are confirmed.
+// Confirmed returns a Scripter whose scripts return ErrNotDurable unless so many replicas acknowledge their writes within timeout,
+// 1 ms or more.
 //
 // WAIT covers the last write of its own connection, so it is sent with the script in one pipeline, on a cluster to the node that
 // has the key. It also confirms a script that is sent again, because every script writes something then. The client's read
-// timeout has to exceed d.Timeout, and the client has to be Confirmable.
-func Durable(client redis.Cmdable, d Durability) redis.Scripter {
-	return &durable{Scripter: client, client: client, d: d}
+// timeout has to exceed timeout, and the client has to be Confirmable.
+func Confirmed(client redis.Cmdable, replicas int, timeout time.Duration) redis.Scripter {
+	return &confirming{Scripter: client, client: client, replicas: replicas, timeout: timeout}
 }
 
-type durable struct {
+type confirming struct {
 	redis.Scripter // client, for commands that write nothing
 	client         redis.Cmdable
-	d              Durability
+	replicas       int
+	timeout        time.Duration
 }
 
-func (c *durable) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
+func (c *confirming) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
 	return c.run(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return p.EvalSha(ctx, sha1, keys, args...) })
 }
 
-func (c *durable) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+func (c *confirming) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
 	return c.run(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return p.Eval(ctx, script, keys, args...) })
 }
 
@@ -53,7 +43,7 @@ const (
 )
 
 // run sends the script to the node that has the key.
-func (c *durable) run(ctx context.Context, keys []string, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
+func (c *confirming) run(ctx context.Context, keys []string, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	cluster, ok := c.client.(*redis.ClusterClient)
 	if !ok {
 		return c.confirmed(ctx, c.client, script)
@@ -110,61 +100,22 @@ func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr, key strin
 	return node, false, err
 }
 
-// confirmed runs the script and its confirmations on one connection.
-func (c *durable) confirmed(ctx context.Context, node redis.Cmdable, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
-	var cmd, wait, fsync *redis.Cmd
-	within := c.d.Timeout.Milliseconds()
+// confirmed runs the script and its confirmation on one connection.
+func (c *confirming) confirmed(ctx context.Context, node redis.Cmdable, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
+	var cmd, wait *redis.Cmd
 	_, _ = node.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
 		cmd = script(p)
-		if c.d.Replicas > 0 {
-			wait = p.Do(ctx, "WAIT", c.d.Replicas, within)
-		}
-		if c.d.Fsync {
-			fsync = p.Do(ctx, "WAITAOF", 1, 0, within)
-		}
+		wait = p.Do(ctx, "WAIT", c.replicas, c.timeout.Milliseconds())
 		return nil
 	})
 	if cmd.Err() != nil { // nothing was written, so nothing is confirmed
 		return cmd
 	}
-	if wait != nil {
-		if n, err := wait.Int64(); err != nil || n < int64(c.d.Replicas) {
-			cmd.SetErr(notDurable(fmt.Sprintf("%d of %d replicas have it within %v", n, c.d.Replicas, c.d.Timeout), err))
-			if err == nil && !c.d.Fsync {
-				cmd.SetErr(&acknowledgedError{n, cmd.Err()})
-			}
-			return cmd
-		}
-	}
-	if fsync != nil {
-		switch n, err := fsync.Int64Slice(); {
-		case err != nil && strings.Contains(err.Error(), "unknown command"):
-			cmd.SetErr(notDurable("the server has no WAITAOF, which takes Redis 7.2 or later, or Valkey", nil))
-		case err != nil || len(n) != 2 || n[0] < 1:
-			cmd.SetErr(notDurable(fmt.Sprintf("not on disk within %v, which takes AOF", c.d.Timeout), err))
-		}
+	switch n, err := wait.Int64(); {
+	case err != nil:
+		cmd.SetErr(fmt.Errorf("%w: WAIT: %w", ErrNotDurable, err))
+	case n < int64(c.replicas):
+		cmd.SetErr(fmt.Errorf("%w: %d of %d replicas have it within %v", ErrNotDurable, n, c.replicas, c.timeout))
 	}
 	return cmd
-}
-
-// acknowledgedError is an ErrNotDurable that says how many replicas acknowledged the write, where nothing else was required.
-type acknowledgedError struct {
-	replicas int64
-	error
-}
-
-func (e *acknowledgedError) Unwrap() error { return e.error }
-
-// Suffices reports whether a write that was not confirmed as required is confirmed by as many replicas as are needed, because
-// fewer are than the client knew.
-func Suffices(err error, needed int) bool {
-	few, ok := errors.AsType[*acknowledgedError](err)
-	return ok && few.replicas >= int64(needed)
-}
-
-func notDurable(what string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrNotDurable, what, err)
-	}
-	return fmt.Errorf("%w: %s", ErrNotDurable, what)
 }

@@ -1,10 +1,8 @@
--- gap.lua: computes the gap of a jump without a request; put after guard.lua.
+-- raising.lua: what a seed and an import share, for values that no request for numbers writes; put after server.lua.
 
--- Returns the end of the gap above value: the least gap, or twice the tallies.
-local function past(value, least, tally)
-  local gap = plus(tally, tally)
-  if above(least, gap) then gap = least end
-  return plus(value, gap)
+-- Only an initialised server has the settings that decide what a value means there.
+if redis.call('EXISTS', server_key) == 0 then
+  return refusal('NOTSEEDED', key, 'may not be seeded: the server has no settings: hilo init if it is new; hilo help recover if it lost its data')
 end
 
 -- Refuses a value that a seed or an import may not write, or returns nil.
