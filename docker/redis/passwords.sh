@@ -65,9 +65,9 @@ operator="user operator on $operator ~* &* +@all -@dangerous +info +keys +role +
 # Of a cluster an operator also puts the parts together.
 operator="$operator +cluster -cluster|reset -cluster|flushslots"
 
-# The least that a worker can do its work with. Without +info the guard against lost writes is off; +wait and +waitaof
-# are for --replicas and --fsync; the last three are asked for in a cluster only.
-worker_rules='-@all +evalsha +eval +hmget +hset +hdel +exists +time +info +hello +wait +waitaof +client|setinfo +cluster|slots +asking'
+# The least that a worker can do its work with. Without +info it is refused at every counter; the last two are asked for in
+# a cluster only.
+worker_rules='-@all +evalsha +eval +hmget +hset +hdel +exists +time +info +hello +client|setinfo +cluster|slots +asking'
 
 {
   echo "$default"

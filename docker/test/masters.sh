@@ -8,6 +8,7 @@ part_masters() {
   roots_are_read_only
   doctor --redis north=redis://operator@north:6379 --redis south=redis://operator@south:6379
   goes_on 'after the start'
+  slow_counter -e HILO_REDIS_URL=redis://operator@north:6379
   ranges_come_back
   verify_begins -e HILO_REDIS_URL='north=redis://operator@north:6379 south=redis://operator@south:6379'
   lose_both_masters
@@ -71,7 +72,7 @@ bring_both_back() {
   ranges=$(counter north Ranges)
   within 60 'all 7 workers are healthy' healthy worker 7
   within 60 'north issues ranges again' more_than "$ranges" counter north Ranges
-  check 'a durable master does not jump after a kill' equal "$(counter north Epoch)" 0
+  follows_closely 'after the kill' -e HILO_REDIS_URL=redis://operator@north:6379
   scale_down 3
   within 10 '3 workers are left' equal_count 3
   goes_on 'as a fleet of 3'
@@ -113,7 +114,7 @@ an_emptied_master_stays_empty() {
   docker volume rm "${project}_north" >/dev/null
   up --scale worker=1
   within 60 'north is up again, without its volume' healthy north 1
-  within 60 'a new worker refuses an emptied master' logged 'server prefix missing'
+  within 60 'a worker refuses an emptied master' logged 'out of use for its settings'
   check 'an emptied master stays empty' equal "$(redis north dbsize)" 0
 }
 

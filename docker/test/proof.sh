@@ -69,3 +69,24 @@ reports_add_up() {
   jq --exit-status '.ids > 1000 and .ids == .issued and .reserved == .issued + .returned + .burnt' <<<"$sums" >/dev/null ||
     fail 'the reports of the workers do not add up'
 }
+
+# slow_counter OPTIONS... seeds a collection that nobody else uses, and issues 32 ids of it.
+slow_counter() {
+  run "$@" hilo seed slow --max 0 >"$work/slow" 2>&1 || fail "hilo seed: $(cat "$work/slow")"
+  run "$@" hilo next slow --count 32 >"$work/slow" 2>"$work/slow.err" || fail "hilo next: $(cat "$work/slow.err")"
+  slow=$(tail --lines 1 "$work/slow")
+  equal "${slow##*/}" 32 || fail "the slow counter: $(cat "$work/slow")"
+}
+
+# follows_closely WHEN OPTIONS... shows the id that follows the restart of a durable master.
+follows_closely() { follows 33 200 "$@"; }
+
+# follows_at_a_distance WHEN OPTIONS... shows the id that follows a failover, at most 4.3 million above those before.
+follows_at_a_distance() { follows 65536 4300000 "$@"; }
+
+follows() {
+  local id
+  id=$(run "${@:4}" hilo next slow) || fail 'the slow counter issues nothing any more'
+  (("${id##*/}" >= $1 && "${id##*/}" <= $2)) || fail "$slow is followed by $id, want one from $1 to $2"
+  say "$3 $slow is followed by $id"
+}
