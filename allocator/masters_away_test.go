@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap/zapcore"
+
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/scripts/redistest"

@@ -33,13 +33,11 @@ func (d *described) Describe(context.Context, string, How) (scripts.Description,
 	return scripts.Description{Prefix: d.prefix}, nil
 }
 
-func (*described) Check(context.Context, scripts.CheckRequest, How) error { return nil }
-
 // newPair returns a fleet that issued identifiers of two servers, each of which was verified with its prefix.
 func newPair(t *testing.T, north, south *described) *Fleet {
 	t.Helper()
 	f := New([]Config{{Name: "north", Backend: north, Namespace: "Raven"}, {Name: "south", Backend: south, Namespace: "Raven"}}, Options{
-		AttemptTimeout: time.Second, CheckTimeout: time.Second, OnRequest: true, Logger: zap.NewNop(),
+		AttemptTimeout: time.Second, Logger: zap.NewNop(),
 		Recovered: func() int { return 0 }, NameServer: func(_ string, err error) error { return err },
 	})
 	t.Cleanup(func() { f.Close(); f.Wait() })
@@ -91,7 +89,7 @@ func TestCheckServersVerifiesNoPrefixThatAnotherServerHadBeforeItWasReportedAgai
 					report(t, f.servers[1], "Y/")
 				}
 			}
-			f.checkServers(false, f.servers...)
+			f.checkServers(f.servers...)
 			if got := f.servers[0].verified == from; got != test.verified || calls != 2 {
 				t.Errorf("got verified %v after %d descriptions, want %v after 2", got, calls, test.verified)
 			}
@@ -142,7 +140,7 @@ func TestCheckServersVerifiesNoPrefixThatTheServerDoesNotReportAgain(t *testing.
 	}}
 	f := newPair(t, north, &described{prefix: "S/"})
 	from := report(t, f.servers[0], "X/")
-	f.checkServers(false, f.servers...)
+	f.checkServers(f.servers...)
 	if f.servers[0].verified == from || calls != 2 {
 		t.Errorf("got verified after %d descriptions, want it not verified after 2", calls)
 	}
