@@ -44,24 +44,22 @@ func DoctorCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "doctor",
 		Usage:     "examine servers for what could lose or repeat ids",
-		UsageText: "hilo doctor [--replicas N] [--fsync] [--redis NAME=URL …]",
+		UsageText: "hilo doctor [--redis NAME=URL …]",
 		Description: base.Describe(`
 Examines one server, or several masters together: role and version, eviction,
-persistence, replicas, whether scripts count exactly and may use INFO, the keys of the
-namespace, counters that look lost and restarted, prefixes, the home of identities,
-whether what a server states of its writes is true, and whether masters share their
-data. With replicas:N of more than N replicas it compares their replica-priority, which
-it asks the sentinels or the replicas for; whether a sentinel is beside each server cannot
-be seen.
+persistence, replicas, whether the server has settings, whether Durable is true, whether
+scripts count exactly and may use INFO, whether a key or a field of the namespace expires,
+corrupt counters, counters that look lost and restarted, prefixes, intervals, the home of
+identities, and whether masters share their data. A server without settings is new or
+lost its data, and is a fault until a person says which.
 Each finding states the fact, why it matters, and what to do. On a cluster each primary is
-examined. Use the --replicas, --fsync, --require-seeded and --require-prefix of your
-workers.
+examined.
 
 It writes to keys of its own, {NAME}/Doctor/…, and removes them. Where CONFIG is not
 permitted INFO is used; where neither is, the finding is unknown.`,
 			[]string{
 				"hilo doctor --redis redis://cache.example:6379/0",
-				"hilo doctor --fsync --redis north=redis://n:6379 --redis south=redis://s:6379",
+				"hilo doctor --redis north=redis://n:6379 --redis south=redis://s:6379",
 			},
 			"1 failed or interrupted", "3 no Redis available", "5 a fault was found"),
 		Flags: base.ServerFlags(),
@@ -88,22 +86,22 @@ type probedServer struct {
 	doctor
 	target.Target
 	finding.Sheet
-	client    *target.Client
-	own       ownKeys
-	admin     *admin.Admin
-	nodes     []*node          // the primaries of a cluster, or the only node
-	watched   []target.Watched // the replicas that its sentinels know; nil if it has none, or none answers
-	reported  finding.Server
-	unguarded bool // scripts may not use INFO
+	client      *target.Client
+	own         ownKeys
+	admin       *admin.Admin
+	nodes       []*node          // the primaries of a cluster, or the only node
+	watched     []target.Watched // the replicas that its sentinels know; nil if it has none, or none answers
+	reported    finding.Server
+	initialized bool // it has settings
+	unguarded   bool // scripts may not use INFO
 }
 
 // examine runs the checks that concern this server alone.
 func (p *probedServer) examine(ctx context.Context) {
-	want := wanted{p.servers, p.reported}
 	writable := true
 	for _, n := range p.nodes {
 		for _, check := range nodeChecks {
-			check(n, want)
+			check(n)
 		}
 		p.Findings = append(p.Findings, n.Findings...)
 		role := n.info["role"]
@@ -114,7 +112,7 @@ func (p *probedServer) examine(ctx context.Context) {
 	}
 	p.checkKeys(ctx)
 	if writable {
-		p.checkStatedDurability(ctx)
+		p.checkDurableServer(ctx)
 	}
 }
 
@@ -127,7 +125,7 @@ func (d doctor) examine(ctx context.Context, o target.Opened) (diagnosis, error)
 	for i, t := range o.Targets {
 		p := &probedServer{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i], own: o.Clients[i]}
 		probed = append(probed, p)
-		p.client.Limit(o.AttemptTimeout(o.Timeout))
+		p.client.Limit(o.Timeout)
 		shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})
 		if err := p.connect(ctx); err == nil {
 			p.examine(ctx)

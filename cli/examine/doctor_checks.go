@@ -11,13 +11,13 @@ import (
 )
 
 // nodeChecks add their findings to the sheet of the node.
-var nodeChecks = []func(*node, wanted){
+var nodeChecks = []func(*node){
 	checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities,
 }
 
 const grantInfo = "Grant it to this user: ACL SETUSER … +info."
 
-func checkRole(n *node, _ wanted) {
+func checkRole(n *node) {
 	const check = "role"
 	switch n.info["role"] {
 	case "master":
@@ -32,7 +32,7 @@ func checkRole(n *node, _ wanted) {
 	}
 }
 
-func checkVersion(n *node, _ wanted) {
+func checkVersion(n *node) {
 	const check, upgrade = "version", "Upgrade to Redis 7 or later, or to Valkey."
 	switch kind, version := n.facts().Version(); {
 	case version == "": // checkRole reports this
@@ -53,7 +53,7 @@ func (n *node) olderThan(major, minor int) bool {
 	return kind == "Redis" && read > 0 && (isMajor < major || isMajor == major && isMinor < minor)
 }
 
-func checkEviction(n *node, _ wanted) {
+func checkEviction(n *node) {
 	const check = "eviction"
 	switch policy := n.facts().MemoryPolicy(); {
 	case policy == "":
@@ -70,31 +70,20 @@ func checkEviction(n *node, _ wanted) {
 	}
 }
 
-const (
-	checkPersistent = "persistence"
-	checkFsync      = "fsync"
-)
+const checkPersistent = "persistence"
 
-// maxFsyncDelay is how long a write may wait for appendfsync everysec: two seconds, and a margin for a busy disk.
-const maxFsyncDelay = 3 * time.Second
+const turnOnAOF = "Turn on the append-only file: CONFIG SET appendonly yes, also in its configuration file."
 
-const turnOnAOF = "Turn it on: CONFIG SET appendonly yes, also in its configuration file."
-
-func checkPersistence(n *node, want wanted) {
+func checkPersistence(n *node) {
 	switch n.facts().AppendOnly() {
 	case "":
 		n.Add(checkPersistent, finding.Unknown, "whether it keeps its data is unknown: neither CONFIG nor INFO reports it").
-			Because("A server that comes back empty issues all numbers again, to workers that were restarted too.").
+			Because("A server that comes back empty issues nothing until it is seeded again.").
 			Remedy("Make sure that appendonly is yes.")
 	case "yes":
 		n.checkAOF()
-		n.checkWaitAOF(want)
 	default:
-		n.checkSnapshots(want)
-		if want.Durability.Fsync {
-			n.Add(checkFsync, finding.Fault, "--fsync waits for an AOF, and there is none").
-				Because("No range would ever be confirmed.").Remedy(turnOnAOF)
-		}
+		n.checkSnapshots()
 	}
 }
 
@@ -110,35 +99,15 @@ func (n *node) checkAOF() {
 		n.Add(checkPersistent, finding.Note, "it writes an AOF; how often that goes to disk is unknown without CONFIG")
 	case sync == "no":
 		n.Add(checkPersistent, finding.Warning, "it writes an AOF, and the operating system decides when that goes to disk (appendfsync no)").
-			Because("A crash of the machine can lose half a minute of writes, more than the jump that follows may cover.").
+			Because("A crash of the machine can lose half a minute of writes, and a burst in it can be more than the jump that follows covers.").
 			Remedy("CONFIG SET appendfsync everysec, or always.")
 	default:
 		n.Add(checkPersistent, finding.OK, "it writes an AOF, appendfsync %s", sync)
 	}
 }
 
-// checkWaitAOF checks whether waiting for the AOF can succeed. It assumes that a node of unknown version supports WAITAOF.
-func (n *node) checkWaitAOF(want wanted) {
-	const never = "No range would ever be confirmed."
-	switch sync := n.config["appendfsync"]; {
-	case !want.Durability.Fsync:
-	case n.olderThan(7, 2):
-		n.Add(checkFsync, finding.Fault, "--fsync needs WAITAOF, which Redis %s does not have", n.info["redis_version"]).
-			Because(never).Remedy("Upgrade to Redis 7.2 or later, or to Valkey; or set appendfsync always and leave --fsync out.")
-	case sync == "no":
-		n.Add(checkFsync, finding.Fault, "--fsync waits for the disk, and appendfsync no never confirms it").
-			Because(never).Remedy("CONFIG SET appendfsync everysec, or always.")
-	case sync == "everysec" && want.Durability.Timeout < maxFsyncDelay:
-		n.Add(checkFsync, finding.Warning, "--fsync waits at most %v, and with appendfsync everysec it can take longer", want.Durability.Timeout).
-			Because("A range that is not confirmed in time is discarded, and nothing is issued meanwhile.").
-			Remedy("Use --durable-timeout %v, or CONFIG SET appendfsync always.", maxFsyncDelay)
-	default:
-		n.Add(checkFsync, finding.OK, "--fsync can be confirmed")
-	}
-}
-
 // checkSnapshots checks a node that writes no AOF.
-func (n *node) checkSnapshots(want wanted) {
+func (n *node) checkSnapshots() {
 	points, known := n.config["save"]
 	switch {
 	case n.info["rdb_last_bgsave_status"] == "err" && points != "":
@@ -147,67 +116,53 @@ func (n *node) checkSnapshots(want wanted) {
 			Remedy("Check its disk and its log.")
 	case !known:
 		n.Add(checkPersistent, finding.Warning, "it writes no AOF; whether it writes snapshots is unknown without CONFIG").
-			Because("A restart loses at least all writes since the last snapshot, more than the jump that follows may cover.").Remedy(turnOnAOF)
+			Because("A restart loses at least all writes since the last snapshot. " + snapshotJump).Remedy(turnOnAOF)
 	case points != "":
 		n.Add(checkPersistent, finding.Warning, "it writes snapshots (save %s) and no AOF", points).
-			Because("A restart loses all writes since the last one, more than the jump that follows may cover.").Remedy(turnOnAOF)
+			Because("A restart loses all writes since the last one. " + snapshotJump).Remedy(turnOnAOF)
 	default:
-		level, why := finding.Fault, "After a restart counters begin at 1 again for workers that were restarted too."
-		if want.RequireSeeded {
-			level, why = finding.Warning, "After a restart nothing is issued until the counters are seeded again (--require-seeded)."
-		} else if len(n.replicas) > 0 {
-			level, why = finding.Warning, "It has replicas, so only the loss of all of them at once loses everything; but a primary that "+
-				"restarts before it is failed over empties them too."
+		why := "A restart empties it, and it then issues nothing until it is initialised and seeded again (hilo help recover)."
+		if len(n.replicas) > 0 {
+			why = "A primary that restarts before it is failed over empties its replicas too, and issues nothing until it is seeded again."
 		}
-		n.Add(checkPersistent, level, "it keeps nothing: no AOF, no snapshots").Because(why).Remedy(turnOnAOF)
-		if !want.reported.Bare() && !want.RequirePrefix {
-			n.Add(checkPersistent, finding.Warning, "its settings are not kept either, and workers use it without them").
-				Because("A master that comes back empty has no prefix, tag or interval, and would issue bare numbers from 1 on to a worker that uses it alone.").
-				Remedy("Give workers --require-prefix, or HILO_REQUIRE_PREFIX=true, and the doctor as well.")
-		}
+		n.Add(checkPersistent, finding.Warning, "it keeps nothing: no AOF, no snapshots").Because(why).Remedy(turnOnAOF)
 	}
 }
+
+const snapshotJump = "Each counter then skips 1.0 to 5.2 million numbers, which covers an hour at a steady rate and no more."
 
 // maxLag bounds the time since the last acknowledgement of a healthy replica, which sends one every second.
 const maxLag = 10 * time.Second
 
-// checkReplicas compares the replicas with those that workers wait for.
-func checkReplicas(n *node, want wanted) {
+// checkReplicas checks what a failover would promote. A tool that copies the data as a replica does is in the list too.
+func checkReplicas(n *node) {
 	const check = "replicas"
 	if n.info["role"] != "master" {
 		return
 	}
+	var addrs []string
 	for _, r := range n.replicas {
+		addrs = append(addrs, r.addr)
 		switch {
 		case !r.online:
 			n.Add(check, finding.Warning, "its replica %s is not in sync", r.addr).
-				Because("It confirms nothing, and what it lacks is lost if it is promoted.").Remedy("Check that replica and its log.")
+				Because("What it lacks is lost if it is promoted.").Remedy("Check that replica and its log.")
 		case r.lag > maxLag:
 			n.Add(check, finding.Warning, "its replica %s last responded %v ago", r.addr, r.lag).
-				Because("It confirms nothing meanwhile, and what it lacks is lost if it is promoted.").Remedy("Check that replica and the network.")
+				Because("What it lacks is lost if it is promoted.").Remedy("Check that replica and the network.")
 		}
 	}
-	stated := want.reported.Settings.Replicas()
-	switch required, total, online := want.Durability.Replicas, len(n.replicas), n.online(); {
-	case required > online:
-		n.Add(check, finding.Fault, "--replicas %d, and it has %d that can confirm", required, online).
-			Because("No range would ever be used.").Remedy("Add replicas, or require fewer.")
-	case total == 0:
+	if len(addrs) == 0 {
 		n.Add(check, finding.Note, "it has no replicas, so there is no failover")
-	case stated >= required && stated > 0: // checkStated reports this
-	case required == 0:
-		n.Add(check, finding.Note, "it has %s, and nothing waits for them", term.Plural(total, "replica")).
-			Because("A failover can lose the newest ranges: counters then jump past twice what was issued in two minutes.").
-			Remedy("Where that is not enough: hilo prefix set --durable replicas:%d, for all clients, or --replicas %[1]d for one.", total)
-	case required < total:
-		n.Add(check, finding.Warning, "--replicas %d, and it has %d", required, total).
-			Because("One that did not confirm may be promoted.").Remedy("Wait for all: --replicas %d.", total)
-	default:
-		n.Add(check, finding.OK, "--replicas %d, which is all of them", required)
+		return
 	}
+	n.Add(check, finding.Note, "it has %s: %s", term.Plural(len(addrs), "replica"), strings.Join(addrs, ", ")).
+		Because("A failover can lose the newest writes. Each counter then skips 65,536 to 4.3 million numbers, which covers four minutes at a steady rate. " +
+			"A tool that follows as a replica, such as RedisShake, counts as one.").
+		Remedy("For high availability without jumps use several masters, each Durable and without replicas.")
 }
 
-func checkMinReplicas(n *node, want wanted) {
+func checkMinReplicas(n *node) {
 	const check = "min-replicas"
 	has := len(n.replicas)
 	least, _ := strconv.Atoi(n.config["min-replicas-to-write"]) // 0 if CONFIG is not permitted
@@ -220,14 +175,14 @@ func checkMinReplicas(n *node, want wanted) {
 		n.Add(check, finding.OK, "min-replicas-to-write is %d", least)
 	case has > 0 && set:
 		n.Add(check, finding.OK, "it takes writes only while enough replicas are there")
-	case has > 0 && want.reported.Settings.Replicas() == 0: // otherwise an old primary lacks the acknowledgements
+	case has > 0:
 		n.Add(check, finding.Warning, "min-replicas-to-write is 0, and it has %s", term.Plural(has, "replica")).
 			Because("An old primary that returns after a failover keeps issuing numbers that its successor issues too.").
 			Remedy("CONFIG SET min-replicas-to-write 1, also in its configuration file.")
 	}
 }
 
-func checkPriorities(n *node, _ wanted) {
+func checkPriorities(n *node) {
 	const check = "replica-priority"
 	at := make(map[string][]string) // replicas by their priority
 	for _, r := range n.replicas {
@@ -236,7 +191,7 @@ func checkPriorities(n *node, _ wanted) {
 	never, unknown := at["0"], at[""]
 	if len(unknown) > 0 {
 		n.Add(check, finding.Unknown, "the priority of %s is unknown: it did not answer", strings.Join(unknown, ", ")).
-			Because("A replica with replica-priority 0 is never promoted.")
+			Because("A replica with replica-priority 0 is never promoted. One that does not answer may be a tool, such as RedisShake.")
 	}
 	switch {
 	case len(n.replicas) == 0:
@@ -245,7 +200,7 @@ func checkPriorities(n *node, _ wanted) {
 			Because("None can be promoted, so there is no failover.").Remedy("CONFIG SET replica-priority 100 at one that may become the primary.")
 	case len(never) > 0:
 		n.Add(check, finding.Note, "replica-priority is 0 at %s", strings.Join(never, ", ")).
-			Because("It is never promoted, but counts among those that --replicas waits for.")
+			Because("It is never promoted.")
 	case len(unknown) == 0:
 		n.Add(check, finding.OK, "each of its replicas may be promoted")
 	}

@@ -36,12 +36,6 @@ type replica struct {
 	priority string        // "0" if it is never promoted, "" if unknown
 }
 
-// wanted holds the requirements of the user's workers, and the prefix and tag of the server.
-type wanted struct {
-	target.Servers
-	reported finding.Server
-}
-
 // connect reads the prefix and the state of each node. It returns an error if workers cannot use the server.
 func (p *probedServer) connect(ctx context.Context) error {
 	var err error
@@ -53,6 +47,9 @@ func (p *probedServer) connect(ctx context.Context) error {
 		return err
 	}
 	p.reported = finding.Server{Name: p.Name, Settings: has, Err: err}
+	if p.initialized, err = p.admin.Initialized(ctx); err != nil && !errors.Is(err, allocator.ErrCorrupt) {
+		return err
+	}
 	p.watched = p.Watched(ctx, p.Timeout)
 	clients, _ := p.client.Primaries(ctx) // without the nodes of a cluster the other checks still run
 	for _, client := range clients {
@@ -77,6 +74,9 @@ func (p *probedServer) readNode(ctx context.Context, client *target.Client, name
 			return n
 		}
 		r := parseReplica(line)
+		if strings.HasSuffix(r.addr, ":0") { // redis-cli --rdb, which reads a copy and ends
+			continue
+		}
 		r.priority = p.priority(ctx, r.addr)
 		for i, known := range p.watched {
 			if known.Addr == r.addr { // what sentinels know can be seconds old
@@ -98,7 +98,7 @@ func (p *probedServer) priority(ctx context.Context, addr string) string {
 	return fields["slave_priority"]
 }
 
-// parseReplica parses a line such as ip=127.0.0.1,port=6380,state=online,offset=42,lag=1.
+// parseReplica parses a line of INFO such as ip=127.0.0.1,port=6380,state=online,offset=42,lag=1.
 func parseReplica(line string) replica {
 	fields := info.Fields(strings.NewReplacer(",", "\n", "=", ":").Replace(line)) // in the form of the other lines of INFO
 	seconds, _ := strconv.Atoi(fields["lag"])                                     // an unknown lag is no fault

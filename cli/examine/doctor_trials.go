@@ -19,7 +19,6 @@ const (
 	checkScripts  = "scripts"
 	checkExact    = "exactness"
 	checkGuard    = "guard"
-	checkDurable  = "durability"
 	checkLeftover = "probe"
 )
 
@@ -75,23 +74,11 @@ func (p *probedServer) checkCounting(ctx context.Context, c counter) {
 	}
 	p.Add(checkExact, finding.OK, "it counts exactly, past 2^53 and up to 2^63-1")
 	if p.unguarded = !guarded; guarded {
-		p.Add(checkGuard, finding.OK, "scripts may use INFO, so the guard is on")
+		p.Add(checkGuard, finding.OK, "scripts may use INFO, so that lost writes show")
 	} else {
 		p.Add(checkGuard, finding.Warning, "scripts may not use INFO").
-			Because("The guard is off: after a restart or a failover that lost writes, numbers are issued again to workers that were started since. A counter that a user with INFO has used issues nothing to this one.").
+			Because("A restart or failover that lost writes does not show, and its numbers are issued again to workers that were started since. A counter that a user with INFO has used issues nothing to this one.").
 			Remedy(grantInfo)
-	}
-}
-
-// checkConfirmed checks whether a range is confirmed. Other errors are left to checkCounting.
-func (p *probedServer) checkConfirmed(ctx context.Context, c counter) {
-	switch _, _, err := c.Next(ctx, 1); {
-	case err == nil:
-		p.Add(checkDurable, finding.OK, "a range was confirmed as required")
-	case errors.Is(err, allocator.ErrNotDurable):
-		p.Add(checkDurable, finding.Fault, "a range was not confirmed: %s", exit.Plain(err)).
-			Because("It would be discarded, and no identifiers issued.").
-			Remedy("Check replicas and AOF, or require less with --replicas and --fsync.")
 	}
 }
 
@@ -101,12 +88,7 @@ func (d doctor) newKey() string { return "{" + d.Namespace + "}/Doctor/" + crand
 // checkScripts takes ranges of a counter of the doctor's own and removes it.
 func (p *probedServer) checkScripts(ctx context.Context) {
 	key := p.newKey()
-	want := p.servers.Durability
-	want.Replicas = max(want.Replicas, p.reported.Settings.Replicas())
-	if want.Replicas > 0 || want.Fsync { // first, because checkCounting exhausts the counter
-		p.checkConfirmed(ctx, p.admin.Probe(key, admin.Durability(want)))
-	}
-	p.checkCounting(ctx, p.admin.Probe(key, admin.Durability{}))
+	p.checkCounting(ctx, p.admin.Probe(key))
 	p.remove(ctx, key)
 }
 

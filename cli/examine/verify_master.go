@@ -84,7 +84,7 @@ func (t *trial) prepare(ctx context.Context) error {
 			return err
 		}
 		m.prefix, err = operator.ServerPrefix(ctx)
-		m.prefix.MinValue, m.prefix.MaxValue = 0, 0 // of the user's own numbers
+		m.prefix.MinValue, m.prefix.MaxValue, m.prefix.SeededOnly = 0, 0, false // of the user's own numbers
 		if m.prefix.IsZero() && len(t.masters) > 1 {
 			const maxBytes = 48 // of the name, which is ASCII
 			m.prefix.ServerPrefix, m.temporary = "verify-"+m.Label()[:min(maxBytes, len(m.Label()))]+"/", true
@@ -97,28 +97,9 @@ func (t *trial) prepare(ctx context.Context) error {
 	return err
 }
 
-// setUp sets the prefixes and Durable of the user's namespace and, with --require-seeded, seeds the counters.
+// setUp makes the settings of the trial's namespace, which are those of the user's.
 func (t *trial) setUp(ctx context.Context) error {
-	return t.each(ctx, func(m *master) error {
-		if m.prefix != (prefix.Server{}) {
-			if err := m.admin.TrustSettings().SetServerPrefix(ctx, m.prefix); err != nil { // the user's namespace has the same
-				return err
-			}
-		}
-		if !t.servers.RequireSeeded {
-			return nil
-		}
-		for _, name := range t.Collections {
-			if _, err := m.admin.Seed(ctx, name, 0, false); err != nil {
-				return err
-			}
-		}
-		if !m.prefix.Identities || len(t.masters) == 1 {
-			return nil
-		}
-		_, err := m.admin.SeedIdentity(ctx, identityName, 0, false)
-		return err
-	})
+	return t.each(ctx, func(m *master) error { return m.admin.TrustSettings().Init(ctx, m.prefix) })
 }
 
 // counter returns the counter of a series, or zero if it cannot be read.
@@ -220,8 +201,8 @@ func (t *trial) check(ctx context.Context, m *master) {
 	}
 }
 
-// ping returns the server's run_id, or "" if that is unknown. It restores a lost prefix, because without one none of several
-// servers may issue an identifier, and the trial would end.
+// ping returns the server's run_id, or "" if that is unknown. It makes lost settings again as hilo help recover says, so that a
+// worker that used a counter continues it, and no new one starts it at 1.
 func (t *trial) ping(ctx context.Context, m *master) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
@@ -229,8 +210,12 @@ func (t *trial) ping(ctx context.Context, m *master) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !exists && m.prefix != (prefix.Server{}) && m.admin.TrustSettings().SetServerPrefix(ctx, m.prefix) == nil {
-		t.live.Eventf(time.Now(), "%s lost its prefix and all other data; the prefix is set again", m.Label())
+	if !exists {
+		again := m.prefix
+		again.SeededOnly = true
+		if m.admin.TrustSettings().Init(ctx, again) == nil {
+			t.live.Eventf(time.Now(), "%s lost its data; its settings are made again, for counters that a worker continues", m.Label())
+		}
 	}
 	if m.IsCluster() { // any node may reply to INFO
 		return "", nil

@@ -70,7 +70,7 @@ type seriesReport struct {
 	Missing    int64  `json:"missing"`  // numbers in the gaps
 	Max        int64  `json:"max"`      // of the counter at the end; 0 if the server is down
 	Ranges     int64  `json:"ranges"`
-	Epoch      int64  `json:"epoch"`
+	Jumps      int64  `json:"epoch"`
 }
 
 // repeated is a run of duplicates.
@@ -97,10 +97,10 @@ func (t *trial) report(ctx context.Context) report {
 		shown := seriesReport{
 			Collection: s.Collection, Prefix: s.ServerPrefix, Tag: s.NodeTag,
 			IDs: s.IDs, Duplicates: s.Duplicates, Greatest: s.Numbers.Greatest, Gaps: s.Numbers.Gaps(), Missing: s.Numbers.Missing(),
-			Max: c.Max, Ranges: c.Ranges, Epoch: c.Epoch,
+			Max: c.Max, Ranges: c.Ranges, Jumps: c.Jumps,
 		}
 		p.Ranges += shown.Ranges
-		p.Jumps += shown.Epoch
+		p.Jumps += shown.Jumps
 		p.Unused += max(shown.Max, shown.Greatest) - (shown.IDs - shown.Duplicates)
 		p.Collections = append(p.Collections, shown)
 		for _, r := range s.Repetitions() {
@@ -110,7 +110,7 @@ func (t *trial) report(ctx context.Context) report {
 			})
 		}
 	}
-	p.Jumps = max(p.Jumps, t.stats.Jumps) // a lost counter also lost its epoch
+	p.Jumps = max(p.Jumps, t.stats.Jumps) // a lost counter also lost their number
 	return p
 }
 
@@ -198,7 +198,7 @@ func printSeries(g *base.Session, all []seriesReport) error {
 		if c.Tag != "" {
 			name += "-" + c.Tag
 		}
-		t.Add(name, c.IDs, c.Duplicates, c.Ranges, c.Gaps, c.Missing, c.Epoch)
+		t.Add(name, c.IDs, c.Duplicates, c.Ranges, c.Gaps, c.Missing, c.Jumps)
 	}
 	if more := len(all) - maxRows; more > 0 {
 		t.Add(t.Style.Sprintf("and %d more", more))

@@ -129,10 +129,11 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 	return nil
 }
 
-// temporary reports whether err may end by itself, or when the trial restores a lost prefix.
+// temporary reports whether err may end by itself, when the trial makes lost settings again, or when a worker continues a counter
+// that a server lost.
 func temporary(err error) bool {
 	return errors.Is(err, allocator.ErrUnavailable) || errors.Is(err, allocator.ErrNotDurable) ||
-		errors.Is(err, allocator.ErrPrefixMissing) || errors.Is(err, allocator.ErrIdentitiesElsewhere)
+		errors.Is(err, allocator.ErrPrefixMissing) || errors.Is(err, allocator.ErrNotSeeded) || errors.Is(err, allocator.ErrIdentitiesElsewhere)
 }
 
 // maxTake limits the size of one call of Take.

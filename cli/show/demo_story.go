@@ -223,7 +223,7 @@ func (d *demo) startMasters(ctx context.Context) error {
 			return err
 		}
 		err = base.Administer(ctx, d.Session, m.Target, func(operator *admin.Admin) error {
-			return operator.SetServerPrefix(ctx, prefix.Server{ServerPrefix: m.prefix, Identities: i == 0})
+			return operator.Init(ctx, prefix.Server{ServerPrefix: m.prefix, Identities: i == 0})
 		})
 		if err != nil {
 			return err

@@ -35,7 +35,7 @@ type counter struct {
 	history       []reading // since the first poll, thinned out
 }
 
-// jump is an increase of the epoch.
+// jump is an increase of the number of jumps.
 type jump struct {
 	at time.Time
 	shownJump
@@ -200,7 +200,7 @@ var orders = map[string]func(a, b *counter) int{
 	"name":   byName,
 	"max":    func(a, b *counter) int { return cmp.Compare(b.Max, a.Max) },
 	"ranges": func(a, b *counter) int { return cmp.Compare(b.Ranges, a.Ranges) },
-	"epoch":  func(a, b *counter) int { return cmp.Compare(b.Epoch, a.Epoch) },
+	"epoch":  func(a, b *counter) int { return cmp.Compare(b.Jumps, a.Jumps) },
 	"left": func(a, b *counter) int {
 		return cmp.Compare(secondsTo(nextOf(a.headroom)), secondsTo(nextOf(b.headroom)))
 	},

@@ -35,7 +35,7 @@ type about struct {
 	Prefix       string `json:"prefix"`                 // added to each id
 	Tag          string `json:"tag"`                    // node tag, added to each id
 	Identities   bool   `json:"identities"`             // whether it is the home of identities
-	Durable      string `json:"durable"`                // always, replicas:N, or empty
+	Durable      string `json:"durable"`                // everysec, always, or empty
 	MinValue     int64  `json:"minValue,omitempty"`     // least number that the server issues
 	MaxValue     int64  `json:"maxValue,omitempty"`     // greatest number that the server issues
 	Corrupt      int    `json:"corrupt"`                // keys that cannot be read
@@ -73,7 +73,7 @@ type poller struct {
 	index  int // index of the server
 	client *target.Client
 	admin  *admin.Admin
-	epochs map[string]int64 // of the collections, at the last poll that succeeded
+	jumps  map[string]int64 // of the collections, at the last poll that succeeded
 
 	// config is the reply of CONFIG, read again at configDue. An empty one means that CONFIG is not permitted, and is never
 	// requested again.
@@ -177,7 +177,7 @@ func (p *poller) read(ctx context.Context, found *pollResult) error {
 
 // readJumps reads the first number after each jump of a collection since the last poll, from which its size follows.
 func (p *poller) readJumps(ctx context.Context, client *target.Client, found *pollResult) {
-	epochs := make(map[string]int64, len(found.counters))
+	jumps := make(map[string]int64, len(found.counters))
 	var jumped []*polledCounter
 	var keys []string
 	for i := range found.counters {
@@ -185,12 +185,12 @@ func (p *poller) readJumps(ctx context.Context, client *target.Client, found *po
 		if c.identity {
 			continue
 		}
-		epochs[c.Name] = c.Epoch
-		if before, known := p.epochs[c.Name]; known && before != c.Epoch {
+		jumps[c.Name] = c.Jumps
+		if before, known := p.jumps[c.Name]; known && before < c.Jumps {
 			jumped, keys = append(jumped, c), append(keys, prefix.NewKeys(p.Namespace).HiLo(c.Name))
 		}
 	}
-	p.epochs = epochs
+	p.jumps = jumps
 	for i, hash := range client.Hashes(ctx, keys, []string{"Low", "Ranges"}, false) {
 		if len(hash.Values) != 2 || hash.Values[1] != strconv.FormatInt(jumped[i].Ranges, 10) { // more ranges were issued since
 			continue

@@ -48,8 +48,9 @@ type shownIdentity struct {
 
 // shownCounter holds the values of a collection or an identity.
 type shownCounter struct {
-	Max      int64               `json:"max"` // may exceed 2^53
-	Epoch    int64               `json:"epoch"`
+	Max      int64               `json:"max"`                 // may exceed 2^53
+	Ceiling  int64               `json:"ceiling"`             // number up to which the counter reserved ahead; 0 if unknown
+	Epoch    int64               `json:"epoch"`               // number of jumps
 	Rate     *float64            `json:"perSecond,omitempty"` // numbers reserved a second, over up to five minutes; missing until it is known
 	Headroom []headroom.Headroom `json:"headroom"`
 	Left     string              `json:"left"`                 // time to the next bound, in words
@@ -61,8 +62,8 @@ type shownCounter struct {
 
 type shownJump struct {
 	Time     string `json:"time"`
-	By       int64  `json:"by"` // skipped numbers; if more ranges were issued since the previous poll, the increase of Max
-	Epoch    int64  `json:"epoch"`
+	By       int64  `json:"by"`       // skipped numbers; if more ranges were issued since the previous poll, the increase of Max
+	Epoch    int64  `json:"epoch"`    // number of jumps
 	Evidence string `json:"evidence"` // that writes may be lost
 }
 
@@ -141,7 +142,7 @@ func (s *server) shown() shownServer {
 
 func (c *counter) shown() shownCounter {
 	next := nextOf(c.headroom)
-	row := shownCounter{Max: c.Max, Epoch: c.Epoch, Headroom: c.headroom, Left: timeLeft(next), Low: c.low()}
+	row := shownCounter{Max: c.Max, Ceiling: c.Ceiling, Epoch: c.Jumps, Headroom: c.headroom, Left: timeLeft(next), Low: c.low()}
 	if next.Left > 0 && next.SecondsLeft != nil {
 		row.Left += " to " + next.Bound
 	}

@@ -130,13 +130,13 @@ func (s *state) mergeCounters(server *server, r pollResult) {
 // compare records the changes of a counter other than issued numbers.
 func (s *state) compare(c *counter, now polledCounter) {
 	switch {
-	case now.Epoch != c.Epoch:
-		j := shownJump{now.at.Format(time.RFC3339), now.Max - c.Max, now.Epoch, evidenceOf(c.Origin, now.Origin)}
+	case now.Jumps > c.Jumps:
+		j := shownJump{now.at.Format(time.RFC3339), now.Max - c.Max, now.Jumps, evidenceOf(c.Origin, now.Origin)}
 		if now.low > 0 && now.Ranges == c.Ranges+1 {
 			j.By = now.low - 1 - c.Max
 		}
 		s.eventf(now.at, true, "%s on %s jumped by %d, epoch %d → %d, Max %d → %d: %s",
-			c.label(), c.server.name, j.By, c.Epoch, now.Epoch, c.Max, now.Max, j.Evidence)
+			c.label(), c.server.name, j.By, c.Jumps, now.Jumps, c.Max, now.Max, j.Evidence)
 		c.jumps = append(c.jumps, jump{now.at, j})
 		c.jumps = c.jumps[max(0, len(c.jumps)-maxJumps):]
 	case !c.identity && now.Ranges == c.Ranges && now.Max > c.Max:

@@ -96,7 +96,7 @@ func countersTable(counters []*counter, s *state, format func(headroom.Headroom)
 	}
 	t.Drop = append(t.Drop, len(t.Head)-1, len(t.Head)-2)
 	for _, c := range counters {
-		cells := []any{c.label(), c.Max, term.Right(c.rateText()), term.Right(briefCount(c.Ranges)), c.Epoch}
+		cells := []any{c.label(), c.Max, term.Right(c.rateText()), term.Right(briefCount(c.Ranges)), c.Jumps}
 		for _, bound := range bounds {
 			cells = append(cells, term.Right(format(headroom.Find(c.headroom, bound))))
 		}
