@@ -17,6 +17,9 @@
 -- second before the second question, so the server began one at the end of that turn, and it has ended at the third. WAITAOF
 -- shows nothing: Valkey 8.1 and Redis 7.4 answer before they sync.
 --
+-- A seed and an import write no Raised, so their value becomes it, lest a later forced seed leaves a ceiling above it. A counter
+-- without a ceiling whose Origin is another server's gets none: it has to jump, by the margin of the plain server that wrote it.
+--
 -- Sent twice, or late: what was on disk once stays there, so it does no harm.
 
 local expected, raised = unpack(ARGV)
@@ -30,7 +33,7 @@ end
 local way, passing = obstacle()
 if way then return refusal(passing == 'sync' and 'PENDING' or 'NOTDURABLE', key, 'is not known to be on disk: ' .. way) end
 if key ~= server_key then
-  local read, err = fields(key, 'Raised', 'Ceiling', 'Max', 'Value')
+  local read, err = fields(key, 'Raised', 'Ceiling', 'Max', 'Value', 'Origin')
   if err then return err end
   for i = 1, 4 do
     if read[i] and not decimal(read[i]) then return refusal('CORRUPT', key, 'holds', read[i], DECIMAL) end
@@ -39,6 +42,8 @@ if key ~= server_key then
   if above(raised, read[1] or '0') and above(raised, stands) then
     return refusal('CHANGED', key, 'lost its Raised of', raised, 'the counter was written anew')
   end
+  if not read[2] and read[5] and read[5] ~= replication then return {replication, (write_time('0'))} end
+  if above(raised, read[1] or '0') then redis.call('HSET', key, 'Raised', raised) end
   if not read[2] or above(raised, read[2]) then redis.call('HSET', key, 'Ceiling', raised) end
 end
 return {replication, (write_time('0'))}
