@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +93,9 @@ func (m *Admin) onDisk(ctx context.Context, durable string, permits func() []scr
 	const step = 50 * time.Millisecond
 	for end := time.Now().Add(m.timeout); ; {
 		errs, err := scripts.Ask(ctx, send, m.keys.Server(), durable == prefix.DurableAlways, requests...)
-		err = errors.Join(append(errs, err)...)
+		if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+			err = errs[i] // one of what may be thousands
+		}
 		if !errors.Is(err, scripts.ErrNotDurable) || !time.Now().Before(end) {
 			return err
 		}

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -51,16 +50,34 @@ type State struct {
 	Margin int64
 	// Unread reports that the name in the key is not folded, so that no client reads the key. Import ignores it.
 	Unread bool
+	// permitted reports that the counter has a Ceiling, which only a durable server writes.
+	permitted bool
 }
 
-// numbers returns the fields of s that hold a number, in the order of bookkeeping.
-func (s *State) numbers() []*int64 {
-	return []*int64{&s.Ranges, &s.Epoch, &s.Raised, &s.Block, &s.RaisedAt, &s.Written, &s.Lowered}
+// number returns where s keeps a field that holds a number, or nil if it does not keep the field as one.
+func (s *State) number(field string) *int64 {
+	switch field {
+	case scripts.FieldMax, scripts.FieldValue:
+		return &s.Max
+	case "Ceiling":
+		return &s.Ceiling
+	case "Ranges":
+		return &s.Ranges
+	case "Epoch":
+		return &s.Epoch
+	case "Raised":
+		return &s.Raised
+	case "Block":
+		return &s.Block
+	case "RaisedAt":
+		return &s.RaisedAt
+	case "Written":
+		return &s.Written
+	case "Lowered":
+		return &s.Lowered
+	}
+	return nil
 }
-
-// bookkeeping are the fields beside the number itself that hold one. A script refuses a counter in which one of them holds anything
-// else.
-var bookkeeping = []string{"Ranges", "Epoch", "Raised", "Block", "RaisedAt", "Written", "Lowered"}
 
 // jumpsOf is the part of an epoch that counts jumps.
 const jumpsOf = 1_000_000
@@ -82,6 +99,7 @@ const (
 type storage struct {
 	kind   Kind
 	field  string // that holds the number
+	other  string // that holds the number of other kinds, and is not read
 	prefix string // beginning of all keys of the kind
 	// keys returns the keys of a script on the counter of a name.
 	keys func(name string) scripts.Keys
@@ -90,15 +108,15 @@ type storage struct {
 func (m *Admin) storage(k Kind) storage {
 	switch k {
 	case KindHiLo:
-		return storage{k, scripts.FieldMax, m.keys.HiLoPrefix(), func(name string) scripts.Keys {
+		return storage{k, scripts.FieldMax, scripts.FieldValue, m.keys.HiLoPrefix(), func(name string) scripts.Keys {
 			return scripts.Keys{Counter: m.keys.HiLo(name), Server: m.server, Other: m.keys.Identity(name)}
 		}}
 	case KindIdentity:
-		return storage{k, scripts.FieldValue, m.keys.IdentityPrefix(), func(name string) scripts.Keys {
+		return storage{k, scripts.FieldValue, scripts.FieldMax, m.keys.IdentityPrefix(), func(name string) scripts.Keys {
 			return scripts.Keys{Counter: m.keys.Identity(name), Server: m.server, Other: m.keys.HiLo(name)}
 		}}
 	case KindServerSide:
-		return storage{k, scripts.FieldValue, m.keys.ServerSide(), func(string) scripts.Keys {
+		return storage{k, scripts.FieldValue, scripts.FieldMax, m.keys.ServerSide(), func(string) scripts.Keys {
 			return scripts.Keys{Counter: m.keys.ServerSide(), Server: m.server, Other: m.server}
 		}}
 	}
@@ -156,18 +174,20 @@ func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
 }
 
 func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
-	return client.HMGet(ctx, key, append([]string{"Name", "Origin", "Lease", "Bare", s.field, "Ceiling", "Low"}, bookkeeping...)...)
+	return client.HMGet(ctx, key, scripts.FieldNames()...)
 }
 
 // counter returns the counter at a key, or ErrNotSeeded if there is none.
 func (s storage) counter(ctx context.Context, key string, read *redis.SliceCmd) (State, error) {
 	counter, found, err := s.find(ctx, key, read)
-	switch {
-	case err != nil || found:
+	if err != nil || found {
 		return counter, err
-	case slices.ContainsFunc(read.Val()[1:], func(v any) bool { return v != nil && v != "" }):
-		return State{}, fmt.Errorf("admin: %w: key %s has no %s, yet numbers were issued; seed it above all that was issued",
-			scripts.ErrCorrupt, key, s.field)
+	}
+	for i, field := range scripts.Fields {
+		if text, _ := read.Val()[i].(string); text != "" && field.Name != "Name" && field.Name != s.other {
+			return State{}, fmt.Errorf("admin: %w: key %s has no %s, yet numbers were issued; seed it above all that was issued",
+				scripts.ErrCorrupt, key, s.field)
+		}
 	}
 	return State{}, fmt.Errorf("admin: %w: key %s has no %s", scripts.ErrNotSeeded, key, s.field)
 }
@@ -179,29 +199,46 @@ func (s storage) find(ctx context.Context, key string, read *redis.SliceCmd) (co
 		return State{}, false, attemptError(ctx, key, err)
 	}
 	counter = State{Kind: s.kind}
-	counter.Name, _ = values[0].(string)
-	counter.Origin, _ = values[1].(string)
+	for i, field := range scripts.Fields {
+		text, there := values[i].(string)
+		if !there || field.Name == s.other {
+			continue
+		}
+		switch field.Name {
+		case "Name":
+			counter.Name = text
+		case "Origin":
+			counter.Origin = text
+		case "Ceiling":
+			counter.permitted = true
+		case s.field:
+			found = true
+		}
+		if field.Text {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 || strconv.FormatInt(n, 10) != text {
+			return State{}, false, fmt.Errorf("admin: %w: key %s field %s holds %.40q: must be a decimal from 0 to 9223372036854775807 without sign or leading zeros",
+				scripts.ErrCorrupt, key, field.Name, text)
+		}
+		if field.Name == "Bare" {
+			counter.Bare = n != 0
+		} else if into := counter.number(field.Name); into != nil {
+			*into = n
+		}
+	}
 	if name := strings.TrimPrefix(key, s.prefix); name != "" && prefix.Fold(counter.Name) != name {
 		counter.Name, counter.Unread = name, prefix.Fold(name) != name // no Name, or one that was written by hand and belongs to another key
 	}
-	var bare, low int64
-	for i, into := range append([]*int64{&bare, &counter.Max, &counter.Ceiling, &low}, counter.numbers()...) {
-		text, there := values[3+i].(string)
-		if !there {
-			continue
-		}
-		*into, err = strconv.ParseInt(text, 10, 64)
-		if err != nil || *into < 0 || strconv.FormatInt(*into, 10) != text {
-			return State{}, false, fmt.Errorf("admin: %w: key %s field %s holds %.40q: must be a decimal from 0 to 9223372036854775807 without sign or leading zeros",
-				scripts.ErrCorrupt, key, append([]string{"Bare", s.field, "Ceiling", "Low"}, bookkeeping...)[i], text)
-		}
+	if s.kind == KindHiLo && counter.Max != 0 && counter.Ranges == 0 && counter.Written == 0 { // set by hand
+		counter.Bare = true
 	}
-	counter.Bare = bare != 0 || s.kind == KindHiLo && counter.Max != 0 && counter.Ranges == 0 && counter.Written == 0 // set by hand
 	if counter.Epoch >= jumpsOf {
 		counter.Born, counter.Jumps = counter.Epoch/jumpsOf, counter.Epoch%jumpsOf
 	}
-	if values[5] == nil {
+	if !counter.permitted {
 		counter.Ceiling = counter.Raised
 	}
-	return counter, values[4] != nil, nil
+	return counter, found, nil
 }

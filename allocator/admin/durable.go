@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -17,9 +18,9 @@ var (
 	// ErrNotDurableServer means that a server's settings or replicas contradict prefix.Server.Durable. The text states what
 	// to change.
 	ErrNotDurableServer = errors.New("the server does not keep writes as Durable states")
-	// ErrSettingsUnknown means that this user may not read whether a server's settings agree with prefix.Server.Durable. The
-	// text states what could not be read.
-	ErrSettingsUnknown = errors.New("settings could not be seen")
+	// ErrSettingsUnknown is the ErrNeedsTrust of a user that may not read whether a server's settings agree with
+	// prefix.Server.Durable. The text states what could not be read.
+	ErrSettingsUnknown = fmt.Errorf("%w: settings could not be seen", ErrNeedsTrust)
 )
 
 // TrustSettings returns an Admin that sets Durable even if settings of the server could not be read, and intervals of few numbers.
@@ -70,6 +71,9 @@ func (m *Admin) CheckDurable(ctx context.Context, durable string) error {
 		}
 	}
 	replicating, persistence := seen["replication"], seen["persistence"]
+	if replicating["connected_slaves"] != "" {
+		replicating["connected_slaves"] = strconv.Itoa(countReplicas(replicating))
+	}
 	for _, field := range []struct {
 		section           map[string]string
 		name, want, wrong string

@@ -73,7 +73,7 @@ func (m *Admin) Export(ctx context.Context) (Export, error) {
 func (m *Admin) margin(ctx context.Context, state *State, durable bool, node replication) (int64, error) {
 	const hour = 15 // of the units, each of which is four minutes at a steady rate
 	reserved := max(0, state.Raised-state.Max)
-	if durable && strings.Trim(node.before, "0") == "" && state.Ceiling != state.Raised {
+	if durable && state.permitted && node.replicas == 0 && strings.Trim(node.before, "0") == "" {
 		return reserved, nil
 	}
 	unit := max(state.Block, 256)

@@ -175,9 +175,15 @@ func (m *Admin) validState(state *State) error {
 		return fmt.Errorf("admin: %s: %w: kind %q: must be %s, %s, %s", name, failure.ErrInvalidOptions, state.Kind,
 			KindHiLo, KindIdentity, KindServerSide)
 	}
-	for i, n := range append([]*int64{&state.Max, &state.Margin}, state.numbers()...) {
-		if *n < 0 {
-			return fmt.Errorf("admin: %s: %w: %s of %d: must be 0 or more", name, failure.ErrInvalidOptions, append([]string{"Max", "Margin"}, bookkeeping...)[i], *n)
+	negative := func(field string, n int64) error {
+		return fmt.Errorf("admin: %s: %w: %s of %d: must be 0 or more", name, failure.ErrInvalidOptions, field, n)
+	}
+	if state.Margin < 0 {
+		return negative("Margin", state.Margin)
+	}
+	for _, field := range scripts.Fields {
+		if n := state.number(field.Name); n != nil && *n < 0 {
+			return negative(field.Name, *n)
 		}
 	}
 	return nil

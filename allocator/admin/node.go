@@ -43,13 +43,18 @@ func readReplication(ctx context.Context, node redis.Cmdable) (replication, erro
 		return replication{forbidden: !strings.Contains(err.Error(), "is not supported")}, nil
 	}
 	fields := info.Fields(text)
-	replicas := 0
+	return replication{fields["master_replid"], fields["master_replid2"], countReplicas(fields), fields["role"] == "slave", false}, err
+}
+
+// countReplicas counts the connected replicas in INFO replication that have a port. One without is a program that reads the data once,
+// as redis-cli --rdb does.
+func countReplicas(fields map[string]string) (n int) {
 	for name, value := range fields {
 		if strings.HasPrefix(name, "slave") && strings.Contains(value, ",port=") && !strings.Contains(value, ",port=0,") {
-			replicas++
+			n++
 		}
 	}
-	return replication{fields["master_replid"], fields["master_replid2"], replicas, fields["role"] == "slave", false}, err
+	return n
 }
 
 // isCluster reports whether the server is a node of a cluster. Every user may call HELLO, and a server without it is no such

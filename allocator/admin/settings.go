@@ -70,8 +70,10 @@ func (m *Admin) stored(ctx context.Context) (got stored, err error) {
 		values, exists = p.HMGet(ctx, key, scripts.SettingsFields[:]...), p.Exists(ctx, key)
 		return nil
 	})
-	if err := errors.Join(values.Err(), exists.Err()); err != nil {
-		return got, attemptError(ctx, key, values.Err())
+	for _, err := range []error{values.Err(), exists.Err()} {
+		if err != nil {
+			return got, attemptError(ctx, key, err)
+		}
 	}
 	got.initialized = exists.Val() > 0
 	for i, value := range values.Val() {
@@ -136,18 +138,29 @@ func (m *Admin) Initialized(ctx context.Context) (bool, error) {
 }
 
 // Init makes the settings of a server that has none, once for each server that is new. Where settings exist it is ErrInitialized.
-// Before Durable is set the server has to pass CheckDurable.
+// Before Durable is set the server has to pass CheckDurable. If a counter passes MaxValue meanwhile, the settings are emptied again,
+// and the server stays initialised.
 //
 // It waits until the write is confirmed, as SetServerPrefix does. The errors are ErrInitialized, those of CheckDurable, ErrInvalidName,
-// ErrNeedsTrust, ErrNotConfirmed and ErrUnavailable.
+// ErrInterval, ErrNeedsTrust, ErrNotConfirmed and ErrUnavailable.
 func (m *Admin) Init(ctx context.Context, s prefix.Server) error {
 	if err := m.checkChange(ctx, prefix.Server{}, s); err != nil {
+		if there, _ := m.Initialized(ctx); there {
+			return fmt.Errorf("admin: %w: key %s exists", ErrInitialized, m.keys.Server())
+		}
 		return err
 	}
 	key := m.keys.Server()
-	return m.confirmed(ctx, key, s.Durable, nil, func(client redis.Scripter) error {
+	made := m.confirmed(ctx, key, s.Durable, nil, func(client redis.Scripter) error {
 		return scripts.Initialize(ctx, client, key, time.Now(), settingsOf(s))
 	})
+	if made != nil && !errors.Is(made, ErrNotConfirmed) {
+		return made
+	}
+	if err := m.checkInterval(ctx, prefix.Server{}, s); err != nil {
+		return m.takeBack(ctx, err, s, stored{})
+	}
+	return made
 }
 
 // SetServerPrefix sets all settings of the server at once, and removes those that are empty. Ranges in use keep the prefix and
@@ -186,24 +199,37 @@ func (m *Admin) ChangeServerPrefix(ctx context.Context, change func(now prefix.S
 	if err != nil {
 		return err
 	}
-	key := m.keys.Server()
-	set := func(from, to scripts.Settings) error {
-		return m.confirmed(ctx, key, s.Durable, nil, func(client redis.Scripter) error {
-			return scripts.Configure(ctx, client, key, time.Now(), from, to)
-		})
-	}
-	made := set(before.texts, settingsOf(s))
+	made := m.configure(ctx, before.texts, settingsOf(s))
 	if made != nil && !errors.Is(made, ErrNotConfirmed) {
 		return made
 	}
 	again, err := decide()
 	if err == nil && again != s {
-		err = fmt.Errorf("admin: key %s: %w: what the change was decided on is something else now; look again, and repeat it", key, ErrChanged)
+		err = fmt.Errorf("admin: key %s: %w: what the change was decided on is something else now; look again, and repeat it", m.keys.Server(), ErrChanged)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%w; the change was taken back", err), set(settingsOf(s), before.texts))
+		return m.takeBack(ctx, err, s, before)
 	}
 	return made
+}
+
+// configure writes settings in place of those that were read.
+func (m *Admin) configure(ctx context.Context, read, wanted scripts.Settings) error {
+	key := m.keys.Server()
+	return m.confirmed(ctx, key, wanted[atDurable], nil, func(client redis.Scripter) error {
+		return scripts.Configure(ctx, client, key, time.Now(), read, wanted)
+	})
+}
+
+// takeBack writes the settings from before in place of s, which may not stay because of err.
+func (m *Admin) takeBack(ctx context.Context, err error, s prefix.Server, before stored) error {
+	if before.corrupt == nil {
+		before.texts[atDurable] = before.server.Durable // without what hilo 0.1 wrote, which no script writes
+	}
+	if failed := m.configure(ctx, settingsOf(s), before.texts); failed != nil {
+		return fmt.Errorf("%w; taking the change back failed: %w", err, failed)
+	}
+	return fmt.Errorf("%w; the change was taken back", err)
 }
 
 // checkChange returns why the settings may not change from now to s, or nil.
