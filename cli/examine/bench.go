@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	crand "crypto/rand"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.uber.org/zap"
 
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
@@ -25,6 +28,7 @@ import (
 type bench struct {
 	*base.Session
 	target     target.Target
+	Base       string // the user's namespace; Namespace belongs to the benchmark, unless Keep is set
 	Collection string
 	Workers    int
 	Count      int64         // identifiers in total; 0 means no limit
@@ -60,9 +64,9 @@ the rate, the number of ranges (one round trip each), percentiles of the latency
 what was reserved, issued, returned and burnt. Ctrl-C ends the measurement early and
 prints the result so far.
 
-bench uses a namespace of its own, {hilo-bench-…}, which no other program uses, and
-removes its key at the end, also after an error or Ctrl-C; kill -9 leaves it.
-$HILO_NAMESPACE has no effect. With --namespace NAME it uses that one, and needs a
+bench uses a namespace of its own, {hilo-bench-…}, which no other program uses, with
+Durable where yours, $HILO_NAMESPACE, has it. It removes its keys at the end, also after
+an error or Ctrl-C; kill -9 leaves them. With --namespace NAME it uses that one, and needs a
 COLLECTION: its counter stays raised by all that was issued, and nothing is removed.
 
 Latency: at full speed a random sample of one call in 100 is timed, and each call that
@@ -102,6 +106,7 @@ func readBench(r *base.Reader) base.Runner {
 	if b.Count == 0 && b.Duration == 0 {
 		b.Duration = 5 * time.Second
 	}
+	b.Base = b.Namespace
 	if b.Keep = r.IsSet(base.FlagNamespace); !b.Keep {
 		b.Namespace = scratchNamespace + strings.ToLower(crand.Text())
 	}
@@ -120,12 +125,16 @@ func (b *bench) Run(ctx context.Context) error {
 	b.live = b.GoLive()
 	err := b.target.Alone().Use(ctx, b.Timeout, func(o target.Opened) (err error) {
 		if !b.Keep {
-			client, key := o.Clients[0], prefix.NewKeys(b.Namespace).HiLo(b.Collection)
+			client, keys := o.Clients[0], prefix.NewKeys(b.Namespace)
+			own := []string{keys.HiLo(b.Collection), keys.Server()}
 			// Without the right to remove keys it fails here, before anything is written.
-			if err := b.remove(ctx, client, key); err != nil {
+			if err := b.remove(ctx, client, own); err != nil {
 				return exit.OfRedis(err)
 			}
-			defer func() { err = b.clean(ctx, client, key, err) }()
+			defer func() { err = b.clean(ctx, client, own, err) }()
+			if err := b.setUp(ctx, client); err != nil {
+				return err
+			}
 		}
 		found, err := b.measure(ctx, o)
 		if issued = found.IDs; issued == 0 && err != nil {
@@ -134,6 +143,22 @@ func (b *bench) Run(ctx context.Context) error {
 		return cmp.Or(b.Show(found, func() error { return b.print(found) }), err)
 	})
 	return exit.After(err, issued)
+}
+
+// setUp makes the settings of the benchmark's namespace, with Durable where the user's namespace has it.
+func (b *bench) setUp(ctx context.Context, client *target.Client) error {
+	operator, err := client.Admin(admin.Options{Namespace: b.Base})
+	if err != nil {
+		return err
+	}
+	has, err := operator.ServerPrefix(ctx)
+	if err != nil && !errors.Is(err, allocator.ErrCorrupt) {
+		return err
+	}
+	if operator, err = client.Admin(admin.Options{Namespace: b.Namespace}); err != nil {
+		return err
+	}
+	return operator.TrustSettings().Init(ctx, prefix.Server{Durable: has.Durable})
 }
 
 // measure returns the result, which is valid even if err is not nil.
@@ -197,22 +222,22 @@ func (b *bench) run(ctx context.Context, what string, count int64, duration time
 	return result, err
 }
 
-// clean removes the key. If that fails it returns the failure, or logs it if there is an earlier error to return.
-func (b *bench) clean(ctx context.Context, client *target.Client, key string, earlier error) error {
-	err := b.remove(context.WithoutCancel(ctx), client, key)
+// clean removes the keys. If that fails it returns the failure, or logs it if there is an earlier error to return.
+func (b *bench) clean(ctx context.Context, client *target.Client, keys []string, earlier error) error {
+	err := b.remove(context.WithoutCancel(ctx), client, keys)
 	if err == nil {
 		return earlier
 	}
-	left := fmt.Sprintf("the key of the benchmark, %s, could not be removed (%s); remove it with redis-cli", key, exit.Plain(err))
+	left := fmt.Sprintf("the keys of the benchmark, %s, could not be removed (%s); remove them with redis-cli", strings.Join(keys, " and "), exit.Plain(err))
 	if earlier == nil {
 		return &exit.Error{Code: exit.Failed, Text: left, Cause: err}
 	}
-	b.Log.Warn("the key of the benchmark is left", zap.String("error", left))
+	b.Log.Warn("the keys of the benchmark are left", zap.String("error", left))
 	return earlier
 }
 
-func (b *bench) remove(ctx context.Context, client *target.Client, key string) error {
+func (b *bench) remove(ctx context.Context, client *target.Client, keys []string) error {
 	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
-	return client.Del(ctx, key)
+	return client.Del(ctx, keys...)
 }

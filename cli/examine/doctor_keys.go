@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/finding"
 	"github.com/hilo-id/hilo/cli/internal/target"
@@ -30,9 +32,14 @@ type keyScan struct {
 	keys       prefix.Keys
 	separator  string
 	origin     string          // the server's replication id, "" if unknown
+	began      int64           // when the server's process began, in milliseconds since 1970, 0 if unknown
+	durable    bool            // its settings say Durable
+	found      int             // counters of all kinds
 	counters   map[string]bool // by folded name
 	identities map[string]bool
 	expiring   sample
+	fading     sample // fields that expire
+	overdrawn  sample // counters that issued numbers above their ceiling
 	corrupt    sample
 	unfolded   sample // keys whose name is not folded
 	invalid    sample // keys whose name is not valid
@@ -67,8 +74,13 @@ const fieldOrigin = "Origin"
 const textFields = 2
 
 var fields = []string{
-	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Minute", "Issued", "IssuedBefore", "Written", "Top", "Lease", fieldOrigin,
+	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Written", "Raised", "Block", "RaisedAt", "Ceiling", "Lease", fieldOrigin,
 }
+
+// allFields are the fields of counters and settings.
+var allFields = append([]string{
+	"Name", "Forced", "ServerPrefix", "NodeTag", "Identities", "Durable", "MinValue", "MaxValue", "NewCounters", "Initialized",
+}, fields...)
 
 // add adds a key, which may be of another program. values are those of fields, and ttl is negative if it does not expire.
 func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
@@ -111,28 +123,46 @@ func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
 		}
 	}
 	if key != k.keys.Server() {
-		k.addAge(key, required == 0, values)
+		k.found++
+		k.judge(key, required == 0, values)
 	}
 }
 
-// fewRanges bounds the ranges of a counter that is reported as recreated. One that jumps for another reason usually has more.
-// fullGap is the least jump of a collection but for a failover under replicas:N.
-const fewRanges, fullGap = 10, 65_536
+const (
+	// fewRanges bounds the ranges of a counter that is reported as recreated. One that jumps for another reason usually has more.
+	fewRanges = 10
+	// leastJump is the least jump of a collection at a server that is not durable.
+	leastJump = 65_536
+	// jumpsOf is the part of Epoch that counts jumps. The rest is the time of the first range.
+	jumpsOf = 1_000_000
+)
 
-// addAge finds counters that may have been lost and recreated. A client continues a lost counter that it has seen with a jump,
-// so Epoch is 1, Ranges begins at 1, and Max is past the gap.
-func (k *keyScan) addAge(key string, hasRanges bool, values []any) {
-	number := func(field string) int64 {
+// judge finds counters that may have been lost and recreated, and those that issued more than they reserved. A client continues a
+// lost counter that it has seen with a jump, so Ranges begins at 1, and Max is past the jump.
+func (k *keyScan) judge(key string, hasRanges bool, values []any) {
+	text := func(field string) string {
 		text, _ := values[slices.Index(fields, field)].(string)
-		n, _ := strconv.ParseInt(text, 10, 64)
+		return text
+	}
+	number := func(field string) int64 {
+		n, _ := strconv.ParseInt(text(field), 10, 64)
 		return n
 	}
-	epoch, ranges := number("Epoch"), number("Ranges")
-	if hasRanges && epoch > 0 && ranges > 0 && ranges < fewRanges && number("Max") > fullGap {
-		k.recreated.addf("%s (epoch %d, %s)", key, epoch, term.Plural(ranges, "range"))
+	born, jumps, ranges := int64(0), int64(0), number("Ranges")
+	if epoch := number("Epoch"); epoch >= jumpsOf { // a lower one is of hilo 0.1
+		born, jumps = epoch/jumpsOf, epoch%jumpsOf
 	}
-	origin, _ := values[slices.Index(fields, fieldOrigin)].(string)
-	k.older = k.older || epoch > 0 || origin != k.origin
+	if hasRanges && jumps > 0 && ranges > 0 && ranges < fewRanges && number("Max") > leastJump {
+		k.recreated.addf("%s (%s, %s)", key, term.Plural(jumps, "jump"), term.Plural(ranges, "range"))
+	}
+	k.older = k.older || jumps > 0 || text(fieldOrigin) != k.origin || born > 0 && born < k.began
+	// Whoever moves Max by hand leaves Low, and a seed removes it.
+	for _, field := range []string{"Raised", "Ceiling"} {
+		if low := number("Low"); text(field) != "" && low > number(field) && (field == "Raised" || k.durable) {
+			k.overdrawn.addf("%s issued %d, and %s is %d", key, low, field, number(field))
+			return
+		}
+	}
 }
 
 // isDecimal reports whether the scripts accept text as a number.
@@ -152,8 +182,14 @@ func (p *probedServer) report(k *keyScan) {
 	before := len(p.Findings)
 	p.fault("ttl", "key", k.expiring, "about to expire").Because("A counter that expires issues its numbers again.").
 		Remedy("PERSIST each, and find out what sets a TTL: hilo never does.")
+	p.fault("ttl", "field", k.fading, "about to expire").
+		Because("Without it a counter issues its numbers again, or the server loses its prefix, interval or Durable.").
+		Remedy("HPERSIST KEY FIELDS 1 FIELD for each, and find out what sets a TTL: hilo never does.")
 	p.fault("state", "value", k.corrupt, "that cannot be used").Because("A counter whose state is not plain decimals in a hash issues nothing.").
 		Remedy("Correct it with redis-cli or, where only the number is missing, with hilo seed; not below the greatest number in use.")
+	p.fault("ceiling", "counter", k.overdrawn, "above what was reserved").
+		Because("A worker of hilo 0.1 issues its numbers too, or a field was set by hand; after a lost write its numbers are issued again.").
+		Remedy("Upgrade every worker, then: hilo seed NAME --max N, with the greatest number in use.")
 	p.fault("spelling", "key", k.unfolded, "never read").
 		Because("An earlier version, or a user of redis-cli, spelt the name differently; numbers that it issued can be issued again.").
 		Remedy("Seed the name with the greater Max of the two, with hilo seed or hilo identity seed, and DEL the key.")
@@ -166,11 +202,12 @@ func (p *probedServer) report(k *keyScan) {
 	}
 	p.fault("mixed", "name", both, "both a collection and an identity").
 		Because("Without prefix and tag both have the same identifiers, so neither issues any.").
-		Remedy("Set a prefix with hilo prefix set, or remove the one that is not used.")
+		Remedy("Set a prefix with hilo settings set, or remove the one that is not used.")
 	if len(p.Findings) == before {
-		p.Add(checkKeys, finding.OK, "%s and %s are sound, and no key expires", term.Plural(len(k.counters), "counter"), term.Plural(len(k.identities), "identity"))
+		p.Add(checkKeys, finding.OK, "%s and %s are sound, and none expires", term.Plural(len(k.counters), "counter"), term.Plural(len(k.identities), "identity"))
 	}
 	p.reportResets(k)
+	p.checkInitialized(k.found)
 }
 
 // recently bounds the uptime of a server that is reported because all of its counters are new.
@@ -186,7 +223,7 @@ func (p *probedServer) reportResets(k *keyScan) {
 			Remedy("%s", compareMax)
 	}
 	n := len(k.counters) + len(k.identities)
-	if n == 0 || k.older || k.origin == "" || len(p.nodes) != 1 || p.reported.Settings.Durable == prefix.DurableAlways {
+	if n == 0 || k.older || k.origin == "" || len(p.nodes) != 1 {
 		return
 	}
 	seconds, err := strconv.Atoi(p.nodes[0].info["uptime_in_seconds"])
@@ -209,7 +246,11 @@ func (p *probedServer) checkKeys(ctx context.Context) {
 	k := &keyScan{keys: prefix.NewKeys(p.Namespace), separator: p.Separator, counters: make(map[string]bool), identities: make(map[string]bool)}
 	if len(p.nodes) == 1 {
 		k.origin = p.nodes[0].info["master_replid"]
+		if seconds, err := strconv.Atoi(p.nodes[0].info["uptime_in_seconds"]); err == nil {
+			k.began = time.Now().Add(-time.Duration(seconds+1) * time.Second).UnixMilli()
+		}
 	}
+	k.durable = p.reported.Settings.Durable != ""
 	more, err := p.scanKeys(ctx, k)
 	p.reported.HasIdentities = len(k.identities) > 0
 	if err != nil {
@@ -222,6 +263,7 @@ func (p *probedServer) checkKeys(ctx context.Context) {
 		}
 		p.Add(checkKeys, finding.Unknown, "the keys of the namespace could not be read: %s", target.Cause(err, p.Timeout)).
 			Because("A key that expires, or a value that is no number, would not be seen.").Remedy("%s%s.", strings.ToUpper(remedy[:1]), remedy[1:])
+		p.checkInitialized(-1)
 		return
 	}
 	p.report(k)
@@ -237,7 +279,7 @@ func (p *probedServer) scanKeys(ctx context.Context, k *keyScan) (more bool, err
 	if err != nil {
 		return false, err
 	}
-	read := 0
+	read, forbidden := 0, error(nil)
 	for keys, err := range p.admin.Keys(ctx) {
 		if err != nil || read >= p.maxKeys {
 			return err == nil, err
@@ -248,7 +290,34 @@ func (p *probedServer) scanKeys(ctx context.Context, k *keyScan) (more bool, err
 			}
 			k.add(keys[i], hash.TTL, hash.Values, hash.Err)
 		}
+		if forbidden == nil {
+			forbidden = k.addFieldTTLs(ctx, client, keys)
+		}
 		read += target.KeysAtOnce
 	}
+	if forbidden != nil {
+		p.Add("ttl", finding.Unknown, "whether a field expires is unknown: this user may not call HTTL").
+			Because("A field that expires takes a counter or a setting with it.").Remedy("Let this user do it: ACL SETUSER … +httl")
+	}
 	return false, nil
+}
+
+// addFieldTTLs adds the fields that expire. Its error is that the user has no right to see them.
+func (k *keyScan) addFieldTTLs(ctx context.Context, client *target.Client, keys []string) error {
+	var own []string
+	for _, key := range keys {
+		if key == k.keys.Server() || admin.KindOf(k.keys, key) != "" {
+			own = append(own, key)
+		}
+	}
+	all, err := client.FieldTTLs(ctx, own, allFields)
+	for i, found := range all {
+		for _, field := range slices.Sorted(maps.Keys(found)) {
+			k.fading.addf("%s %s in %v", own[i], field, found[field])
+		}
+	}
+	if !target.Forbidden(err) { // a scan that goes on finds out about the connection
+		return nil
+	}
+	return err
 }

@@ -31,8 +31,8 @@ func DevCommand(env base.Env) *cli.Command {
 		UsageText: "hilo dev [--addr HOST:PORT]",
 		Description: base.Describe(`
 Runs a Redis stand-in (miniredis) in this process, for trying hilo out without
-installing Redis. It keeps all data in memory, requires no password, and ends with
-Ctrl-C.`,
+installing Redis. It is new, so it needs no hilo init. It keeps all data in memory,
+requires no password, and ends with Ctrl-C.`,
 			[]string{"hilo dev", "hilo dev --addr 127.0.0.1:0"},
 			"1 cannot listen at the address"),
 		Flags: []cli.Flag{
@@ -56,6 +56,7 @@ func (d dev) Run(ctx context.Context) error {
 		return fmt.Errorf("cannot listen at %s (%w); choose another address with --addr", d.Addr, err)
 	}
 	defer server.Close()
+	server.Initialize(d.Namespace)
 
 	host := server.Host()
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {

@@ -143,6 +143,32 @@ func (c *Client) Hashes(ctx context.Context, keys, fields []string, expiry bool)
 	return read
 }
 
+// FieldTTLs reads when fields of keys expire, in one round trip. Each result has only the fields that do. Before Redis 7.4 no field
+// can expire. The error is about the rights of the user, or the connection.
+func (c *Client) FieldTTLs(ctx context.Context, keys, fields []string) ([]map[string]time.Duration, error) {
+	read := make([]map[string]time.Duration, len(keys))
+	replies := make([]*redis.IntSliceCmd, len(keys))
+	_, _ = c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		for i, key := range keys {
+			replies[i] = p.HTTL(ctx, key, fields...)
+		}
+		return nil
+	})
+	for i, reply := range replies {
+		seconds, err := reply.Result()
+		if err != nil && (!Answered(err) || Forbidden(err)) {
+			return nil, err
+		}
+		read[i] = make(map[string]time.Duration)
+		for n, left := range seconds { // none after another error: the command is unknown, or the key is no hash
+			if left >= 0 && n < len(fields) {
+				read[i][fields[n]] = time.Duration(left) * time.Second
+			}
+		}
+	}
+	return read, nil
+}
+
 // Holder returns the node that has a key, and with it all keys of its namespace.
 func (c *Client) Holder(ctx context.Context, key string) (*Client, error) {
 	cluster, ok := c.redis.(*redis.ClusterClient)
