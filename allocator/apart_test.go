@@ -10,12 +10,12 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// spreadJumps makes the gap of "orders" large, which is twice the numbers issued lately. Two servers that jump by it are then
-// unlikely to issue overlapping ranges, since the offset is uniform over 64 gaps. With the minimum gap, as many numbers as these
-// tests take would overlap in one of some hundred runs.
+// spreadJumps makes the block of "orders" large. Two servers that jump by a margin of it are then unlikely to issue overlapping
+// ranges, since the offset is uniform over many margins. With the first block, as many numbers as these tests take would overlap in
+// one of some hundred runs.
 func spreadJumps(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	if err := redistest.NewClient(t, s).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 0, "Issued", int64(1<<31)).Err(); err != nil {
+	if err := redistest.NewClient(t, s).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 0, "Block", int64(1<<31)).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

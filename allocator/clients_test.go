@@ -3,8 +3,10 @@ package allocator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,12 +98,11 @@ func TestSeedByForceActsOnceWhenItsReplyIsLost(t *testing.T) {
 					proxy := redistest.NewProxy(t, s)
 					taken := make(chan struct{}) // only then the request is sent again
 					opts := redistest.Options(proxy)
-					again := false
+					var connected atomic.Bool // as the seed needs it
 					opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-						if again {
+						if connected.Load() {
 							<-taken
 						}
-						again = true
 						return new(net.Dialer).DialContext(ctx, network, addr)
 					}
 					behind := redis.NewClient(opts)
@@ -110,7 +111,12 @@ func TestSeedByForceActsOnceWhenItsReplyIsLost(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					dropped := proxy.DropReply("evalsha")
+					if _, err := m.ServerPrefix(t.Context()); err != nil { // by a pipeline, which has connections of its own
+						t.Fatal(err)
+					}
+					behind.Ping(t.Context())
+					connected.Store(true)
+					dropped := proxy.DropReply(fmt.Sprintf("\r\n%d\r\n", test.max)) // an argument of the seed alone
 					done := make(chan error, 1)
 					go func() {
 						_, err := of.seed(m)(t.Context(), "orders", test.max, true)

@@ -25,7 +25,7 @@ func onNode(opts allocator.Options) (ids *allocator.Allocator, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	if err := operator.SetServerPrefix(context.Background(), prefix.Server{NodeTag: "A", Identities: true}); err != nil {
+	if err := operator.Init(context.Background(), prefix.Server{NodeTag: "A", Identities: true}); err != nil {
 		panic(err)
 	}
 	ids, err = allocator.New(client, opts)

@@ -73,7 +73,8 @@ func TestNewMultiRefusesServersThatCouldIssueTheSameTexts(t *testing.T) {
 	}{
 		{"equal prefixes", "NorthServer/", "NorthServer/", "", ErrPrefixConflict},
 		{"prefixes equal without case", "NorthServer/", "northserver/", "", ErrPrefixConflict},
-		{"no prefix", "NorthServer/", "", "", ErrPrefixMissing},
+		{"no prefix of one", "NorthServer/", "", "", nil},
+		{"no prefix of either", "", "", "", ErrPrefixMissing},
 		{"another prefix than the pinned one", "NorthServer/", "SouthServer/", "WestServer/", ErrPrefixConflict},
 		{"the pinned one", "NorthServer/", "SouthServer/", "SouthServer/", nil},
 	}
