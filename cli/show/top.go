@@ -47,11 +47,11 @@ func TopCommand(env base.Env) *cli.Command {
 		Usage:     "watch servers and counters live",
 		UsageText: "hilo top [--interval D] [--sort KEY] [--filter TEXT] [--columns TYPE] [--count N | --listen ADDR]",
 		Description: base.Describe(`
-Shows each server with its role and health, and each collection with its Max, the
-numbers reserved a second, ranges, epoch, and the time left, at that rate, until
-Max exceeds 2^31-1 (32-bit integers), 2^53-1 (JavaScript) and --limit, 2^63-1, or the
-server's MaxValue where that is smaller. The name
-of an identity ends in |. A server that does not answer is shown as down until it answers
+Shows each server with its role and health, and each collection with its Max, its
+ceiling (the number up to which it reserved ahead), the numbers reserved a second,
+ranges, epoch (its jumps), and the time left, at that rate, until Max exceeds 2^31-1
+(32-bit integers), 2^53-1 (JavaScript) and --limit, 2^63-1, or the server's MaxValue
+where that is smaller. The name of an identity ends in |. A server that does not answer is shown as down until it answers
 again. A – means none or unknown: an unchanged counter has no time left.
 
 Counters that jumped since top began, or have low headroom (90 % used, or less than a
@@ -62,7 +62,7 @@ Jumps are also listed below.
 
 Workers reserve numbers in ranges and use them later. The rate is measured from the
 moment that one range is seen to the moment that a later one is seen, over up to five
-minutes. It becomes exact with the second range.
+minutes. It becomes exact with the second range. A jump does not count.
 
 Keys: s sorts by the next column, r reverses the order, / filters by name, Esc clears
 the filter, b shows headroom as time, numbers left or share used, p pauses, arrows and

@@ -16,7 +16,7 @@ func TestTopAlarmsAtMaxValueOfTheServer(t *testing.T) {
 	t.Parallel()
 	const low, high = 3_000_000_001, 3_000_001_000
 	north, south := at(0, counterOf("orders", 5, 1, 0)), at(0, counterOf("full", high-50, 1, 0), counterOf("new", low+50, 1, 0))
-	south.server, south.MinValue, south.MaxValue, south.Durable = 1, low, high, "replicas:1"
+	south.server, south.MinValue, south.MaxValue, south.Durable = 1, low, high, "always"
 	all := top{Session: &base.Session{}, targets: []target.Target{{Name: "north"}, {Name: "south"}}, Sort: sorts[0], Columns: "bigint", Limit: math.MaxInt64}
 	s := all.newState()
 	s.merge(north)
@@ -37,14 +37,14 @@ func TestTopAlarmsAtMaxValueOfTheServer(t *testing.T) {
 			t.Errorf("%s: got an alarm at %q, want %q", c.Collection, c.Alarms, want)
 		}
 	}
-	if server := shown.Servers[1]; server.MinValue != low || server.MaxValue != high || server.Durable != "replicas:1" {
-		t.Errorf("got the server %+v, want its interval and replicas:1", server)
+	if server := shown.Servers[1]; server.MinValue != low || server.MaxValue != high || server.Durable != "always" {
+		t.Errorf("got the server %+v, want its interval and Durable", server)
 	}
 	if table := countersTable(s.sorted("name", "", false), s, timeLeft, 0, term.Style{}); table.Head[len(table.Head)-1] != "limit" {
 		t.Errorf("got the columns %q, want the last one for different limits", table.Head)
 	}
-	if row := fmt.Sprint(s.serversTable(topClock)); !strings.Contains(row, "3000000001 to 3000001000 (replicas:1)") {
-		t.Errorf("got the servers %s, want the interval and replicas:1 of south", row)
+	if row := fmt.Sprint(s.serversTable(topClock)); !strings.Contains(row, "3000000001 to 3000001000 (durable always)") {
+		t.Errorf("got the servers %s, want the interval and Durable of south", row)
 	}
 
 	south.MaxValue = high + 100_000

@@ -36,6 +36,7 @@ type about struct {
 	Tag          string `json:"tag"`                    // node tag, added to each id
 	Identities   bool   `json:"identities"`             // whether it is the home of identities
 	Durable      string `json:"durable"`                // everysec, always, or empty
+	NoSettings   bool   `json:"noSettings,omitempty"`   // it is new, or lost its data
 	MinValue     int64  `json:"minValue,omitempty"`     // least number that the server issues
 	MaxValue     int64  `json:"maxValue,omitempty"`     // greatest number that the server issues
 	Corrupt      int    `json:"corrupt"`                // keys that cannot be read
@@ -160,6 +161,13 @@ func (p *poller) read(ctx context.Context, found *pollResult) error {
 	default:
 		found.Prefix, found.Tag, found.Identities, found.Durable = adds.ServerPrefix, adds.NodeTag, adds.Identities, adds.Durable
 		found.MinValue, found.MaxValue = adds.MinValue, adds.MaxValue
+		if adds == (prefix.Server{}) {
+			initialized, err := p.admin.Initialized(ctx)
+			if err != nil {
+				return err
+			}
+			found.NoSettings = !initialized
+		}
 	}
 	for state, err := range p.admin.States(ctx) {
 		switch {

@@ -46,6 +46,18 @@ func (m *meter) read(at time.Time, maximum int64) (rate float64, known bool) {
 	return m.rate(at), true
 }
 
+// skip excludes a change of Max by which nobody reserved numbers, such as a jump. A measurement that has just begun begins anew.
+func (m *meter) skip(by int64) {
+	if m.begun || len(m.points) == 0 {
+		*m = meter{}
+		return
+	}
+	m.max += by
+	for i := range m.points {
+		m.points[i].before += by
+	}
+}
+
 func (m *meter) add(p rangeStart) {
 	if m.begun && len(m.points) == 2 {
 		m.points, m.begun = slices.Delete(m.points, 0, 1), false

@@ -111,3 +111,36 @@ func TestMeterLeavesOutReturnedNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestMeterLeavesOutJumps restarts the server of three workers, which use 60 numbers a second together. The counter jumps, and then
+// each of them reserves a range within three seconds.
+func TestMeterLeavesOutJumps(t *testing.T) {
+	t.Parallel()
+	const size, perSecond, restart, jump = 512, 60.0, 200, 3_000_000
+	s := newState([]target.Target{{Name: "north"}}, math.MaxInt64)
+	taken := int64(0)
+	for second := range 600 {
+		counter := counterOf("orders", 0, 0, 0)
+		for worker := range 3 {
+			taken = max(taken, int64(float64(second)*perSecond/size)+1)
+			if second > restart+worker { // what it holds is reserved once more
+				taken = max(taken, int64(float64(second)*perSecond/size)+int64(worker)+1)
+			}
+		}
+		counter.Max, counter.Ranges = taken*size, taken
+		if second > restart {
+			counter.Max, counter.Jumps = counter.Max+jump, 1
+		}
+		result := at(float64(second), counter)
+		if second == restart+1 {
+			result.counters[0].low = counter.Max - size + 1
+		}
+		s.merge(result)
+		if rate := s.servers[0].counters["orders"].rate; second > 60 && math.Abs(rate-perSecond) > perSecond/5 {
+			t.Fatalf("got %g a second after %d s, want about %g", rate, second, perSecond)
+		}
+	}
+	if got := s.servers[0].counters["orders"].jumps; len(got) != 1 || got[0].By < jump {
+		t.Errorf("got the jumps %+v, want one", got)
+	}
+}

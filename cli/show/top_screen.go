@@ -314,6 +314,7 @@ var helpLines = []string{
 	"q, Ctrl-C    quit",
 	"",
 	"MAX          the greatest number issued",
+	"CEILING      the number up to which the counter reserved ahead",
 	"RESERVED/s   numbers reserved a second, in ranges, over up to five minutes",
 	"RANGES       ranges issued so far",
 	"EPOCH        jumps after a restart, a failover or lost writes; a new jump is",

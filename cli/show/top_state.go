@@ -85,6 +85,9 @@ func (s *state) merge(r pollResult) {
 		if before.down != "" {
 			s.eventf(r.at, false, "%s is back after %s", server.name, wholeSeconds(r.at.Sub(server.since)))
 		}
+		if r.NoSettings && !before.NoSettings && !first {
+			s.eventf(r.at, true, "%s lost its settings", server.name)
+		}
 		if before.Role != "" && r.Role != "" && before.Role != r.Role {
 			s.eventf(r.at, r.Role == "replica", "%s was a %s and is a %s", server.name, before.Role, r.Role)
 		}
@@ -129,6 +132,7 @@ func (s *state) mergeCounters(server *server, r pollResult) {
 
 // compare records the changes of a counter other than issued numbers.
 func (s *state) compare(c *counter, now polledCounter) {
+	skipped := now.Max - c.Max
 	switch {
 	case now.Jumps > c.Jumps:
 		j := shownJump{now.at.Format(time.RFC3339), now.Max - c.Max, now.Jumps, evidenceOf(c.Origin, now.Origin)}
@@ -137,6 +141,7 @@ func (s *state) compare(c *counter, now polledCounter) {
 		}
 		s.eventf(now.at, true, "%s on %s jumped by %d, epoch %d → %d, Max %d → %d: %s",
 			c.label(), c.server.name, j.By, c.Jumps, now.Jumps, c.Max, now.Max, j.Evidence)
+		skipped = j.By
 		c.jumps = append(c.jumps, jump{now.at, j})
 		c.jumps = c.jumps[max(0, len(c.jumps)-maxJumps):]
 	case !c.identity && now.Ranges == c.Ranges && now.Max > c.Max:
@@ -147,7 +152,8 @@ func (s *state) compare(c *counter, now polledCounter) {
 	default:
 		return
 	}
-	c.meter, c.seq = meter{}, s.seq // the rate would include numbers that were not issued
+	c.meter.skip(skipped)
+	c.seq = s.seq
 }
 
 func (s *state) eventf(at time.Time, trouble bool, format string, values ...any) {

@@ -25,8 +25,8 @@ func at(seconds float64, counters ...admin.Counter) pollResult {
 	return l
 }
 
-func counterOf(name string, top, ranges, epoch int64) admin.Counter {
-	return admin.Counter{Name: name, Max: top, Ranges: ranges, Epoch: epoch}
+func counterOf(name string, top, ranges, jumps int64) admin.Counter {
+	return admin.Counter{Name: name, Max: top, Ranges: ranges, Jumps: jumps}
 }
 
 func newState(targets []target.Target, limit int64) *state {

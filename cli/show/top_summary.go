@@ -97,6 +97,8 @@ func (s *state) serversFigure() figure {
 			continue
 		case r.Role == "replica":
 			wrong, alarm = append(wrong, name+" is a replica, and takes no writes"), true
+		case r.NoSettings:
+			wrong, alarm = append(wrong, name+" has no settings: it is new, or lost its data"), true
 		case r.Corrupt > 0:
 			wrong, alarm = append(wrong, fmt.Sprintf("%s has %s", name, term.Plural(r.Corrupt, "corrupt key"))), true
 		}

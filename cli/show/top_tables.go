@@ -11,7 +11,6 @@ import (
 
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/cli/internal/term"
-	"github.com/hilo-id/hilo/prefix"
 )
 
 // unknown is shown in place of a missing value.
@@ -32,7 +31,7 @@ func (s *state) serversTable(now time.Time) term.Table {
 			adds += fmt.Sprintf(" %d to %d", low, high)
 		}
 		if r.Durable != "" {
-			adds += " (" + strings.Replace(r.Durable, prefix.DurableAlways, "durable", 1) + ")"
+			adds += " (durable " + r.Durable + ")"
 		}
 		role := r.Role
 		if role == "primary" && r.Replicas > 0 {
@@ -59,6 +58,8 @@ func (s *server) health(now time.Time) string {
 		return "up; " + strconv.Itoa(r.Corrupt) + " corrupt, see hilo list"
 	case r.Role == "replica":
 		return "up, but takes no writes"
+	case r.NoSettings:
+		return "up; no settings, see hilo doctor"
 	}
 	return "up, read in " + term.Short(int64(r.took))
 }
@@ -82,7 +83,7 @@ var units = []struct {
 // headroom columns have at least minWidth, so that they keep their positions on a screen. The column of the nearest bound,
 // which is the most urgent, is dropped last.
 func countersTable(counters []*counter, s *state, format func(headroom.Headroom) string, minWidth int, style term.Style) term.Table {
-	t := term.Table{Head: []string{"COLLECTION", "MAX", "RESERVED/s", "RANGES", "EPOCH"}, Drop: []int{3}, Style: style}
+	t := term.Table{Head: []string{"COLLECTION", "MAX", "CEILING", "RESERVED/s", "RANGES", "EPOCH"}, Drop: []int{2, 4}, Style: style}
 	var limits []int64
 	for _, server := range s.servers {
 		limits = append(limits, server.limit)
@@ -92,11 +93,15 @@ func countersTable(counters []*counter, s *state, format func(headroom.Headroom)
 		t.Head = append(t.Head, fmt.Sprintf("%*s", minWidth, style.Digits(bound)))
 	}
 	if several {
-		t.Head, t.Drop = slices.Insert(t.Head, 1, "SERVER"), []int{4}
+		t.Head, t.Drop = slices.Insert(t.Head, 1, "SERVER"), []int{3, 5}
 	}
 	t.Drop = append(t.Drop, len(t.Head)-1, len(t.Head)-2)
 	for _, c := range counters {
-		cells := []any{c.label(), c.Max, term.Right(c.rateText()), term.Right(briefCount(c.Ranges)), c.Jumps}
+		var ceiling any = c.Ceiling
+		if c.Ceiling == 0 {
+			ceiling = term.Right(unknown)
+		}
+		cells := []any{c.label(), c.Max, ceiling, term.Right(c.rateText()), term.Right(briefCount(c.Ranges)), c.Jumps}
 		for _, bound := range bounds {
 			cells = append(cells, term.Right(format(headroom.Find(c.headroom, bound))))
 		}

@@ -320,9 +320,9 @@ function drawServers() {
     const facts = row.facts;
     row.view ||= newView({ "data-server": facts.name }, facts.name, serverFields);
     row.view.tr.classList.toggle("down", facts.state === "down");
-    row.view.tr.classList.toggle("alarming", facts.state === "down" || facts.role === "replica" || facts.corrupt > 0);
+    row.view.tr.classList.toggle("alarming", facts.state === "down" || facts.role === "replica" || facts.noSettings || facts.corrupt > 0);
     row.view.tr.title = facts.fault || "";
-    const corrupt = facts.corrupt > 0 ? `${facts.corrupt} corrupt keys: see hilo list` : "";
+    const corrupt = facts.corrupt > 0 ? `${facts.corrupt} corrupt keys: see hilo list` : facts.noSettings ? "no settings: see hilo doctor" : "";
     const texts = {
       state: facts.state,
       since: [facts.since && (facts.sinceBegan ? sinceBegan() : clock(facts.since)), facts.brief || corrupt].filter(Boolean).join(": "),
@@ -428,6 +428,8 @@ function drawRow(row) {
     setText(view, "ranges", String(facts.ranges), setDigits);
   }
   setText(view, "epoch", String(facts.epoch));
+  view.cells.max.title = facts.ceiling === 0 ? "" : `ceiling ${grouped(facts.ceiling)}`;
+  view.cells.epoch.title = facts.jumped ? jumpText(facts.jumped) : "";
   setText(view, "left", facts.left);
   const bound = usedBound(row)?.bound ?? "the limit";
   setText(view, "headroom", `${percent(usedOf(row))} of ${bound}`, (cell, text) => {
@@ -459,6 +461,10 @@ function drawStatus(row) {
     row.view.tr.classList.toggle("risen", row.risen);
     row.view.button.setAttribute("aria-expanded", String(row === opened));
   }
+}
+
+function jumpText(jump) {
+  return `${clock(jump.time)}: ${signed(jump.by)}, epoch ${jump.epoch}: ${jump.evidence}`;
 }
 
 function grouped(number) {
@@ -557,7 +563,7 @@ function drawHistory(row, history) {
   const trend = svgElement("svg", { class: "trend", viewBox: "0 0 100 20", preserveAspectRatio: "none", role: "img" });
   trend.setAttribute("aria-label", `Reserved since ${clock(began)}, at most ${brief(greatest)} a second`);
   trend.append(line);
-  const list = jumps.map((jump) => element("li", {}, `${clock(jump.time)}: ${signed(jump.by)}, epoch ${jump.epoch}: ${jump.evidence}`));
+  const list = jumps.map((jump) => element("li", {}, jumpText(jump)));
   const lines = readings.slice(-8).reverse().map((r) => {
     const cells = [clock(r.time), grouped(r.max), ...(row.kind === "identity" ? [] : [grouped(r.ranges)]), brief(r.perSecond)];
     return element("tr", {}, ...cells.map((text, i) => element("td", i > 0 ? { class: "number" } : {}, String(text))));
@@ -567,6 +573,10 @@ function drawHistory(row, history) {
   const bounds = row.facts.headroom.map((h) =>
     element("li", {}, boundText(h, row.critical.bound)),
   );
+  const { ceiling, max } = row.facts;
+  if (BigInt(ceiling) > BigInt(max)) {
+    bounds.unshift(element("li", {}, `${grouped(BigInt(ceiling) - BigInt(max))} left to its ceiling, ${grouped(ceiling)}`));
+  }
   const titles = heads.map((text, i) => element("th", { scope: "col", class: i > 0 ? "number" : "" }, text));
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...titles)), element("tbody", {}, ...lines));
   row.view.history.firstElementChild.replaceChildren(
