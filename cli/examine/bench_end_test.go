@@ -93,7 +93,7 @@ func TestBenchEndsWhenTheServerDies(t *testing.T) {
 		if exit.Code(err) != exit.Unavailable || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("exit %d, error %v", exit.Code(err), err)
 		}
-		if !strings.Contains(log.String(), "could not be removed") || !strings.Contains(log.String(), "{hilo-bench-of-a-test}/HiLo/orders,") {
+		if !strings.Contains(log.String(), "could not be removed") || !strings.Contains(log.String(), "{hilo-bench-of-a-test}/HiLo/orders and ") {
 			t.Errorf("log %s", log)
 		}
 	})

@@ -5,11 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin/info"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/finding"
-	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
 // infoOf returns the INFO of a sound server with changes. The value "-" removes a field.
@@ -25,141 +23,114 @@ func TestNodeChecks(t *testing.T) {
 	type facts = map[string]string
 	well := replica{addr: "r:1", online: true, priority: "100"}
 	never := replica{addr: "r:2", online: true, priority: "0"}
-	durable := func(replicas int, fsync bool, timeout time.Duration) wanted {
-		return wanted{Servers: target.Servers{Durability: allocator.Durability{Replicas: replicas, Fsync: fsync, Timeout: timeout}}}
-	}
 	tests := []struct {
 		name  string
-		check func(*node, wanted)
+		check func(*node)
 		node  node
-		want  wanted
 		level finding.Level // "" means no finding
 		what  string
 	}{
-		{"a primary", checkRole, node{info: infoOf(nil)}, wanted{}, finding.OK, "it is a primary"},
+		{"a primary", checkRole, node{info: infoOf(nil)}, finding.OK, "it is a primary"},
 		{
-			"a replica", checkRole, node{info: facts{"role": "slave", "master_host": "h", "master_port": "6379"}}, wanted{},
+			"a replica", checkRole, node{info: facts{"role": "slave", "master_host": "h", "master_port": "6379"}},
 			finding.Fault, "it is a replica, of h:6379",
 		},
-		{"without INFO", checkRole, node{}, wanted{}, finding.Unknown, "INFO does not report its role, its version and its replicas"},
+		{"without INFO", checkRole, node{}, finding.Unknown, "INFO does not report its role, its version and its replicas"},
 
-		{"Redis 7", checkVersion, node{info: infoOf(nil)}, wanted{}, finding.OK, "Redis 7.4.1"},
-		{"Redis 10", checkVersion, node{info: infoOf(facts{"redis_version": "10.0.0"})}, wanted{}, finding.OK, "Redis 10.0.0"},
-		{"Valkey", checkVersion, node{info: infoOf(facts{"valkey_version": "8.1.1", "redis_version": "7.2.4"})}, wanted{}, finding.OK, "Valkey 8.1.1"},
-		{"Redis 6", checkVersion, node{info: infoOf(facts{"redis_version": "6.2.14"})}, wanted{}, finding.Warning, "Redis 6.2.14"},
-		{"Redis 4", checkVersion, node{info: infoOf(facts{"redis_version": "4.0.1"})}, wanted{}, finding.Fault, "Redis 4.0.1"},
-		{"a version that is no number", checkVersion, node{info: infoOf(facts{"redis_version": "edge"})}, wanted{}, finding.OK, "Redis edge"},
-		{"no version", checkVersion, node{}, wanted{}, "", ""},
+		{"Redis 7", checkVersion, node{info: infoOf(nil)}, finding.OK, "Redis 7.4.1"},
+		{"Redis 10", checkVersion, node{info: infoOf(facts{"redis_version": "10.0.0"})}, finding.OK, "Redis 10.0.0"},
+		{"Valkey", checkVersion, node{info: infoOf(facts{"valkey_version": "8.1.1", "redis_version": "7.2.4"})}, finding.OK, "Valkey 8.1.1"},
+		{"Redis 6", checkVersion, node{info: infoOf(facts{"redis_version": "6.2.14"})}, finding.Warning, "Redis 6.2.14"},
+		{"Redis 4", checkVersion, node{info: infoOf(facts{"redis_version": "4.0.1"})}, finding.Fault, "Redis 4.0.1"},
+		{"a version that is no number", checkVersion, node{info: infoOf(facts{"redis_version": "edge"})}, finding.OK, "Redis edge"},
+		{"no version", checkVersion, node{}, "", ""},
 
-		{"no eviction", checkEviction, node{config: facts{"maxmemory-policy": "noeviction"}}, wanted{}, finding.OK, "maxmemory-policy is noeviction"},
-		{"eviction of anything", checkEviction, node{config: facts{"maxmemory-policy": "allkeys-lru"}}, wanted{}, finding.Fault, "maxmemory-policy is allkeys-lru"},
-		{"eviction, by INFO", checkEviction, node{info: infoOf(facts{"maxmemory_policy": "allkeys-random"})}, wanted{}, finding.Fault, "maxmemory-policy is allkeys-random"},
+		{"no eviction", checkEviction, node{config: facts{"maxmemory-policy": "noeviction"}}, finding.OK, "maxmemory-policy is noeviction"},
+		{"eviction of anything", checkEviction, node{config: facts{"maxmemory-policy": "allkeys-lru"}}, finding.Fault, "maxmemory-policy is allkeys-lru"},
+		{"eviction, by INFO", checkEviction, node{info: infoOf(facts{"maxmemory_policy": "allkeys-random"})}, finding.Fault, "maxmemory-policy is allkeys-random"},
 		{
-			"eviction of what expires", checkEviction, node{config: facts{"maxmemory-policy": "volatile-ttl"}}, wanted{},
+			"eviction of what expires", checkEviction, node{config: facts{"maxmemory-policy": "volatile-ttl"}},
 			finding.OK, "maxmemory-policy is volatile-ttl, which spares keys without a TTL",
 		},
-		{"unknown eviction", checkEviction, node{}, wanted{}, finding.Unknown, "its maxmemory-policy is unknown: neither CONFIG nor INFO reports it"},
+		{"unknown eviction", checkEviction, node{}, finding.Unknown, "its maxmemory-policy is unknown: neither CONFIG nor INFO reports it"},
 
 		{
-			"an AOF", checkPersistence, node{config: facts{"appendonly": "yes", "appendfsync": "everysec"}}, wanted{},
+			"an AOF", checkPersistence, node{config: facts{"appendonly": "yes", "appendfsync": "everysec"}},
 			finding.OK, "it writes an AOF, appendfsync everysec",
 		},
 		{
-			"an AOF that is never synced", checkPersistence, node{config: facts{"appendonly": "yes", "appendfsync": "no"}}, wanted{},
+			"an AOF that is never synced", checkPersistence, node{config: facts{"appendonly": "yes", "appendfsync": "no"}},
 			finding.Warning, "it writes an AOF, and the operating system decides when that goes to disk (appendfsync no)",
 		},
-		{"an AOF, by INFO", checkPersistence, node{info: infoOf(nil)}, wanted{}, finding.Note, "it writes an AOF; how often that goes to disk is unknown without CONFIG"},
+		{"an AOF, by INFO", checkPersistence, node{info: infoOf(nil)}, finding.Note, "it writes an AOF; how often that goes to disk is unknown without CONFIG"},
 		{
-			"an AOF that fails", checkPersistence, node{info: infoOf(facts{"aof_last_write_status": "err"})}, wanted{},
+			"an AOF that fails", checkPersistence, node{info: infoOf(facts{"aof_last_write_status": "err"})},
 			finding.Fault, "it could not write its AOF the last time (aof_last_write_status is err)",
 		},
 		{
-			"snapshots", checkPersistence, node{config: facts{"appendonly": "no", "save": "3600 1"}}, wanted{},
+			"snapshots", checkPersistence, node{config: facts{"appendonly": "no", "save": "3600 1"}},
 			finding.Warning, "it writes snapshots (save 3600 1) and no AOF",
 		},
 		{
 			"snapshots that fail", checkPersistence,
-			node{config: facts{"appendonly": "no", "save": "3600 1"}, info: facts{"rdb_last_bgsave_status": "err"}}, wanted{},
+			node{config: facts{"appendonly": "no", "save": "3600 1"}, info: facts{"rdb_last_bgsave_status": "err"}},
 			finding.Fault, "it could not write its last snapshot (rdb_last_bgsave_status is err)",
 		},
 		{
-			"no AOF, by INFO", checkPersistence, node{info: infoOf(facts{"aof_enabled": "0"})}, wanted{},
+			"no AOF, by INFO", checkPersistence, node{info: infoOf(facts{"aof_enabled": "0"})},
 			finding.Warning, "it writes no AOF; whether it writes snapshots is unknown without CONFIG",
 		},
-		{"nothing kept", checkPersistence, node{config: facts{"appendonly": "no", "save": ""}}, wanted{}, finding.Fault, "it keeps nothing: no AOF, no snapshots"},
+		{"nothing kept", checkPersistence, node{config: facts{"appendonly": "no", "save": ""}}, finding.Warning, "it keeps nothing: no AOF, no snapshots"},
 		{
-			"nothing kept, and seeds required", checkPersistence, node{config: facts{"appendonly": "no", "save": ""}}, wanted{Servers: target.Servers{RequireSeeded: true}},
+			"nothing kept but by replicas", checkPersistence, node{config: facts{"appendonly": "no", "save": ""}, replicas: []replica{well}},
 			finding.Warning, "it keeps nothing: no AOF, no snapshots",
 		},
 		{
-			"nothing kept but by replicas", checkPersistence, node{config: facts{"appendonly": "no", "save": ""}, replicas: []replica{well}}, wanted{},
-			finding.Warning, "it keeps nothing: no AOF, no snapshots",
-		},
-		{
-			"unknown persistence", checkPersistence, node{}, wanted{},
+			"unknown persistence", checkPersistence, node{},
 			finding.Unknown, "whether it keeps its data is unknown: neither CONFIG nor INFO reports it",
 		},
 
-		{"fsync without AOF", checkPersistence, node{config: facts{"appendonly": "no", "save": "1 1"}}, durable(0, true, time.Second), finding.Fault, "--fsync waits for an AOF, and there is none"},
+		{"no replicas", checkReplicas, node{info: infoOf(nil)}, finding.Note, "it has no replicas, so there is no failover"},
+		{"replicas", checkReplicas, node{info: infoOf(nil), replicas: []replica{well, never}}, finding.Note, "it has 2 replicas: r:1, r:2"},
+		{"a replica out of step", checkReplicas, node{info: infoOf(nil), replicas: []replica{{addr: "r:3"}}}, finding.Warning, "its replica r:3 is not in sync"},
 		{
-			"fsync before WAITAOF", checkPersistence, node{info: infoOf(facts{"redis_version": "7.0.15"})}, durable(0, true, time.Second),
-			finding.Fault, "--fsync needs WAITAOF, which Redis 7.0.15 does not have",
-		},
-		{
-			"fsync that is never confirmed", checkPersistence, node{info: infoOf(nil), config: facts{"appendonly": "yes", "appendfsync": "no"}}, durable(0, true, time.Second),
-			finding.Fault, "--fsync waits for the disk, and appendfsync no never confirms it",
-		},
-		{
-			"fsync that takes longer", checkPersistence, node{info: infoOf(nil), config: facts{"appendonly": "yes", "appendfsync": "everysec"}}, durable(0, true, time.Second),
-			finding.Warning, "--fsync waits at most 1s, and with appendfsync everysec it can take longer",
-		},
-		{"fsync in time", (*node).checkWaitAOF, node{info: infoOf(nil), config: facts{"appendfsync": "everysec"}}, durable(0, true, 3*time.Second), finding.OK, "--fsync can be confirmed"},
-		{"fsync on Valkey", (*node).checkWaitAOF, node{info: infoOf(facts{"valkey_version": "8.1.1", "redis_version": "7.2.4"})}, durable(0, true, time.Second), finding.OK, "--fsync can be confirmed"},
-
-		{"no replicas", checkReplicas, node{info: infoOf(nil)}, wanted{}, finding.Note, "it has no replicas, so there is no failover"},
-		{"replicas that are not waited for", checkReplicas, node{info: infoOf(nil), replicas: []replica{well}}, wanted{}, finding.Note, "it has 1 replica, and nothing waits for them"},
-		{"too few replicas", checkReplicas, node{info: infoOf(nil), replicas: []replica{well}}, durable(2, false, 0), finding.Fault, "--replicas 2, and it has 1 that can confirm"},
-		{"not all replicas", checkReplicas, node{info: infoOf(nil), replicas: []replica{well, never}}, durable(1, false, 0), finding.Warning, "--replicas 1, and it has 2"},
-		{"all replicas", checkReplicas, node{info: infoOf(nil), replicas: []replica{well}}, durable(1, false, 0), finding.OK, "--replicas 1, which is all of them"},
-		{"a replica out of step", checkReplicas, node{info: infoOf(nil), replicas: []replica{{addr: "r:3"}}}, wanted{}, finding.Warning, "its replica r:3 is not in sync"},
-		{
-			"a replica that lags", checkReplicas, node{info: infoOf(nil), replicas: []replica{{addr: "r:3", online: true, lag: time.Minute}}}, wanted{},
+			"a replica that lags", checkReplicas, node{info: infoOf(nil), replicas: []replica{{addr: "r:3", online: true, lag: time.Minute}}},
 			finding.Warning, "its replica r:3 last responded 1m0s ago",
 		},
-		{"replicas of a replica", checkReplicas, node{info: facts{"role": "slave"}}, wanted{}, "", ""},
+		{"replicas of a replica", checkReplicas, node{info: facts{"role": "slave"}}, "", ""},
 
-		{"no min-replicas and no replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "0"}}, wanted{}, "", ""},
+		{"no min-replicas and no replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "0"}}, "", ""},
 		{
-			"no min-replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "0"}, replicas: []replica{well}}, wanted{},
+			"no min-replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "0"}, replicas: []replica{well}},
 			finding.Warning, "min-replicas-to-write is 0, and it has 1 replica",
 		},
-		{"no min-replicas, by INFO", checkMinReplicas, node{info: infoOf(nil), replicas: []replica{well}}, wanted{}, finding.Warning, "min-replicas-to-write is 0, and it has 1 replica"},
+		{"no min-replicas, by INFO", checkMinReplicas, node{info: infoOf(nil), replicas: []replica{well}}, finding.Warning, "min-replicas-to-write is 0, and it has 1 replica"},
 		{
-			"min-replicas, by INFO", checkMinReplicas, node{info: infoOf(facts{"min_slaves_good_slaves": "1"}), replicas: []replica{well}}, wanted{},
+			"min-replicas, by INFO", checkMinReplicas, node{info: infoOf(facts{"min_slaves_good_slaves": "1"}), replicas: []replica{well}},
 			finding.OK, "it takes writes only while enough replicas are there",
 		},
 		{
-			"min-replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "1"}, replicas: []replica{well}}, wanted{},
+			"min-replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "1"}, replicas: []replica{well}},
 			finding.OK, "min-replicas-to-write is 1",
 		},
 		{
-			"min-replicas that are not there", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "2"}, replicas: []replica{well}}, wanted{},
+			"min-replicas that are not there", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "2"}, replicas: []replica{well}},
 			finding.Fault, "min-replicas-to-write is 2, and it has 1 replica",
 		},
 
-		{"priorities", checkPriorities, node{replicas: []replica{well}}, wanted{}, finding.OK, "each of its replicas may be promoted"},
-		{"priority 0 at one", checkPriorities, node{replicas: []replica{well, never}}, wanted{}, finding.Note, "replica-priority is 0 at r:2"},
-		{"priority 0 at all", checkPriorities, node{replicas: []replica{never}}, wanted{}, finding.Warning, "replica-priority is 0 at each of its replicas"},
+		{"priorities", checkPriorities, node{replicas: []replica{well}}, finding.OK, "each of its replicas may be promoted"},
+		{"priority 0 at one", checkPriorities, node{replicas: []replica{well, never}}, finding.Note, "replica-priority is 0 at r:2"},
+		{"priority 0 at all", checkPriorities, node{replicas: []replica{never}}, finding.Warning, "replica-priority is 0 at each of its replicas"},
 		{
-			"a replica that does not answer", checkPriorities, node{replicas: []replica{well, {addr: "r:3"}}}, wanted{},
+			"a replica that does not answer", checkPriorities, node{replicas: []replica{well, {addr: "r:3"}}},
 			finding.Unknown, "the priority of r:3 is unknown: it did not answer",
 		},
-		{"priorities without replicas", checkPriorities, node{}, wanted{}, "", ""},
+		{"priorities without replicas", checkPriorities, node{}, "", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			test.check(&test.node, test.want)
+			test.check(&test.node)
 			got := test.node.Findings
 			if test.level == "" && len(got) > 0 {
 				t.Errorf("%+v, want nothing", got)
