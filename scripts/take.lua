@@ -78,9 +78,8 @@ local token, count, limit, name, floor, seen_epoch, seen_ceiling, seen_block, ag
 local field, own_field, first_block = 'Max', 'Low', '16384'
 if IDENTITY then field, own_field, first_block = 'Value', 'Lowered', '256' end
 
-if #ARGV ~= (IDENTITY and 14 or 11) or not (decimal(count) and decimal(limit) and decimal(floor) and decimal(seen_epoch) and
-    decimal(seen_ceiling) and decimal(seen_block) and decimal(age)) or count == '0' or token == '' or
-    IDENTITY and not (decimal(seen_lowered) and decimal(exact)) then
+if #ARGV ~= (IDENTITY and 14 or 11) or not (decimal(count) and (limit == LARGEST or decimal(limit)) and decimal(age)) or
+    count == '0' or token == '' or IDENTITY and not (decimal(seen_lowered) and decimal(exact)) then
   return redis.error_reply('HILO_ARGUMENT want ' .. (IDENTITY and 14 or 11) .. ' arguments, a token, a count of 1 or more, and decimals')
 end
 
@@ -124,6 +123,11 @@ for i = 1, 9 do
   end
 end
 local max, own, ranges, epoch, raised, block, ceiling, bare_before, before = unpack(read, 1, 9)
+-- The marks mostly are what is stored, which is checked by now. To check them all takes 2 % of a range's time.
+if not ((floor == max or decimal(floor)) and (seen_epoch == epoch or decimal(seen_epoch)) and
+    (seen_ceiling == raised or decimal(seen_ceiling)) and (seen_block == block or decimal(seen_block))) then
+  return redis.error_reply('HILO_ARGUMENT want decimals as the marks of a client')
+end
 local lease, origin = read[10] or '', read[11] or ''
 if missing and (lease ~= '' or origin ~= '') then
   return refusal('CORRUPT', key, 'has no ' .. field .. ', yet numbers were issued; seed it above all that was issued')
