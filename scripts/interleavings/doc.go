@@ -1,13 +1,12 @@
 // Package interleavings contains only tests. They walk every interleaving of small cases, on the scripts as they are, and show
-// that no number of a collection and no value of an identity is issued twice. For each layer of the protection they find the
-// shortest sequence that issues one twice without that layer.
+// that no text is issued twice. For each rule of the protection they find the shortest sequence that issues one twice without that
+// rule, and for each way in which an operator's statement can be false without the scripts detecting it, the shortest one too.
 //
-// There are two models. In the model of one counter, requests and returns are lost, late and repeated. In the model of a
-// deployment, a name is both a collection and an identity while a prefix is set and cleared, and the server is restarted,
-// replicated, promoted, exported and imported, with and without Durable. For each way in which the statement of Durable can be
-// false without the scripts detecting it, a test finds the shortest sequence that issues a text twice.
+// One name is both a collection and an identity. Clients send requests and returns that are lost, late and repeated, and raise
+// ceilings. Two servers, plain or durable, are restarted, crash, are replicated and promoted, and lose data. Operators seed, set
+// settings, export and import. What a plain server may lose is bounded by the margin of a jump, because the cases are small.
 //
 //	go test ./scripts/interleavings -v            # some seconds
-//	go test ./scripts/interleavings -v -deeper 1  # as in CI, half a minute
+//	go test ./scripts/interleavings -v -deeper 1  # as in CI, a minute
 //	go test ./scripts/interleavings -v -deeper 2  # many minutes and gigabytes
 package interleavings

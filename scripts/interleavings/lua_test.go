@@ -1,12 +1,12 @@
 package interleavings
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,16 +20,12 @@ import (
 //
 // mutate changes the source of a script before it is run.
 type inProcess struct {
-	redis.Scripter // for methods that are not called here
+	redis.Cmdable // for methods that are not called here
 
-	mutate        func(source string) string
-	replicationID string
-	replication   string // further lines of INFO replication
-	persistence   string // the lines of INFO persistence
-	uptime        int    // in seconds, of INFO server
-	clock         string // seconds, "" for the constant
-	microseconds  string
-	state         map[string]map[string]string // the hashes by key
+	mutate func(source string) string
+	node   environment
+	clock  int32                        // milliseconds since begin
+	state  map[string]map[string]string // the hashes by key
 
 	lua     *lua.LState
 	scripts map[string]*lua.FunctionProto // by SHA1
@@ -59,8 +55,41 @@ func newInProcess(mutate func(source string) string) *inProcess {
 	return p
 }
 
-// seconds is the constant part of the clock. Microseconds distinguish one time from another.
-const seconds = "1893456030"
+// begin is the clock at the start of each sequence, in seconds.
+const begin = 1893456030
+
+// time returns the reply of TIME.
+func (p *inProcess) time() (seconds, microseconds string) {
+	return strconv.Itoa(begin + int(p.clock)/1000), strconv.Itoa(int(p.clock) % 1000 * 1000)
+}
+
+// replicationID returns the replication id of a life, or zeros.
+func replicationID(life int8) string { return fmt.Sprintf("%040x", life+1) }
+
+// info returns a section of INFO.
+func (e environment) info(section string) string {
+	bit := map[bool]int{true: 1}
+	switch section {
+	case "replication":
+		role, replica := "master", ""
+		if e.follows {
+			role = "slave"
+		}
+		if e.connected {
+			replica = "slave0:ip=127.0.0.1,port=6380,state=online,offset=1,lag=0\r\n"
+		}
+		return fmt.Sprintf("# Replication\r\nrole:%s\r\nconnected_slaves:%d\r\n%smaster_replid:%s\r\nmaster_replid2:%s\r\n",
+			role, bit[e.connected], replica, replicationID(e.life), replicationID(e.past-1))
+	case "persistence":
+		status := map[bool]string{true: "err", false: "ok"}
+		return fmt.Sprintf("# Persistence\r\naof_enabled:%d\r\naof_rewrite_in_progress:%d\r\naof_rewrite_scheduled:%d\r\n"+
+			"aof_last_write_status:%s\r\naof_pending_bio_fsync:%d\r\n",
+			bit[e.aof != aofOff], bit[e.aof == aofRewriting], bit[e.aof == aofScheduled], status[e.aof == aofFailing], bit[e.pending])
+	case "cluster":
+		return "# Cluster\r\ncluster_enabled:0\r\n"
+	}
+	panic("bug: no script reads INFO " + section)
+}
 
 // replied is the text of an error reply.
 type replied string
@@ -177,19 +206,13 @@ func (p *inProcess) call(l *lua.LState) int {
 	case "EXISTS":
 		l.Push(lua.LNumber(min(1, len(p.state[rest[0]]))))
 	case "TIME":
+		seconds, microseconds := p.time()
 		reply := l.NewTable()
-		reply.Append(lua.LString(cmp.Or(p.clock, seconds)))
-		reply.Append(lua.LString(p.microseconds))
+		reply.Append(lua.LString(seconds))
+		reply.Append(lua.LString(microseconds))
 		l.Push(reply)
 	case "INFO":
-		switch rest[0] {
-		case "persistence":
-			l.Push(lua.LString("# Persistence\r\n" + p.persistence))
-		case "server":
-			l.Push(lua.LString(fmt.Sprintf("# Server\r\nuptime_in_seconds:%d\r\n", p.uptime)))
-		default:
-			l.Push(lua.LString("# Replication\r\nrole:master\r\nmaster_replid:" + p.replicationID + "\r\n" + p.replication))
-		}
+		l.Push(lua.LString(p.node.info(rest[0])))
 	default:
 		panic("bug: no script calls " + command)
 	}

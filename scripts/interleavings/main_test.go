@@ -10,12 +10,20 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // kind is a kind of counter.
-type kind struct {
-	keys  scripts.Keys
-	field string // the one that counts
+type kind int8
+
+const (
+	collection kind = iota
+	identity
+)
+
+const settingsKey = "{Raven}/ServerPrefixForHilo"
+
+// keys are those of the one name that all counters here have, which is both a collection and an identity.
+var keys = [2]scripts.Keys{
+	{Counter: "{Raven}/HiLo/orders", Server: settingsKey, Other: "{Raven}/Identities/orders"},
+	{Counter: "{Raven}/Identities/orders", Server: settingsKey, Other: "{Raven}/HiLo/orders"},
 }
 
-var (
-	hilo       = kind{scripts.Keys{Counter: "{Raven}/HiLo/orders", Server: "{Raven}/ServerPrefixForHilo", Other: "{Raven}/Identities/orders"}, scripts.FieldMax}
-	identities = kind{scripts.Keys{Counter: hilo.keys.Other, Server: hilo.keys.Server, Other: hilo.keys.Counter}, scripts.FieldValue}
-)
+// field returns the field that counts.
+func (k kind) field() string { return [...]string{scripts.FieldMax, scripts.FieldValue}[k] }

@@ -1,126 +1,105 @@
 package interleavings
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// Ranges of one or two numbers are enough to show everything. A few of them never fill the gap.
-const (
-	modelSeed   = 9 // what a seed raises to
-	modelForced = 5 // what a seed by force sets
-	modelLives  = 5
-)
-
-// capacities are what the clients request. They differ, so that a counter can return to the very number that it had before.
-var capacities = [3]int64{2, 1, 2}
-
-type verb int8
-
-const (
-	doNext verb = iota + 1
-	doAgain
-	doReturn
-	doArrive
-	doEnd
-	doSeed
-	doForced
-	doSnapshot
-	doRestart
-	doBack
-	doQuietBack
-	doPromote
-	doLose
-)
-
-type fate int8
-
-const (
-	answered fate = iota // the server runs it, the client has the reply
-	lost                 // the server runs it, the reply is lost
-	late                 // the client gives up waiting, the server sees it later, or never
-	twice                // the server runs it, the reply is lost, and a copy is on its way
-)
-
-var fates = [...]string{"", ", and the reply is lost", ", which is late", ", the reply is lost, and a copy is late"}
-
-// step is one event of a client or a node.
-type step struct {
-	verb   verb
-	client int8
-	node   int8
-	fate   fate
-	which  int8 // how many numbers were used of what is returned; which message arrives
-}
-
-// rangeRequest is a request for a range, or for values of an identity.
-type rangeRequest struct {
-	scripts.NextRequest
-
-	lowered int32 // for an identity, how often it had been lowered by force when the floor was issued
-}
-
-// model is the state that the worlds of one search share.
+// model is what the worlds of one search share.
 type model struct {
-	kind    kind
-	layers  layers
-	server  *inProcess
-	ids     [modelLives]string // replication ids
-	states  interned[counter]
-	nexts   interned[rangeRequest]
-	returns interned[scripts.ReturnRequest]
-	seeds   interned[scripts.SeedRequest]
-	spans   interned[span]
-	sets    interned[numbers]
-	leaps   interned[string]
-	served  map[service]served
-	clock   int8 // of the world that is served
+	setting
+	layers   layers
+	server   *inProcess
+	data     interned[data]
+	messages interned[any]
+	texts    interned[[]span]
+	served   map[service]reply
 
-	log     func(format string, args ...any) // logs what happens, or nil
-	players players                          // real servers that have to agree, or nil
+	log func(format string, args ...any) // logs what happens, or nil
+	see func(s service, r reply)         // sees each run of a script, or nil
 }
-
-// players repeat what the model does, and check that the outcome is the same.
-type players interface {
-	rise(n int8, c counter) (replicationID string) // another life of a node, with a state
-	put(n int8, c counter)                         // a state, in the same life
-	serve(n int8, request any, s served, c counter)
-}
-
-// microseconds returns the part of the clock that changes. The seconds are constant.
-func microseconds(clock int8) string { return strconv.Itoa(int(clock) * 1000) }
 
 // service is one run of a script.
 type service struct {
-	verb        verb
-	life, clock int8
-	state       int32
-	request     int32
+	message, data, clock int32
+	node                 environment
 }
 
-// served is the outcome of a service.
-type served struct {
-	state int32
-	got   scripts.Range // of next
-	ok    bool          // of the others: it did something
+// reply is the outcome of a service.
+type reply struct {
+	data   int32
+	got    scripts.Range  // of a taking
+	raised scripts.Raised // of a raise
+	ok     bool           // of a return
+	err    error
 }
 
-func newModel(k kind, l layers) *model {
-	m := &model{kind: k, layers: l, server: newInProcess(l.lua), served: map[service]served{}}
-	for life := range m.ids {
-		m.ids[life] = fmt.Sprintf("%040x", life+1)
+// taking is a request for numbers, or for the raise that it waits for.
+type taking struct {
+	scripts.NextRequest
+
+	kind  kind
+	raise bool
+	exact int64
+}
+
+type seeding struct {
+	scripts.SeedRequest
+
+	kind kind
+}
+
+// configuring is a change of settings, or the first ones.
+type configuring struct {
+	first        bool
+	read, wanted scripts.Settings
+}
+
+// setting is what does not change between the worlds of a search.
+type setting struct {
+	aof    aof              // at the begin
+	always bool             // appendfsync is always, so that each write is on disk
+	limit  int64            // of the clients, 0 for none
+	counts [3]int64         // how many numbers each client requests
+	first  scripts.Settings // of the server
+	// trusting permits what violates the statement of Durable: a copy of its data is started in its place before anybody asked it.
+	trusting bool
+}
+
+func newModel(l layers, s setting) *model {
+	if s.counts == [3]int64{} {
+		s.counts = [3]int64{2, 1, 2}
 	}
-	m.states.id(counter{}) // 0, as in a new world
-	m.sets.id("")
-	m.leaps.id("")
+	m := &model{setting: s, layers: l, server: newInProcess(l.lua), served: map[service]reply{}}
+	m.data.id("", nil)
+	m.texts.id("", nil)
 	return m
+}
+
+func (m *model) newWorld() world {
+	w := world{kept: none, lives: 1}
+	w.nodes[0] = node{up: true, environment: environment{aof: m.aof}, file: none, syncing: none}
+	for i := range w.clients {
+		w.clients[i] = newClient(0)
+	}
+	for i := range w.flight {
+		w.flight[i] = none
+	}
+	if r := m.serve(&w, 0, configuring{first: true, wanted: m.first}); r.err != nil {
+		panic("bug: " + r.err.Error())
+	}
+	w.sync(0)
+	w.low = number(m.settings(&w, 0), "MinValue")
+	return w
 }
 
 func (m *model) logf(format string, args ...any) {
@@ -129,193 +108,284 @@ func (m *model) logf(format string, args ...any) {
 	}
 }
 
+// hash returns a key of a node.
+func (m *model) hash(w *world, n int8, key string) map[string]string {
+	return m.data.values[w.nodes[n].memory][key]
+}
+
+func (m *model) settings(w *world, n int8) map[string]string { return m.hash(w, n, settingsKey) }
+
+func (m *model) durable(w *world, n int8) string { return m.settings(w, n)["Durable"] }
+
+func (m *model) dataID(d data) int32 { return m.data.id(d.text(), d) }
+
+func (m *model) messageID(message any) int32 { return m.messages.id(message, message) }
+
 // serve runs a script on a node.
-func (m *model) serve(w *world, n int8, verb verb, request int32) served {
+func (m *model) serve(w *world, n int8, message any) reply {
 	nd := &w.nodes[n]
-	m.clock = w.clock
-	key := service{verb, nd.life, w.clock, nd.state, request}
-	s, ok := m.served[key]
+	nd.environment.pending = nd.syncing != none
+	s := service{m.messageID(message), nd.memory, w.clock, nd.environment}
+	r, ok := m.served[s]
 	if !ok {
-		s = m.run(key)
-		m.served[key] = s
-	}
-	nd.state = s.state
-	if m.players != nil {
-		var r any
-		switch verb {
-		case doNext:
-			r = m.nexts.values[request]
-		case doReturn:
-			r = m.returns.values[request]
-		default:
-			r = m.seeds.values[request]
+		m.server.node, m.server.clock, m.server.state = s.node, s.clock, m.data.values[s.data].clone()
+		r = m.call(m.server, message)
+		r.data = m.dataID(m.server.state)
+		if errors.Is(r.err, scripts.ErrReply) && !m.layers.mutant || r.err != nil && !scripts.Answered(r.err) && !errors.Is(r.err, scripts.ErrNotDurable) &&
+			!strings.Contains(r.err.Error(), "READONLY") || r.err != nil && strings.Contains(r.err.Error(), "bad argument") {
+			panic(fmt.Sprintf("bug: %v of %+v at\n%s", r.err, message, m.data.values[s.data].text()))
 		}
-		m.players.serve(n, r, s, m.states.values[s.state])
+		m.served[s] = r
 	}
-	return s
+	if m.see != nil {
+		m.see(s, r)
+	}
+	m.write(w, n, r.data)
+	return r
 }
 
-func (m *model) run(key service) (s served) {
+// call sends a message to a server.
+func (m *model) call(client redis.Cmdable, message any) (r reply) {
 	ctx := context.Background()
-	m.server.replicationID, m.server.microseconds = m.ids[key.life], microseconds(key.clock)
-	m.server.state = map[string]map[string]string{m.kind.keys.Counter: m.states.values[key.state].fields(m.kind)}
-	var err error
-	switch key.verb {
-	case doNext:
-		s.got, err = m.request(ctx, m.server, m.nexts.values[key.request])
-	case doReturn:
-		s.ok, err = scripts.Return(ctx, m.server, m.returns.values[key.request])
-	default:
-		_, err = scripts.Seed(ctx, m.server, m.kind.keys, m.seeds.values[key.request])
-		s.ok = err == nil
-		if scripts.Answered(err) {
-			err = nil
+	switch q := message.(type) {
+	case taking:
+		next := m.layers.sent(q.NextRequest)
+		values := scripts.IdentityRequest{
+			Token: next.Token, Name: next.Name, Count: next.Capacity, Exact: q.exact, Limit: next.Limit, Marks: next.Marks,
+		}
+		switch k := keys[q.kind]; {
+		case q.kind == collection && q.raise:
+			r.raised, r.err = scripts.RaiseNext(ctx, client, k, next)
+		case q.kind == collection:
+			r.got, r.err = scripts.Next(ctx, client, k, next)
+		case q.raise:
+			r.raised, r.err = scripts.RaiseIdentity(ctx, client, k, values)
+		default:
+			r.got, r.err = scripts.Identity(ctx, client, k, values)
+		}
+		r.ok = r.err == nil && r.raised.Obstacle == ""
+	case scripts.PermitRequest:
+		r.err = scripts.Permit(ctx, client, q)[0].Err
+	case scripts.ReturnRequest:
+		r.ok, r.err = scripts.Return(ctx, client, q)
+	case seeding:
+		_, r.err = scripts.Seed(ctx, client, keys[q.kind], q.SeedRequest)
+	case scripts.ImportRequest:
+		r.err = scripts.Import(ctx, client, q).Err
+	case configuring:
+		at := time.Unix(begin, 0)
+		if q.first {
+			r.err = scripts.Initialize(ctx, client, settingsKey, at, q.wanted)
+		} else {
+			r.err = scripts.Configure(ctx, client, settingsKey, at, q.read, q.wanted)
 		}
 	}
-	if err != nil {
-		panic(fmt.Sprintf("bug: %v at %+v", err, m.states.values[key.state]))
-	}
-	s.state = m.states.id(counterOf(m.kind, m.server.state[m.kind.keys.Counter]))
-	return s
+	return r
 }
 
-// request sends a request to a server.
-func (m *model) request(ctx context.Context, server redis.Scripter, a rangeRequest) (scripts.Range, error) {
-	r := m.layers.sent(a.NextRequest)
-	if m.kind == hilo {
-		return scripts.Next(ctx, server, m.kind.keys, r)
-	}
-	return scripts.Identity(ctx, server, m.kind.keys, scripts.IdentityRequest{
-		Token: r.Token, Name: r.Name, Count: r.Capacity, Limit: r.Limit,
-		Floor: r.Floor, Epoch: r.Epoch, Lowered: int64(a.lowered),
-	})
-}
-
-// greatest returns the greatest number that any client has.
-func (m *model) greatest(w *world) int32 { return m.sets.values[w.taken].greatest() }
-
-// covered reports, before a step is taken, whether the promise covers it. If it does, no number may be issued twice. The promise
-// does not cover
-//
-//   - a counter that goes back behind numbers that were issued, without another replication id or without an Origin to compare
-//     with (a key removed, a state restored by hand, a server that restarts empty), if the next request has no floor and no
-//     epoch that shows it. A client that has the collection in hand sends them, and RequireSeeded covers a missing counter;
-//   - a counter that is lost in this way again before a request that jumped is sent again. In the same life of the server its
-//     token leads to the same offset;
-//   - a seed by force below what a client has, the first time it takes effect.
-//
-// Beyond one gap only the random offset protects, which makes a collision unlikely and not impossible. The few offsets in these
-// searches do not collide.
-func (m *model) covered(w *world, n int8, verb verb, request int32) bool {
+// write replaces the data of a node, as far as its file and its replica get it, and ends the turn of the server.
+func (m *model) write(w *world, n int8, data int32) {
 	nd := &w.nodes[n]
-	state := m.states.values[nd.state]
-	switch verb {
-	case doNext:
-		r := m.nexts.values[request]
-		floor := r.Floor
-		if m.kind == identities && decimalOf(state.lowered) > r.lowered { // it was lowered since, on purpose
-			floor = 0
-		}
-		knows := floor > int64(decimalOf(state.max)) || r.Epoch > int64(decimalOf(state.epoch)) || state.origin != "" && state.origin != m.ids[nd.life]
-		if knows && strings.Contains(m.leaps.values[w.jumps], m.leap(w, n, request)) {
-			return false
-		}
-		return !nd.lost || knows
-	case doForced:
-		return modelForced >= m.greatest(w)
-	default:
+	nd.memory = data
+	if nd.aof == aofOn && m.always {
+		nd.file = data
+	}
+	w.turn(n)
+	if nd.connected && !nd.stalled {
+		other := &w.nodes[1-n]
+		other.memory, other.file = data, data
+	}
+}
+
+// turn ends a turn of a server's event loop, which begins a sync if the last one began more than a second ago.
+func (w *world) turn(n int8) bool {
+	nd := &w.nodes[n]
+	if !nd.due || nd.syncing != none || nd.memory == nd.file || nd.aof != aofOn {
+		return false
+	}
+	nd.syncing, nd.due = nd.memory, false
+	return true
+}
+
+// sync brings everything to the disk, as it was after what is awaited.
+func (w *world) sync(n int8) bool {
+	nd := &w.nodes[n]
+	if nd.aof != aofOn || nd.file == nd.memory && nd.syncing == none {
+		return false
+	}
+	nd.file, nd.syncing = nd.memory, none
+	return true
+}
+
+// edit changes a field by hand, as redis-cli does.
+func (m *model) edit(w *world, n int8, key, field, value string) bool {
+	all := m.data.values[w.nodes[n].memory].clone()
+	if all[key][field] == value {
+		return false
+	}
+	if all[key] == nil {
+		all[key] = map[string]string{}
+	}
+	all[key][field] = value
+	if value == "" {
+		delete(all[key], field)
+	}
+	m.write(w, n, m.dataID(all))
+	return true
+}
+
+// covered reports, before a request is sent, whether the promise covers it. If it does, no text may be issued twice. It does not
+// cover
+//
+//   - a counter that went back behind numbers that were issued, without another replication id or without an Origin to compare
+//     with, such as a key that was deleted, if the request has no mark that shows it, unless a missing counter may not be made;
+//   - numbers without prefix of the other kind of the name whose record was lost, if this client was issued none of them;
+//   - an interval that was lost while the counter was not, if the client was not issued numbers of it.
+func (m *model) covered(w *world, n int8, q taking) bool {
+	nd, counter, settings := &w.nodes[n], m.hash(w, n, keys[q.kind].Counter), m.settings(w, n)
+	missing := counter[q.kind.field()] == ""
+	refused := missing && q.Floor == 0 && (len(settings) == 0 || settings["NewCounters"] != "") || missing && q.Age > 600
+	if nd.follows || refused {
 		return true
 	}
-}
-
-// undetected reports whether a node whose state was replaced, possibly with another life, went back behind a number that was
-// issued without a replication id that shows it.
-func (m *model) undetected(w *world, n int8, anotherLife bool) bool {
-	state := m.states.values[w.nodes[n].state]
-	back := decimalOf(state.max) < w.given || state.lease != "" // a range of it may have been issued to others since
-	if state.origin == "" {
-		return back || anotherLife || w.nodes[1-n].up
+	floor, epoch, origin := q.Floor, number(counter, "Epoch"), counter["Origin"]
+	if q.kind == identity && number(counter, "Lowered") > q.Lowered { // on purpose
+		floor = 0
 	}
-	return back && !anotherLife
+	shows := floor > number(counter, q.kind.field()) || q.Ceiling > number(counter, "Raised") || q.Epoch > epoch ||
+		q.Epoch != 0 && q.Epoch != epoch && epoch%1_000_000 == 0 || origin != "" && origin != replicationID(nd.life)
+	if nd.lost[q.kind] && !shows {
+		return false
+	}
+	bare := settings["ServerPrefix"]+settings["NodeTag"] == ""
+	ranges, values := m.hash(w, n, keys[collection].Counter), m.hash(w, n, keys[identity].Counter)
+	if q.kind == identity && w.bare[collection] && !q.Mixed && ranges["Bare"] == "" && (!bare || len(ranges) == 0) {
+		return false
+	}
+	if q.kind == collection && bare && w.bare[identity] && !q.Mixed && len(values) == 0 {
+		return false
+	}
+	return number(settings, "MinValue") >= w.low || q.Settled && bare && settings["MinValue"]+settings["MaxValue"] == ""
 }
 
-// leap returns the key of a jump in a world. It names the request and the life of the server.
-func (m *model) leap(w *world, n int8, request int32) string {
-	return fmt.Sprintf("%s in life %d;", m.nexts.values[request].Token, w.nodes[n].life)
+// replace replaces the data of a node.
+func (m *model) replace(w *world, n int8, data int32, anotherLife bool) {
+	nd := &w.nodes[n]
+	nd.memory = data
+	w.clock++
+	for k := range nd.lost {
+		counter := m.hash(w, n, keys[k].Counter)
+		// A range of a lease may have been issued to others since.
+		back := number(counter, kind(k).field()) < w.given[k] || counter["Lease"] != ""
+		if nd.lost[k] = back && !anotherLife; counter["Origin"] == "" {
+			nd.lost[k] = back || w.nodes[1-n].up && len(counter) > 0
+		}
+	}
 }
 
-// next serves a request for a range on a node.
-func (m *model) next(w *world, n int8, request int32) (got scripts.Range, covered bool) {
-	if !m.covered(w, n, doNext, request) {
+// request returns a request of a client for numbers.
+func (m *model) request(w *world, c *client, name int8, k kind, count int64) taking {
+	c.sent++
+	return taking{kind: k, NextRequest: scripts.NextRequest{
+		Token: fmt.Sprintf("request %d of client %d", c.sent, name), Name: "orders", Capacity: count, Limit: cmp.Or(m.limit, math.MaxInt64), Marks: w.sends(c, k),
+	}}
+}
+
+// sends returns the marks that a client sends.
+func (w *world) sends(c *client, k kind) scripts.Marks {
+	own, other := c.marks[k], c.marks[1-k]
+	return scripts.Marks{
+		Floor: own.floor, Epoch: own.epoch, Ceiling: own.ceiling, Block: own.block, Age: int64(seconds(w.clock) - own.at), Lowered: own.lowered,
+		Settled: c.settled, Mixed: k == collection && other.floor > 0 || other.bare,
+	}
+}
+
+func seconds(clock int32) int32 { return (clock + 999) / 1000 }
+
+// take sends a request to a node. It reports whether it was served, and the promise covered it.
+func (m *model) take(w *world, n int8, q taking) (got scripts.Range, ok bool) {
+	if !m.covered(w, n, q) {
 		return got, false
 	}
-	got = m.serve(w, n, doNext, request).got
-	w.given = max(w.given, int32(got.High))
-	if got.Evidence != "" {
-		w.jumps = m.leaps.id(m.leaps.values[w.jumps] + m.leap(w, n, request))
+	r := m.serve(w, n, q)
+	w.nodes[n].heir = false
+	if r.err != nil {
+		m.logf("node %d refuses: %v", n+1, r.err)
+		return got, false
 	}
-	if got.Evidence != "" {
-		w.nodes[n].lost = false
+	if r.got.Low > 0 {
+		w.given[q.kind] = max(w.given[q.kind], r.got.High)
+		w.bare[q.kind] = w.bare[q.kind] || affixes(q.kind, r.got) == "" || q.kind == identity
 	}
-	return got, true
+	if r.got.Evidence != "" {
+		w.nodes[n].lost[q.kind] = false
+	}
+	return r.got, true
 }
 
-// deliver records that a client received a range. It returns the first of its numbers that a client already had, or 0.
-func (m *model) deliver(w *world, c *peer, token string, got scripts.Range) (twice int32) {
-	low, high := int32(got.Low), int32(got.High)
-	if m.kind == hilo { // of which ranges are returned
-		if c.held[1] != none {
-			c.below = m.spans.values[c.held[1]].high
+// deliver records that a client received a reply. It returns a text that a client already had, or "".
+func (m *model) deliver(w *world, c *client, q taking, got scripts.Range) (twice string) {
+	k, own := q.kind, &c.marks[q.kind]
+	if got.Lowered > own.lowered {
+		own.floor, own.lowered = 0, got.Lowered
+	}
+	own.epoch, own.ceiling, own.block = max(own.epoch, got.Epoch), max(own.ceiling, got.Ceiling), max(own.block, got.Block)
+	own.at = seconds(w.clock)
+	if got.Low == 0 {
+		return ""
+	}
+	if k == collection { // of which ranges are returned
+		if c.ranges[1] != none {
+			c.below = m.messages.values[c.ranges[1]].(held).High
 		}
-		c.held[1] = c.held[0]
-		c.held[0] = m.spans.id(span{token, low, high, int32(got.Epoch), got.Before, got.Written})
+		c.ranges[1], c.ranges[0] = c.ranges[0], m.messageID(held{got, q.Token})
+		c.pending = none
+		c.settled = c.settled || affixes(k, got) != "" || got.Interval != scripts.Interval{}
 	}
-	c.pending, c.floor, c.epoch, c.lowered = none, high, max(c.epoch, int32(got.Epoch)), int32(got.Lowered)
-	taken, twice := m.sets.values[w.taken].with(low, high)
-	w.taken = m.sets.id(taken)
-	return twice
+	affixes := affixes(k, got)
+	own.floor, own.bare = max(own.floor, got.High), own.bare || affixes == ""
+	if got.Low < w.low {
+		return fmt.Sprintf("%s%d, of another server's interval,", affixes, got.Low)
+	}
+	list, again := with(m.texts.values[w.texts], span{affixes, got.Low, got.High})
+	w.texts = m.texts.id(fmt.Sprint(list), list)
+	if again > 0 {
+		return fmt.Sprintf("%s%d", affixes, again)
+	}
+	return ""
 }
 
-// back returns the return of a client that used some numbers of its newest range, and the floor of that client if it succeeds. If
+// affixes returns what distinguishes the texts of a range from those of another with the same numbers.
+func affixes(k kind, got scripts.Range) string {
+	if k == identity {
+		return ""
+	}
+	return got.Prefix + got.Tag
+}
+
+// held is a range as the client that holds it records it.
+type held struct {
+	scripts.Range
+
+	token string
+}
+
+// unused returns the return of a client that used some numbers of its newest range, and the floor of that client if it succeeds. If
 // it used none, it also returns all but one of the numbers of the range before, where no other range was issued between the two.
-func (m *model) back(c *peer, used int8) (r scripts.ReturnRequest, floor int32) {
-	newest := m.spans.values[c.held[0]]
-	last, floor := newest.low-1+int32(used), newest.low-1+int32(used)
-	if used == 0 {
+func (m *model) unused(c *client, used int64) (r scripts.ReturnRequest, floor int64) {
+	newest := m.messages.values[c.ranges[0]].(held)
+	last := newest.Low - 1 + used
+	if floor = last; used == 0 {
 		floor = c.below
-		if c.held[1] != none {
-			older := m.spans.values[c.held[1]]
-			floor = older.high
-			if newest.before == older.written && older.high == last {
-				last, floor = older.low, older.low
+		if c.ranges[1] != none {
+			older := m.messages.values[c.ranges[1]].(held)
+			floor = older.High
+			if newest.Before == older.Written && older.High == last && older.Prefix == newest.Prefix {
+				last, floor = older.Low, older.Low
 			}
 		}
 	}
 	return scripts.ReturnRequest{
-		Counter: m.kind.keys.Counter, Token: newest.token, End: int64(newest.high), Last: int64(last), Epoch: int64(newest.epoch), Written: newest.written,
+		Counter: keys[collection].Counter, Token: newest.token, End: newest.High, Last: last, Epoch: newest.Epoch, Written: newest.Written,
 	}, floor
-}
-
-func request(c *peer, client int8) rangeRequest {
-	c.sent++
-	return rangeRequest{scripts.NextRequest{
-		Token: fmt.Sprintf("request %d of client %d", c.sent, client), Name: "orders", Capacity: capacities[client], Limit: math.MaxInt64,
-		Floor: int64(c.floor), Epoch: int64(c.epoch),
-	}, c.lowered}
-}
-
-// rise starts a node with another replication id.
-func (m *model) rise(w *world, n int8, state int32) bool {
-	if int(w.lives) == len(m.ids) {
-		return false
-	}
-	w.nodes[n] = node{up: true, life: w.lives, state: state}
-	w.lives++
-	w.clock++
-	c := m.states.values[state]
-	if m.players != nil {
-		m.ids[w.nodes[n].life] = m.players.rise(n, c)
-	}
-	w.nodes[n].lost = m.undetected(w, n, true)
-	return true
 }

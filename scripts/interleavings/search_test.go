@@ -10,33 +10,22 @@ import (
 // scope is one small case, with its clients and what may happen.
 type scope struct {
 	name    string
-	kind    kind // of counter, hilo by default
 	clients int8
-	verbs   int // bits, 0 means all
+	events  []event
 	depth   int
 	begin   []step // taken before
-}
-
-// only returns the bits of some verbs.
-func only(verbs ...verb) (bits int) {
-	for _, v := range verbs {
-		bits |= 1 << v
-	}
-	return bits
+	setting setting
 }
 
 // walk is the result of a search.
 type walk struct {
 	states, steps int
-	interleavings float64 // sequences of steps, each up to the first that ends in a world that was walked before
-	found         []step  // the shortest that issues a number twice
+	found         []step // the shortest that issues a text twice
 }
 
-func (w walk) String() string {
-	return fmt.Sprintf("%d states, %d steps, %.3g interleavings", w.states, w.steps, w.interleavings)
-}
+func (w walk) String() string { return fmt.Sprintf("%d states, %d steps", w.states, w.steps) }
 
-// search walks all interleavings of a scope, breadth first, and ends at the first number that is issued twice. It does not walk a
+// search walks all interleavings of a scope, breadth first, and ends at the first text that is issued twice. It does not walk a
 // world again.
 func search(m *model, s scope) (seen walk) {
 	type place struct { // in the tree of how each world was reached
@@ -46,32 +35,31 @@ func search(m *model, s scope) (seen walk) {
 	type spot struct {
 		world world
 		place int32
-		ways  float64
 	}
 	seeds := [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
-	tree := []place{{none, step{}}}
-	w := newWorld()
+	tree := []place{{from: none}}
+	w := m.newWorld()
 	for _, st := range s.begin {
-		if o := m.take(&w, st); !o.possible || o.twice != 0 {
-			panic(fmt.Sprintf("bug: it cannot begin with %+v", st))
+		if o := m.apply(&w, st); !o.possible || o.twice != "" {
+			words, _ := describe(m, s.begin)
+			panic(fmt.Sprintf("bug: it cannot begin with %+v: %s%s", st, o.twice, words))
 		}
 	}
-	frontier := []spot{{w, 0, 1}}
+	frontier := []spot{{w, 0}}
 	known := map[[2]uint64]struct{}{}
+	all := steps(s)
 	for depth := 1; depth <= s.depth && len(frontier) > 0; depth++ {
 		var next []spot
-		at := map[[2]uint64]int{} // in next
 		for i := range frontier {
 			f := &frontier[i]
-			for _, st := range steps(s, &f.world) {
+			for _, st := range all {
 				w := f.world
-				o := m.take(&w, st)
+				o := m.apply(&w, st)
 				if !o.possible {
 					continue
 				}
 				seen.steps++
-				seen.interleavings += f.ways
-				if o.twice != 0 {
+				if o.twice != "" {
 					found := []step{st}
 					for p := f.place; tree[p].from != none; p = tree[p].from {
 						found = append(found, tree[p].step)
@@ -84,13 +72,10 @@ func search(m *model, s scope) (seen walk) {
 					continue
 				}
 				hash := [2]uint64{maphash.Comparable(seeds[0], w), maphash.Comparable(seeds[1], w)}
-				if i, ok := at[hash]; ok {
-					next[i].ways += f.ways
-				} else if _, ok := known[hash]; !ok {
+				if _, ok := known[hash]; !ok {
 					known[hash] = struct{}{}
-					at[hash] = len(next)
 					tree = append(tree, place{f.place, st})
-					next = append(next, spot{w, int32(len(tree) - 1), f.ways})
+					next = append(next, spot{w, int32(len(tree) - 1)})
 					seen.states++
 				}
 			}
@@ -100,18 +85,23 @@ func search(m *model, s scope) (seen walk) {
 	return seen
 }
 
-// describe takes the steps of a sequence. It returns their description and the number that was issued twice, or 0.
-func describe(m *model, sequence []step) (words string, twice int32) {
+// describe takes the steps of a sequence. It returns their description and the text that was issued twice, or "".
+func describe(m *model, sequence []step) (words, twice string) {
 	var lines []string
-	m.log = func(format string, args ...any) {
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf(format, args...)))
-	}
-	defer func() { m.log = nil }()
-	w := newWorld()
+	w := m.newWorld()
 	for _, s := range sequence {
-		o := m.take(&w, s)
-		if o.twice != 0 {
-			lines = append(lines, fmt.Sprintf("%d is given twice", o.twice))
+		before := w
+		var of []string
+		m.log = func(format string, args ...any) { of = append(of, fmt.Sprintf(format, args...)) }
+		o := m.apply(&w, s)
+		m.log = nil
+		if !o.possible {
+			w = before
+			of = append(of, "  which is refused")
+		}
+		lines = append(lines, of...)
+		if o.twice != "" {
+			lines = append(lines, o.twice+" is issued twice")
 			twice = o.twice
 		}
 	}

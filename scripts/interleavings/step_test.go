@@ -1,198 +1,473 @@
 package interleavings
 
-import "github.com/hilo-id/hilo/scripts"
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/hilo-id/hilo/scripts"
+)
+
+// event is one thing that may happen.
+type event int8
+
+const (
+	_ event = iota
+
+	// A client asks a primary.
+	take
+	takeLost // the server serves it, and the reply is lost
+	takeLate // the client gives up waiting, and the server sees it later, or never
+	again    // the request whose reply did not come is sent again
+	againLost
+	value // of the identity
+	valueLost
+	valueLate
+	exact     // a value of the identity that is free
+	atReplica // a client asks a replica that accepts writes
+	// A client raises the ceiling of a durable server.
+	reserve // it raises, waits for the disk, and permits
+	reserveValue
+	raise     // it raises, and gives up or goes on with ask
+	ask       // it asks the next question, of which the last permits
+	permitted // it raises and waits for the disk, and its permit is late
+	// A client returns numbers, and ends.
+	unused
+	unusedLate
+	unusedTwice // the reply is lost, and a copy is late
+	ended
+	// A message that is late is seen.
+	arrive
+
+	// Time.
+	minute // and client 1 takes a minute's numbers at a steady rate
+	eleven // minutes
+	second
+	turn // of a server's event loop
+	synced
+	flush // all that was written is on disk
+
+	// A server loses its data, or part of it.
+	restart  // from all that was written
+	crash    // and restart from the file
+	keep     // a snapshot
+	crashRDB // and restart from the snapshot, without an AOF
+	older    // restart from the snapshot as a copy, with an AOF
+	quiet    // the snapshot is put back, with the replication id unchanged
+	lose     // the key of the collection
+	loseValue
+	emptied // settings too
+
+	// Replication.
+	attach
+	stall // the replica gets nothing any more, while it is connected
+	detach
+	promote
+	demote // an old primary becomes a replica of the new one
+
+	// The append-only file.
+	switchOff
+	switchOn
+	rewrite
+	rewritten
+	full // the disk is
+
+	// An operator.
+	initSeeded // hilo init --seeded-only
+	setPrefix
+	clearPrefix
+	setDurable
+	unsetDurable
+	setMin
+	setMinLate // hilo settings set --tag, decided before setMin, and late
+	prefixByHand
+	clearByHand
+	durableByHand
+	maxByHand
+	seed
+	seedValue
+	force
+	forceTwice // the reply is lost, and a copy is late
+	move       // export, and import by another server in its place
+)
+
+// step is an event with what it affects.
+type step struct {
+	event  event
+	node   int8
+	client int8
+	which  int8 // how many numbers were used of what is returned; which message arrives
+}
+
+// What operators set.
+const (
+	seedTo    = 90
+	forceTo   = 5
+	handTo    = 60
+	lowest    = 1_000_000_001
+	modelLife = 6
+)
 
 // steps returns all steps that may be next, including those that will turn out to be impossible.
-func steps(s scope, w *world) []step {
-	var all []step
-	add := func(verb verb, of step) {
-		if of.verb = verb; s.verbs == 0 || s.verbs>>verb&1 == 1 {
-			all = append(all, of)
-		}
-	}
-	for n := range int8(len(w.nodes)) {
-		if !w.nodes[n].up {
-			continue
-		}
-		for c := range s.clients {
-			if c == 2 && w.clients[0].sent == 0 { // the first client, which is its equal, comes first
-				continue
-			}
-			for _, fate := range []fate{answered, lost, late} {
-				add(doNext, step{client: c, node: n, fate: fate})
-			}
-			for _, fate := range []fate{answered, lost} {
-				add(doAgain, step{client: c, node: n, fate: fate})
-			}
-			for used := range int8(capacities[c]) {
-				for _, fate := range []fate{answered, late, twice} {
-					add(doReturn, step{client: c, node: n, fate: fate, which: used})
+func steps(s scope) (all []step) {
+	for _, e := range s.events {
+		for n := range int8(2) {
+			switch {
+			case e == unused || e == unusedLate || e == unusedTwice:
+				for c := range s.clients {
+					all = append(all, step{e, n, c, 0}, step{e, n, c, 1})
 				}
+			case e < arrive:
+				for c := range s.clients {
+					all = append(all, step{event: e, node: n, client: c})
+				}
+			case e == arrive:
+				all = append(all, step{event: e, node: n}, step{event: e, node: n, which: 1})
+			default:
+				all = append(all, step{event: e, node: n})
 			}
 		}
-		for i := range w.flight {
-			add(doArrive, step{node: n, which: int8(i)})
-		}
-		add(doSeed, step{node: n})
-		add(doForced, step{node: n})
-		add(doForced, step{node: n, fate: twice})
-		for _, verb := range []verb{doSnapshot, doRestart, doBack, doQuietBack, doLose} {
-			add(verb, step{node: n})
-		}
 	}
-	for c := range s.clients {
-		add(doEnd, step{client: c})
-	}
-	add(doPromote, step{node: 1})
 	return all
 }
 
 // outcome is the outcome of a step.
 type outcome struct {
-	possible bool  // and covered by the promise
-	twice    int32 // a number that a client already has, or 0
+	possible bool   // and covered by the promise
+	twice    string // a text that a client already had, or ""
 }
 
-// take takes a step.
-func (m *model) take(w *world, s step) outcome {
-	n, c, name := s.node, &w.clients[s.client], 'A'+rune(s.client)
-	switch s.verb {
-	case doNext, doAgain:
-		var r rangeRequest
-		switch {
-		case s.verb == doNext:
-			r = request(c, s.client)
-		case c.pending == none:
-			return outcome{}
-		default:
-			r = m.nexts.values[c.pending]
-			if m.kind == hilo { // requests of an identity are resent unchanged by the client library
-				r.Floor, r.Epoch = int64(c.floor), int64(c.epoch)
-			}
-		}
-		id := m.nexts.id(r)
-		c.pending = id
-		if s.fate == late {
-			m.logf("%c asks%s", name, fates[s.fate])
-			return outcome{possible: w.sends(message{doNext, id})}
-		}
-		got, covered := m.next(w, n, id)
-		if !covered {
-			return outcome{}
-		}
-		again := map[verb]string{doAgain: " again"}[s.verb]
-		m.logf("%c asks node %d%s%s: %d..%d %s", name, n+1, again, fates[s.fate], got.Low, got.High, got.Evidence)
-		if s.fate == lost {
-			return outcome{possible: true}
-		}
-		return outcome{true, m.deliver(w, c, r.Token, got)}
-	case doReturn:
-		return outcome{possible: c.held[0] != none && m.giveBack(w, s)}
-	case doArrive:
-		return outcome{possible: w.flight[s.which] != message{} && m.arrive(w, s)}
-	case doEnd:
+// apply takes a step.
+func (m *model) apply(w *world, s step) outcome {
+	n, nd, c, name := s.node, &w.nodes[s.node], &w.clients[s.client], 'A'+rune(s.client)
+	follower := s.event == atReplica || s.event == promote
+	if s.event != promote && !(nd.up || follower && nd.follows) {
+		return outcome{}
+	}
+	switch s.event {
+	case take, takeLost, takeLate, again, againLost, value, valueLost, valueLate, exact, atReplica:
+		return m.ask(w, s)
+	case reserve, reserveValue, raise, ask, permitted:
+		return outcome{possible: m.reserve(w, s)}
+	case unused, unusedLate, unusedTwice:
+		return outcome{possible: c.ranges[0] != none && m.giveBack(w, s)}
+	case ended:
 		m.logf("%c ends, and another one comes", name)
-		possible := *c != newPeer(c.sent)
-		*c = newPeer(c.sent)
+		possible := n == 0 && *c != newClient(c.sent)
+		*c = newClient(c.sent)
 		return outcome{possible: possible}
-	case doSeed, doForced:
-		return outcome{possible: m.seed(w, s)}
+	case arrive:
+		return outcome{possible: w.flight[s.which] != none && m.arrive(w, s)}
+	case minute:
+		m.logf("a minute passes, in which B takes 16,200 numbers")
+		w.clock += 60_000
+		b := &w.clients[1]
+		q := m.request(w, b, 1, collection, 16_200)
+		got, ok := m.take(w, n, q)
+		if !ok {
+			return outcome{}
+		}
+		return outcome{true, m.deliver(w, b, q, got)}
 	default:
-		return outcome{possible: m.applyFault(w, s)}
+		if s.event >= initSeeded {
+			return outcome{possible: m.operate(w, s)}
+		}
+		return outcome{possible: m.befall(w, s)}
 	}
 }
 
-func (m *model) giveBack(w *world, s step) bool {
-	c := &w.clients[s.client]
-	if newest := m.spans.values[c.held[0]]; newest.low+int32(s.which) > newest.high {
+// ask sends a request for numbers.
+func (m *model) ask(w *world, s step) outcome {
+	n, c, name, k := s.node, &w.clients[s.client], 'A'+rune(s.client), collection
+	if s.event == value || s.event == valueLost || s.event == valueLate || s.event == exact {
+		k = identity
+	}
+	var q taking
+	switch resend := s.event == again || s.event == againLost; {
+	case resend && c.pending == none:
+		return outcome{}
+	case resend:
+		q = m.messages.values[c.pending].(taking)
+		q.Marks = w.sends(c, collection)
+	case k == identity:
+		q = m.request(w, c, s.client, k, 1)
+	default:
+		q = m.request(w, c, s.client, k, m.counts[s.client])
+	}
+	if s.event == exact {
+		q.exact = c.marks[identity].floor + 2
+	}
+	id := m.messageID(q)
+	if k == collection {
+		c.pending = id
+	}
+	what := map[kind]string{collection: "numbers", identity: "a value"}[k]
+	if s.event == takeLate || s.event == valueLate {
+		m.logf("%c asks for %s, which is late", name, what)
+		return outcome{possible: w.posts(id)}
+	}
+	heir := w.nodes[n].heir
+	got, ok := m.take(w, n, q)
+	if !ok {
+		return outcome{possible: heir && !w.nodes[n].heir}
+	}
+	lost := s.event == takeLost || s.event == againLost || s.event == valueLost
+	m.logf("%c asks node %d for %s%s: %s%d..%d of %d %s%s", name, n+1, what, map[bool]string{true: " again"}[s.event == again || s.event == againLost],
+		got.Prefix, got.Low, got.High, got.Ceiling, got.Evidence, map[bool]string{true: ", and the reply is lost"}[lost])
+	if lost {
+		return outcome{possible: true}
+	}
+	return outcome{true, m.deliver(w, c, q, got)}
+}
+
+// reserve raises a ceiling, or goes on with a raise.
+func (m *model) reserve(w *world, s step) bool {
+	n, c, name := s.node, &w.clients[s.client], 'A'+rune(s.client)
+	if s.event == ask {
+		return m.question(w, s)
+	}
+	k := collection
+	if s.event == reserveValue {
+		k = identity
+	}
+	q := m.request(w, c, s.client, k, map[kind]int64{collection: m.counts[s.client], identity: 1}[k])
+	q.raise = true
+	if !m.covered(w, n, q) {
 		return false
 	}
-	r, floor := m.back(c, s.which)
-	id := m.returns.id(r)
-	w.taken = m.sets.id(m.sets.values[w.taken].without(int32(r.Last)+1, int32(r.End)))
-	c.held, c.pending, c.below = [2]int32{none, none}, none, c.floor
-	m.logf("%c returns %d..%d to node %d%s", 'A'+rune(s.client), r.Last+1, r.End, s.node+1, fates[s.fate])
-	if s.fate != late && m.serve(w, s.node, doReturn, id).ok && s.fate == answered {
-		c.floor, c.below = floor, floor
+	r := m.serve(w, n, q)
+	if !r.ok {
+		return false
 	}
-	return s.fate == answered || w.sends(message{doReturn, id})
+	if r.raised.Evidence != "" {
+		w.nodes[n].lost[k] = false
+	}
+	m.logf("%c raises the ceiling at node %d to %d %s", name, n+1, r.raised.Raised, r.raised.Evidence)
+	c.raise = raising{stageRaised, k, r.raised.Raised, r.raised.Origin}
+	if r.raised.Permitted {
+		c.raise = raising{}
+		return s.event != permitted
+	}
+	permit := scripts.PermitRequest{Keys: keys[k], Origin: r.raised.Origin, Raised: r.raised.Raised}
+	switch s.event {
+	case reserve, reserveValue:
+		c.raise = raising{}
+		m.logf("  which gets to disk, and is permitted")
+		w.sync(n)
+		return m.serve(w, n, permit).err == nil
+	case permitted:
+		c.raise = raising{}
+		m.logf("  which gets to disk, and the permit is late")
+		w.sync(n)
+		return w.posts(m.messageID(permit))
+	default:
+		return true
+	}
 }
 
-func (m *model) arrive(w *world, s step) bool {
-	msg := w.arrives(s.which)
-	switch msg.verb {
-	case doNext:
-		got, covered := m.next(w, s.node, msg.id)
-		m.logf("node %d sees %q late: %d..%d for nobody %s", s.node+1, m.nexts.values[msg.id].Token, got.Low, got.High, got.Evidence)
-		return covered
-	case doReturn:
-		ok := m.serve(w, s.node, doReturn, msg.id).ok
-		m.logf("node %d sees the return of %d..%d late: %v", s.node+1, m.returns.values[msg.id].Last+1, m.returns.values[msg.id].End, ok)
-	default:
-		ok := m.serve(w, s.node, doForced, msg.id).ok
-		m.logf("node %d sees the forced seed of %d late: %v", s.node+1, modelForced, ok)
+// question asks the next question of a raise.
+func (m *model) question(w *world, s step) bool {
+	n, c, name := s.node, &w.clients[s.client], 'A'+rune(s.client)
+	it := &c.raise
+	q := scripts.PermitRequest{Keys: scripts.Keys{Counter: settingsKey, Server: settingsKey, Other: settingsKey}}
+	if it.stage == stageSure {
+		q = scripts.PermitRequest{Keys: keys[it.kind], Origin: it.origin, Raised: it.raised}
 	}
+	if it.stage == 0 || it.stage == stageAsked || m.serve(w, n, q).err != nil {
+		return false
+	}
+	if it.stage == stageSure {
+		m.logf("%c asks the last question, and the ceiling is %d", name, it.raised)
+		*it = raising{}
+		return true
+	}
+	m.logf("%c asks question %d", name, it.stage)
+	it.stage = m.layers.after[it.stage]
 	return true
 }
 
-func (m *model) seed(w *world, s step) bool {
-	nd := &w.nodes[s.node]
-	r := scripts.SeedRequest{Field: m.kind.field, Name: "orders", Value: modelSeed}
-	if s.verb == doForced {
-		state := m.states.values[nd.state]
-		r.Value, r.Force, r.Expected = modelForced, true, scripts.Standing{Value: state.max, Written: state.written}
-	}
-	id := m.seeds.id(r)
-	if !m.covered(w, s.node, s.verb, id) {
+func (m *model) giveBack(w *world, s step) bool {
+	c, nd := &w.clients[s.client], &w.nodes[s.node]
+	newest := m.messages.values[c.ranges[0]].(held)
+	if newest.Low+int64(s.which) > newest.High {
 		return false
 	}
-	m.serve(w, s.node, s.verb, id)
-	if decimalOf(m.states.values[nd.state].max) >= w.given && !w.nodes[1-s.node].up {
-		nd.lost = false
+	r, floor := m.unused(c, int64(s.which))
+	id := m.messageID(r)
+	list := without(m.texts.values[w.texts], span{affixes(collection, newest.Range), r.Last + 1, r.End})
+	w.texts = m.texts.id(fmt.Sprint(list), list)
+	c.ranges, c.pending = [2]int32{none, none}, none
+	m.logf("%c returns %d..%d to node %d%s", 'A'+rune(s.client), r.Last+1, r.End, s.node+1,
+		map[event]string{unusedLate: ", which is late", unusedTwice: ", the reply is lost, and a copy is late"}[s.event])
+	c.marks[collection].floor, c.below = floor, floor // whatever the reply is
+	if s.event != unusedLate {
+		m.serve(w, s.node, r)
 	}
-	m.logf("node %d is seeded with %d%s", s.node+1, r.Value, map[bool]string{true: " by force"}[r.Force]+fates[s.fate])
-	return s.fate == answered || w.sends(message{doForced, id})
+	return nd.up && (s.event == unused || w.posts(id))
 }
 
-// applyFault applies a restart, a loss or another event of a node.
-func (m *model) applyFault(w *world, s step) bool {
-	n, nd := s.node, &w.nodes[s.node]
-	state := m.states.values[nd.state]
-	switch s.verb {
-	case doSnapshot:
-		m.logf("the state of node %d is kept: %s", n+1, state.max)
-		changed := w.snapshot != nd.state
-		w.snapshot = nd.state
-		return changed
-	case doRestart:
-		m.logf("node %d restarts", n+1)
-		return state.origin == m.ids[nd.life] && m.rise(w, n, nd.state)
-	case doBack:
-		m.logf("node %d restarts with the state that was kept", n+1)
-		return w.snapshot != none && w.snapshot != nd.state && m.rise(w, n, w.snapshot)
-	case doPromote:
-		m.logf("node 2 is promoted, with the state that was kept")
-		return w.snapshot != none && !nd.up && m.rise(w, n, w.snapshot)
-	case doQuietBack:
-		m.logf("on node %d the state that was kept is put back", n+1)
-		return w.snapshot != none && m.put(w, n, w.snapshot)
+// arrive lets a server see a message that is late.
+func (m *model) arrive(w *world, s step) bool {
+	switch q := m.messages.values[w.takes(s.which)].(type) {
+	case taking:
+		got, ok := m.take(w, s.node, q)
+		m.logf("node %d sees %q late: %s%d..%d for nobody %s", s.node+1, q.Token, got.Prefix, got.Low, got.High, got.Evidence)
+		return ok
+	case seeding:
+		r := m.serve(w, s.node, q)
+		m.logf("node %d sees the forced seed of %d late: %v", s.node+1, q.Value, r.err == nil)
+		return r.err == nil
+	case configuring:
+		r := m.serve(w, s.node, q)
+		m.logf("node %d sees a change of settings late: %v", s.node+1, r.err == nil)
+		return r.err == nil
+	case scripts.PermitRequest:
+		r := m.serve(w, s.node, q)
+		m.logf("node %d sees the permit of %d late: %v", s.node+1, q.Raised, r.err == nil)
+		return r.err == nil
 	default:
-		m.logf("node %d loses the key", n+1)
-		return m.put(w, n, 0)
+		r := m.serve(w, s.node, q)
+		m.logf("node %d sees a return late: %v", s.node+1, r.ok)
+		return r.ok
 	}
 }
 
-// put replaces the state of a running node.
-func (m *model) put(w *world, n int8, state int32) bool {
-	nd := &w.nodes[n]
-	if nd.state == state {
+// operate does what operators do.
+func (m *model) operate(w *world, s step) bool {
+	n, nd := s.node, &w.nodes[s.node]
+	stored := m.settings(w, n)
+	var read scripts.Settings
+	for i, field := range scripts.SettingsFields {
+		read[i] = stored[field]
+	}
+	wanted := read
+	set := func(field int, from, to string) bool {
+		if read[field] != from {
+			return false
+		}
+		wanted[field] = to
+		if m.serve(w, n, configuring{read: read, wanted: wanted}).err != nil {
+			return false
+		}
+		w.sync(n) // the operator waits for that
+		w.low = max(w.low, number(m.settings(w, n), "MinValue"))
+		m.logf("on node %d %s is set to %q", n+1, scripts.SettingsFields[field], to)
+		return true
+	}
+	durable := "everysec"
+	if m.always {
+		durable = "always"
+	}
+	switch s.event { //nolint:exhaustive // the others are not of operators
+	case initSeeded:
+		wanted[6] = "no"
+		m.logf("node %d is initialised with NewCounters no", n+1)
+		return len(stored) == 0 && m.serve(w, n, configuring{first: true, wanted: wanted}).err == nil
+	case setPrefix:
+		wanted[2] = "here"
+		return set(0, "", "N/")
+	case clearPrefix:
+		return set(0, "N/", "")
+	case setDurable:
+		return nd.aof == aofOn && !nd.connected && !nd.heir && set(3, "", durable)
+	case unsetDurable:
+		return set(3, durable, "")
+	case setMin:
+		return set(4, "", strconv.Itoa(lowest))
+	case setMinLate:
+		wanted[1] = "T"
+		m.logf("the tag of node %d is set, which is late", n+1)
+		return w.posts(m.messageID(configuring{read: read, wanted: wanted}))
+	case prefixByHand:
+		m.logf("on node %d the prefix is set by hand", n+1)
+		m.edit(w, n, settingsKey, "Identities", "here")
+		return m.edit(w, n, settingsKey, "ServerPrefix", "N/")
+	case clearByHand:
+		m.logf("on node %d the prefix is cleared by hand", n+1)
+		return m.edit(w, n, settingsKey, "ServerPrefix", "")
+	case durableByHand:
+		m.logf("on node %d Durable is set by hand", n+1)
+		return m.edit(w, n, settingsKey, "Durable", durable)
+	case maxByHand:
+		m.logf("on node %d Max is set to %d by hand", n+1, handTo)
+		counter := m.hash(w, n, keys[collection].Counter)
+		return w.given[collection] < handTo && number(counter, scripts.FieldMax) < handTo && m.edit(w, n, keys[collection].Counter, scripts.FieldMax, strconv.Itoa(handTo))
+	case move:
+		return m.move(w, n)
+	}
+	return m.seed(w, s)
+}
+
+func (m *model) seed(w *world, s step) bool {
+	n, k := s.node, collection
+	if s.event == seedValue {
+		k = identity
+	}
+	q := seeding{scripts.SeedRequest{Field: k.field(), Name: "orders", Value: seedTo}, k}
+	counter := m.hash(w, n, keys[k].Counter)
+	if s.event == force || s.event == forceTwice {
+		if w.given[k] > forceTo {
+			return false
+		}
+		q.Value, q.Force, q.Expected = forceTo, true, scripts.Standing{Value: counter[k.field()], Written: counter["Written"]}
+	}
+	if m.serve(w, n, q).err != nil {
 		return false
 	}
-	nd.state = state
+	m.logf("node %d is seeded with %d", n+1, q.Value)
+	if m.durable(w, n) != "" {
+		w.sync(n)
+		if m.serve(w, n, scripts.PermitRequest{Keys: keys[k], Raised: q.Value}).err != nil {
+			return false
+		}
+	}
+	if number(m.hash(w, n, keys[k].Counter), k.field()) >= w.given[k] && !w.nodes[1-n].up {
+		w.nodes[n].lost[k] = false
+	}
+	return s.event != forceTwice || w.posts(m.messageID(q))
+}
+
+// move exports a node and imports that into a new server in its place.
+func (m *model) move(w *world, n int8) bool {
+	nd, other := &w.nodes[n], &w.nodes[1-n]
+	if len(m.settings(w, n)) == 0 || other.up || other.copied || nd.connected || m.durable(w, n) != "" || w.lives == modelLife {
+		return false
+	}
+	all := m.data.values[nd.memory]
+	var settings scripts.Settings
+	for i, field := range scripts.SettingsFields {
+		settings[i] = all[settingsKey][field]
+	}
+	from := nd.environment
+	nd.up = false
+	*other = node{up: true, file: none, syncing: none, environment: environment{aof: nd.aof}, lost: nd.lost}
+	other.life = w.lives
+	w.lives++
 	w.clock++
-	nd.lost = m.undetected(w, n, false)
-	if m.players != nil {
-		m.players.put(n, m.states.values[state])
+	m.logf("node %d is exported, and imported by node %d", n+1, 2-n)
+	if m.serve(w, 1-n, configuring{first: true, wanted: settings}).err != nil {
+		return false
+	}
+	for k := range kind(len(keys)) {
+		c := all[keys[k].Counter]
+		if c == nil {
+			continue
+		}
+		q := scripts.ImportRequest{
+			Keys: keys[k], Field: k.field(), Name: "orders", Value: number(c, k.field()), Epoch: number(c, "Epoch"), Ranges: number(c, "Ranges"),
+			Raised: number(c, "Raised"), Block: number(c, "Block"), RaisedAt: number(c, "RaisedAt"), Written: number(c, "Written"),
+			Lowered: number(c, "Lowered"), Bare: c["Bare"] != "",
+		}
+		if origin := c["Origin"]; origin != "" && origin != replicationID(from.life) { // as admin.Export
+			units := int64(4)
+			if origin != replicationID(from.past-1) && from.aof == aofOff {
+				units *= 15
+			}
+			q.Value = max(q.Value, q.Raised) + units*max(q.Block, map[kind]int64{collection: 16384, identity: 256}[k])
+			q.Epoch++
+		}
+		if m.serve(w, 1-n, q).err != nil {
+			return false
+		}
 	}
 	return true
 }

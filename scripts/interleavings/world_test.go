@@ -3,6 +3,7 @@ package interleavings
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,167 +11,209 @@ import (
 
 const none = -1
 
-// world is the complete state between two steps, small and comparable. Its numbers of states, ranges and sets are those that the
-// model interned.
+// world is everything between two steps. It is comparable. Its numbers of data, messages, ranges and texts are those that the model
+// interned.
 type world struct {
 	nodes    [2]node
-	snapshot int32 // state, or none before the first one
-	lives    int8  // of servers so far
-	clock    int8  // advances when a node gets another state, since between that each write has a later time by itself
-	clients  [3]peer
-	flight   [2]message // the messages that no server received yet, in order, the rest empty
-	taken    int32      // the numbers that clients have and did not return
-	jumps    int32      // the requests that jumped, each with the life of the server
-	given    int32      // the greatest number that a server issued, even if the reply was lost
+	clients  [3]client
+	flight   [2]int32 // messages that no server received yet, in order, the rest none
+	kept     int32    // data of the snapshot, or none before the first one
+	keptPast int8     // the life that the snapshot names, as node.past
+	lives    int8     // of servers so far
+	clock    int32    // milliseconds. It advances when data is replaced, since between that each write has a later time by itself
+	texts    int32    // that clients have and did not return
+	given    [2]int64 // by kind, the greatest number that a server issued, even if the reply was lost
+	bare     [2]bool  // by kind, whether a number without prefix was issued
+	low      int64    // the greatest MinValue that was confirmed. Other servers issue what is below
 }
 
-// node is one server of a deployment.
+// aof is the state of an append-only file.
+type aof int8
+
+const (
+	aofOff       aof = iota
+	aofScheduled     // CONFIG SET appendonly yes, during a BGSAVE
+	aofRewriting     // the first rewrite, without which the file is as it was when it was switched off
+	aofFailing       // the disk is full
+	aofOn
+)
+
+// environment is what a script sees of a node through INFO.
+type environment struct {
+	life      int8 // which replication id it has
+	past      int8 // master_replid2: the life plus 1, or 0 for zeros
+	follows   bool // it is a replica
+	connected bool // it has a replica
+	pending   bool // a sync is
+	aof       aof
+}
+
+// node is one server.
 type node struct {
-	up    bool
-	life  int8 // which replication id it has
-	lost  bool // the counter went back behind what was issued, and no replication id shows it
-	state int32
+	environment
+
+	up      bool // it is a primary that runs
+	copied  bool // it is a replica, or was one and can be promoted
+	stalled bool // its replica gets nothing at present
+	backlog bool // it has a replication backlog
+	heir    bool // it was promoted, or restarted without its AOF, which removes Durable with the next range
+	quieted bool // its data went back once in this life
+	due     bool // a second passed since the last sync began
+	lost    [2]bool
+	memory  int32
+	file    int32 // what a restart from the AOF loads, or none if there never was one
+	syncing int32 // what the sync in progress covers
 }
 
-// peer is one client, with what an allocator records of a counter.
-type peer struct {
+// client is an allocator, with what it records.
+type client struct {
 	sent    int8  // requests so far, which name their tokens
-	pending int32 // the request whose reply did not come, or none
-	epoch   int32
-	floor   int32
-	lowered int32    // how often the identity had been lowered by force when floor was issued
-	below   int32    // floor under the ranges held
-	held    [2]int32 // ranges, the newest first, or none
+	pending int32 // the request for a range whose reply did not come, or none
+	settled bool
+	marks   [2]marks // by kind
+	below   int64    // floor under the ranges held
+	ranges  [2]int32 // the newest first, or none
+	raise   raising
 }
 
-func newWorld() world {
-	w := world{snapshot: none, lives: 1}
-	w.nodes[0] = node{up: true}
-	for i := range w.clients {
-		w.clients[i] = newPeer(0)
+// marks are fleet.Marks.
+type marks struct {
+	floor, epoch, ceiling, block, lowered int64
+	at                                    int32 // seconds
+	bare                                  bool
+}
+
+// raising is a raise of a ceiling whose permit is outstanding.
+type raising struct {
+	stage  stage
+	kind   kind
+	raised int64
+	origin string
+}
+
+type stage int8
+
+const (
+	_           stage = iota
+	stageRaised       // the raise was answered
+	stageAsked        // the first question too
+	stageApart        // a second passed since
+	stageSure         // the second question was answered
+)
+
+func newClient(sent int8) client {
+	return client{sent: sent, pending: none, ranges: [2]int32{none, none}}
+}
+
+// posts adds a message to those in flight and reports whether there was room.
+func (w *world) posts(message int32) bool {
+	i := slices.Index(w.flight[:], none)
+	if i < 0 {
+		return false
 	}
-	return w
+	w.flight[i] = message
+	slices.Sort(w.flight[:i+1])
+	return true
 }
 
-func newPeer(sent int8) peer {
-	return peer{sent: sent, pending: none, held: [2]int32{none, none}}
-}
-
-// message is a request that reaches a server after its client gave up.
-type message struct {
-	verb verb
-	id   int32
-}
-
-// sends adds a message to those in flight and reports whether there was room.
-func (w *world) sends(m message) bool {
-	for i := range w.flight {
-		if w.flight[i] == (message{}) {
-			w.flight[i] = m
-			slices.SortFunc(w.flight[:i+1], func(a, b message) int { return cmp.Or(int(a.verb)-int(b.verb), int(a.id-b.id)) })
-			return true
-		}
-	}
-	return false
-}
-
-// arrives removes a message from those in flight and returns it.
-func (w *world) arrives(i int8) message {
-	m := w.flight[i]
+// takes removes a message from those in flight and returns it.
+func (w *world) takes(i int8) int32 {
+	message := w.flight[i]
 	copy(w.flight[i:], w.flight[i+1:])
-	w.flight[len(w.flight)-1] = message{}
-	return m
+	w.flight[len(w.flight)-1] = none
+	return message
 }
 
-// counter is the part of a stored counter that affects its behaviour. The tallies do not, since the gap is fixed, and neither
-// does the name.
-type counter struct{ max, low, lease, ranges, epoch, origin, bare, lowered, written string }
+// data is what a server stores, hashes by key.
+type data map[string]map[string]string
 
-func (c counter) fields(k kind) map[string]string {
-	fields := map[string]string{
-		k.field: c.max, "Low": c.low, "Lease": c.lease, "Ranges": c.ranges, "Epoch": c.epoch, "Origin": c.origin, "Bare": c.bare, "Lowered": c.lowered,
-		"Written": c.written,
-	}
-	for field, value := range fields {
-		if value == "" {
-			delete(fields, field)
+func (d data) clone() data {
+	all := make(data, len(d))
+	for key, hash := range d {
+		if len(hash) > 0 {
+			all[key] = maps.Clone(hash)
 		}
 	}
-	return fields
+	return all
 }
 
-func counterOf(k kind, fields map[string]string) counter {
-	return counter{
-		fields[k.field], fields["Low"], fields["Lease"], fields["Ranges"], fields["Epoch"], fields["Origin"], fields["Bare"], fields["Lowered"],
-		fields["Written"],
+// text returns data in order, for comparison.
+func (d data) text() string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(d)) {
+		for _, field := range slices.Sorted(maps.Keys(d[key])) {
+			fmt.Fprintf(&b, "%s %s %q\n", key, field, d[key][field])
+		}
 	}
+	return b.String()
 }
 
-func decimalOf(text string) int32 {
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil && text != "" {
+// number returns a field of a counter, 0 for an absent one.
+func number(hash map[string]string, field string) int64 {
+	n, err := strconv.ParseInt(hash[field], 10, 64)
+	if err != nil && hash[field] != "" {
 		panic("bug: " + err.Error())
 	}
-	return int32(n)
+	return n
 }
 
-// span is a range as the client that holds it records it.
+// span is the texts of consecutive numbers.
 type span struct {
-	token            string
-	low, high, epoch int32
-	before, written  int64
+	prefix    string
+	low, high int64
 }
 
-// numbers is a set of numbers, written in order.
-type numbers string
-
-func (n numbers) list() []int32 {
-	var list []int32
-	for text := range strings.FieldsSeq(string(n)) {
-		list = append(list, decimalOf(text))
-	}
-	return list
-}
-
-func (n numbers) greatest() int32 {
-	return decimalOf(string(n[strings.LastIndexByte(string(n), ' ')+1:]))
-}
-
-// with adds low..high and returns the first number that was already in the set, or 0.
-func (n numbers) with(low, high int32) (after numbers, twice int32) {
-	list := n.list()
-	for number := low; number <= high; number++ {
-		if at, there := slices.BinarySearch(list, number); !there {
-			list = slices.Insert(list, at, number)
-		} else if twice == 0 {
-			twice = number
+// with adds a span to a list in order, and returns a number of it that the list had already, or 0.
+func with(list []span, s span) (after []span, twice int64) {
+	for _, other := range list {
+		if other.prefix == s.prefix && other.low <= s.high && s.low <= other.high {
+			twice = max(other.low, s.low)
 		}
 	}
-	return written(list), twice
+	for _, next := range slices.SortedFunc(slices.Values(append(slices.Clone(list), s)), func(a, b span) int {
+		return cmp.Or(strings.Compare(a.prefix, b.prefix), cmp.Compare(a.low, b.low))
+	}) {
+		if last := len(after) - 1; last >= 0 && after[last].prefix == next.prefix && next.low <= after[last].high+1 {
+			after[last].high = max(after[last].high, next.high)
+		} else {
+			after = append(after, next)
+		}
+	}
+	return after, twice
 }
 
-func (n numbers) without(low, high int32) numbers {
-	return written(slices.DeleteFunc(n.list(), func(number int32) bool { return low <= number && number <= high }))
-}
-
-func written(list []int32) numbers {
-	return numbers(strings.Trim(fmt.Sprint(list), "[]"))
+// without removes a span.
+func without(list []span, s span) (after []span) {
+	for _, other := range list {
+		if other.prefix != s.prefix || other.high < s.low || s.high < other.low {
+			after = append(after, other)
+			continue
+		}
+		if other.low < s.low {
+			after = append(after, span{s.prefix, other.low, s.low - 1})
+		}
+		if s.high < other.high {
+			after = append(after, span{s.prefix, s.high + 1, other.high})
+		}
+	}
+	return after
 }
 
 // interned maps equal values to the same small number.
-type interned[T comparable] struct {
-	ids    map[T]int32
+type interned[T any] struct {
+	ids    map[any]int32
 	values []T
 }
 
-func (i *interned[T]) id(value T) int32 {
-	id, ok := i.ids[value]
+// id returns the number of a value, of which key is what is compared.
+func (i *interned[T]) id(key any, value T) int32 {
+	id, ok := i.ids[key]
 	if !ok {
 		if i.ids == nil {
-			i.ids = map[T]int32{}
+			i.ids = map[any]int32{}
 		}
 		id = int32(len(i.values))
-		i.ids[value] = id
+		i.ids[key] = id
 		i.values = append(i.values, value)
 	}
 	return id
