@@ -183,8 +183,9 @@ if durable ~= '' then
   elseif evidence ~= '' and evidence ~= 'origin' then
     state = 'evidence'
   elseif moved then
-    local cluster = redis.pcall('INFO', 'cluster')
-    if not find(info, 'master_replid2:0000000000000000000000000000000000000000\r', 1, true) then
+    local cluster, persistence = redis.pcall('INFO', 'cluster'), redis.pcall('INFO', 'persistence')
+    if not find(info, 'master_replid2:0000000000000000000000000000000000000000\r', 1, true) or
+        type(persistence) == 'string' and find(persistence, 'aof_enabled:0\r', 1, true) then -- from a snapshot, perhaps an old one
       state = 'history'
     elseif type(cluster) == 'string' and find(cluster, 'cluster_enabled:1', 1, true) then
       state = 'cluster'

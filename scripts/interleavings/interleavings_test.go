@@ -165,6 +165,11 @@ var covered = []scope{
 		events: []event{take, raise, switchOff, switchOn, rewrite, rewritten, full, crash, crashRDB, restart},
 	},
 	{
+		name: "a durable server that restarts without its AOF", clients: 2, depth: 7, setting: always,
+		begin:  []step{{event: raise}, {event: keep}, took, tookB, took, {event: raise}, took, {event: switchOff}},
+		events: []event{take, raise, switchOn, rewrite, rewritten, crashRDB, crash},
+	},
+	{
 		name: "a durable server beside replicas", clients: 2, depth: 6, setting: everysec, begin: []step{{event: reserve}, took},
 		events: []event{take, reserve, crash, restart, attach, stall, detach, promote, demote},
 	},
