@@ -31,6 +31,19 @@ func setDurable(t *testing.T, s *redistest.Server, durable string) {
 	}
 }
 
+// eachDurable runs a test on each real server with an append-only file from the start, which states Durable.
+func eachDurable(t *testing.T, durable string, test func(t *testing.T, s *redistest.Server)) {
+	t.Helper()
+	for _, b := range redistest.Binaries(t) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", durable)
+			setDurable(t, s, durable)
+			test(t, s)
+		})
+	}
+}
+
 func TestNextLogsTheRemovalOfDurableOnce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
