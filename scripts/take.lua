@@ -11,7 +11,7 @@
 --   Low, Lease         first number of the newest range, and the token of its request
 --   Ranges             number of ranges issued
 --   Name               the spelling first used
---   Written, Origin    time of the newest write, and replication id of the server that made it
+--   Written, Origin    time of the newest write of Max or Value, and replication id of the server that made it
 --   Epoch              milliseconds of the first range, times 1,000,000, plus the number of jumps
 --   Bare               1 if a number was issued without prefix and tag
 --   Lowered            of an identity: number of forced seeds that lowered it
@@ -341,6 +341,7 @@ if MODE == 'raise' then
   if evidence ~= '' or not ceiling then ceiling = base end
   if durable == 'always' then ceiling = raised end
   if missing then redis.call('HSET', key, 'Name', name) end
+  if not missing and evidence == '' and before ~= '0' then written = before end -- so that ranges can still be returned
   if evidence ~= '' and not IDENTITY then redis.call('HDEL', key, 'Lease', 'Low') end
   redis.call('HSET', key, field, base, 'Ceiling', ceiling, 'Epoch', epoch, 'Origin', replication, 'Written', written, unpack(more))
   return {token, raised, durable == 'always' and '1' or '0', replication, epoch, jump, evidence, base, left, lasts, ''}
