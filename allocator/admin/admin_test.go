@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,8 +70,8 @@ func TestSeedRaisesACounterAndLowersItByForceOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := m.Counter(t.Context(), "ORDERS")
-		if err != nil || got.Name != "Orders" || got.Max != 32 || got.Ranges != 1 || got.Epoch != 0 || len(got.Origin) != 40 {
-			t.Errorf("got %+v, %v, want <nil>, Orders, 32, 1, 0, 40", got, err)
+		if err != nil || got.Name != "Orders" || got.Max != 32 || got.Ranges != 1 || got.Jumps != 0 || got.Born == 0 || got.Ceiling != 32+16384 || len(got.Origin) != 40 {
+			t.Errorf("got %+v, %v, want Orders, 32, one range, no jump, and a birth, a ceiling and an origin", got, err)
 		}
 	})
 }
@@ -117,29 +118,35 @@ func TestAdminIsAsStrictAsTheScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client, m := redistest.NewClient(t, s), mustNew(t, redistest.NewClient(t, s), Options{})
-		for _, field := range append([]string{"Max"}, bookkeeping...) {
-			if field == "Lowered" { // an identity's
+		for _, field := range scripts.Fields {
+			if field.Text || field.Name == scripts.FieldValue {
 				continue
 			}
 			client.Del(t.Context(), "{Raven}/HiLo/orders")
-			if err := client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 5, field, "nonsense").Err(); err != nil {
+			if err := client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", 5, field.Name, "nonsense").Err(); err != nil {
 				t.Fatal(err)
 			}
 			_, err1 := m.Counter(t.Context(), "orders")
 			err2 := m.CheckImport(t.Context(), prefix.Server{}, []State{{Kind: KindHiLo, Counter: Counter{Name: "orders"}}})[0].Err
-			_, err3 := mustAllocate(t, client, allocator.Options{}).Next(t.Context(), "orders")
-			if field == "Top" { // which the scripts read only for a gateway
-				err3 = err1
+			next := func() error {
+				_, err := mustAllocate(t, client, allocator.Options{}).Next(t.Context(), "orders")
+				return err
 			}
+			if field.Name == "Lowered" || field.Name == "RaisedAt" { // which only import checks
+				next = func() error {
+					return m.Import(t.Context(), []State{{Kind: KindHiLo, Counter: Counter{Name: "orders"}}})[0].Err
+				}
+			}
+			err3 := next()
 			for i, err := range []error{err1, err2, err3} {
-				if !errors.Is(err, scripts.ErrCorrupt) || !strings.Contains(err.Error(), "field "+field+" holds") {
-					t.Errorf("%s, %d: got %v, want ErrCorrupt, text with %q", field, i+1, err, "field "+field+" holds")
+				if !errors.Is(err, scripts.ErrCorrupt) || !strings.Contains(err.Error(), "field "+field.Name+" holds") {
+					t.Errorf("%s, %d: got %v, want ErrCorrupt, text with %q", field.Name, i+1, err, "field "+field.Name+" holds")
 				}
 			}
 		}
-		for _, field := range append([]string{"Lease", "Origin"}, bookkeeping...) {
-			if field == "Lowered" || field == "Top" {
-				continue
+		for _, field := range scripts.FieldNames() {
+			if slices.Contains([]string{"Max", "Value", "Name", "Lowered", "RaisedAt", "Forced"}, field) {
+				continue // which do not show that numbers were issued
 			}
 			client.Del(t.Context(), "{Raven}/HiLo/orders")
 			client.HSet(t.Context(), "{Raven}/HiLo/orders", field, 5)

@@ -52,3 +52,27 @@ func (h *onCommand) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (*onCommand) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
+
+// startDurableMini starts a miniredis that reports an append-only file in order, as a durable server has it, and no replica.
+func startDurableMini(t *testing.T) *redistest.Server {
+	t.Helper()
+	s := redistest.StartMini(t)
+	for field, value := range map[string]string{
+		"aof_enabled": "1", "aof_last_write_status": "ok", "aof_last_bgrewrite_status": "ok", "aof_rewrite_in_progress": "0",
+		"aof_rewrite_scheduled": "0", "aof_pending_bio_fsync": "0", "connected_slaves": "0", "master_replid2": strings.Repeat("0", 40),
+	} {
+		s.SetInfo(field, value)
+	}
+	return s
+}
+
+// another starts a server of the same kind.
+func another(t *testing.T, s *redistest.Server) *redistest.Server {
+	t.Helper()
+	for _, b := range redistest.Binaries(t) {
+		if b.Name == s.Name() {
+			return redistest.Start(t, b)
+		}
+	}
+	return redistest.StartMini(t)
+}

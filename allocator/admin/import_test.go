@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -108,6 +107,7 @@ func TestWithFilterListsMatchingCountersOnly(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		m := mustNew(t, redistest.NewClient(t, s), Options{Namespace: "a*b"})
+		s.Initialize("a*b")
 		for _, name := range []string{"Orders", "orders-old", "people"} {
 			if _, err := m.Seed(t.Context(), name, 1, false); err != nil {
 				t.Fatal(err)
@@ -143,52 +143,6 @@ func TestCountersReportsACounterWithoutMax(t *testing.T) {
 		}
 		if n != 1 {
 			t.Errorf("got %d counters, want 1", n)
-		}
-	})
-}
-
-// Until all counters are imported and the prefix is set, the server issues nothing to a client that requires a prefix. Numbers
-// that it issued before the import are recorded as bare, and imported ones are not.
-func TestForPrefixImportsBeforeThePrefixIsSet(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		m := mustNew(t, redistest.NewClient(t, s), Options{})
-		s.Client(t).HSet(t.Context(), "{Raven}/HiLo/old", "Max", 5)
-		waiting := mustAllocate(t, impatient(t, s), allocator.Options{RequirePrefix: true})
-		north := prefix.Server{ServerPrefix: "NorthServer/"}
-		filling, err := m.ForPrefix(t.Context(), north)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, result := range filling.Import(t.Context(), []State{
-			{Kind: KindHiLo, Counter: Counter{Name: "orders", Max: 100}, Bare: 3},
-			{Kind: KindIdentity, Counter: Counter{Name: "orders", Max: 8}},
-		}) {
-			if result.Err != nil {
-				t.Error(result.Err)
-			}
-		}
-		if id, err := waiting.Next(t.Context(), "users"); !errors.Is(err, scripts.ErrPrefixMissing) {
-			t.Errorf("got %s, %v, want ErrPrefixMissing", id, err)
-		}
-		if err := filling.SetServerPrefix(t.Context(), north); err != nil {
-			t.Fatal(err)
-		}
-		bare := make(map[string]int64)
-		for state, err := range m.States(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			bare[state.Name] = max(bare[state.Name], state.Bare)
-		}
-		if bare["orders"] != 3 || bare["old"] < 5 {
-			t.Errorf("got Bare %v, want 3 of orders, and 5 or more of old", bare)
-		}
-		if id, err := waiting.Next(t.Context(), "orders"); err != nil || id != "orders/NorthServer/101" {
-			t.Errorf("got %s, %v, want <nil>, orders/NorthServer/101", id, err)
-		}
-		if _, err := m.ForPrefix(t.Context(), prefix.Server{ServerPrefix: "North1"}); !errors.Is(err, prefix.ErrInvalid) {
-			t.Error(err)
 		}
 	})
 }
