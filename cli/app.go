@@ -68,7 +68,7 @@ func New(env Env) *cli.App {
 			category("Try it", show.DemoCommand(env), show.DevCommand(env)),
 			category("Identifiers", counters.NextCommand(env), counters.IDCommand(env), newIdentityCommand(env)),
 			category("Counters", counters.ListCommand(env), counters.InspectCommand(env), counters.SeedCommand(env),
-				counters.ExportCommand(env), counters.ImportCommand(env), counters.PrefixCommand(env)),
+				counters.ExportCommand(env), counters.ImportCommand(env), counters.SettingsCommand(env)),
 			category("Services", run.ServeCommand(env), run.WorkerCommand(env), run.ProbeCommand(env)),
 			category("Checks", examine.DoctorCommand(env), examine.VerifyCommand(env), examine.BenchCommand(env), show.TopCommand(env)),
 			category("Shell", newCompletionCommand(env), newVersionCommand(env)),

@@ -18,9 +18,9 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// exportVersion is the version of the format. Version 1 had no replication, durable, origin, written, issued, top and
-// lost.
-const exportVersion = 2
+// exportVersion is the version of the format. Versions 1 and 2 are of hilo 0.1. They had epoch, top, issued, guardGap, forced and
+// lost, written in microseconds, and bare as a number.
+const exportVersion = 3
 
 // The kinds of lines that are not counters: the first, the second and the last. An export without the last is incomplete.
 const (
@@ -32,29 +32,38 @@ const (
 // record is one line of an export.
 type record struct {
 	Kind         string `json:"kind"`                   // export, prefix, hilo, identity, server-side, or end
-	Version      int    `json:"version,omitempty"`      // of export: 2
+	Version      int    `json:"version,omitempty"`      // of export: 3
 	Namespace    string `json:"namespace,omitempty"`    // of export
 	Replication  string `json:"replication,omitempty"`  // of export: the server's replication id, missing if unknown
 	ServerPrefix string `json:"serverPrefix,omitempty"` // of prefix; missing if none
 	NodeTag      string `json:"nodeTag,omitempty"`      // of prefix; missing if none
 	Identities   bool   `json:"identities,omitempty"`   // of prefix: the server is the home of identities
-	Durable      string `json:"durable,omitempty"`      // of prefix: always or replicas:N; shown, and never imported
-	MinValue     int64  `json:"minValue,omitempty"`     // of prefix; missing if none
-	MaxValue     int64  `json:"maxValue,omitempty"`     // of prefix; missing if none
+	Durable      string `json:"durable,omitempty"`      // of prefix: everysec or always
+	MinValue     whole  `json:"minValue,omitempty"`     // of prefix; missing if none
+	MaxValue     whole  `json:"maxValue,omitempty"`     // of prefix; missing if none
+	SeededOnly   bool   `json:"seededOnly,omitempty"`   // of prefix: the server makes no counters
 	Collection   string `json:"collection,omitempty"`   // of a collection or identity: the name as first spelt
-	Max          *int64 `json:"max,omitempty"`          // of a counter; an identity's value
-	Ranges       int64  `json:"ranges,omitempty"`       // of a counter: issued so far
-	Epoch        int64  `json:"epoch,omitempty"`        // of a counter: jumps so far
-	Bare         int64  `json:"bare,omitempty"`         // of a collection: the greatest number issued without prefix and tag
-	Top          int64  `json:"top,omitempty"`          // of a collection: the greatest number that a gateway issued
+	Max          *whole `json:"max,omitempty"`          // of a counter; an identity's value
+	Ranges       whole  `json:"ranges,omitempty"`       // of a counter: issued so far
+	Jumps        whole  `json:"jumps,omitempty"`        // of a counter, so far
+	Born         whole  `json:"born,omitempty"`         // of a counter: time of the first range, in milliseconds since 1970
+	Raised       whole  `json:"raised,omitempty"`       // of a counter: nothing above it is in use
+	Block        whole  `json:"block,omitempty"`        // of a counter: by how much raised was raised last
+	RaisedAt     whole  `json:"raisedAt,omitempty"`     // of a counter: when, in milliseconds since 1970
+	Bare         truth  `json:"bare,omitempty"`         // of a collection: numbers were issued without prefix and tag
 	Origin       string `json:"origin,omitempty"`       // of a counter: replication id of the server that wrote last
-	Written      int64  `json:"written,omitempty"`      // of a counter: time of the last write, in microseconds of the server's clock
-	Issued       int64  `json:"issued,omitempty"`       // of a counter: numbers issued in the last two minutes that had any
-	GuardGap     int64  `json:"guardGap,omitempty"`     // of a counter of an older export; ignored
-	Lowered      int64  `json:"lowered,omitempty"`      // of a counter: forced seeds that lowered it
-	Forced       string `json:"forced,omitempty"`       // of an identity: the newest forced seed of a gateway, and the state that it found
-	Lost         bool   `json:"lost,omitempty"`         // of a counter: origin is not replication, so that writes may be lost
+	Written      whole  `json:"written,omitempty"`      // of a counter: time of the last write, in milliseconds of the server's clock
+	Lowered      whole  `json:"lowered,omitempty"`      // of an identity: forced seeds that lowered it
+	Margin       whole  `json:"margin,omitempty"`       // of a counter: numbers above max that may be in use, as writes may be lost
 	Counters     *int   `json:"counters,omitempty"`     // of end: number of counters
+
+	// Of the versions 1 and 2.
+	Epoch    whole  `json:"epoch,omitempty"`    // jumps so far
+	Top      whole  `json:"top,omitempty"`      // the greatest number that a gateway issued
+	Issued   whole  `json:"issued,omitempty"`   // in the last two minutes that had any
+	GuardGap whole  `json:"guardGap,omitempty"` // ignored
+	Forced   string `json:"forced,omitempty"`   // ignored
+	Lost     bool   `json:"lost,omitempty"`     // writes may be lost
 }
 
 // export is the command that writes all state of a namespace.
@@ -72,20 +81,20 @@ func ExportCommand(env base.Env) *cli.Command {
 		Description: base.Describe(`
 Writes the settings of the server, its counters, its identities and the counter of
 server-side identifiers as JSON, one value per line, whatever --output is:
-   {"kind":"export","version":2,"namespace":"Raven","replication":"5f1c…"}
+   {"kind":"export","version":3,"namespace":"Raven","replication":"5f1c…"}
    {"kind":"prefix","serverPrefix":"NorthServer/"}
-   {"kind":"hilo","collection":"orders","max":4000,"ranges":12,"origin":"5f1c…"}
+   {"kind":"hilo","collection":"orders","max":4000,"ranges":12,"raised":16384}
    {"kind":"end","counters":1}
-"lost":true marks a counter whose origin is not the server's replication id. The server
-was restarted or promoted after it wrote that counter, so writes may be missing, and
-hilo import adds a gap.
+A number beyond 2^53 is a JSON string, so that no tool rounds it.
+
+"margin" is how many numbers above max may be in use although the counter does not show
+it: the server was restarted or promoted after it wrote that counter. hilo import adds it.
 
 The counters are read one after the other. Before a move, keep the fleet from taking
-ranges from this server; the README lists the steps. The command fails, and prints
-nothing, if a counter cannot be read or imported, on a replica, while a cluster moves
-the slot of the namespace, and if the server is restarted during the export. Counters
-under names that hilo 0.1 accepted and this version refuses are exported, and stderr
-has their lines; hilo import refuses them until their names are corrected.`,
+ranges from this server. The command fails, and prints nothing, if a counter cannot be
+read, on a replica, while a cluster moves the slot of the namespace, and if the server is
+restarted meanwhile. stderr has the lines of names that only hilo 0.1 accepted. hilo
+import refuses them until they are corrected.`,
 			[]string{"hilo export > counters.jsonl", "hilo export --redis $OLD | hilo import --redis $NEW"},
 			"1 failed or interrupted", "3 Redis unavailable, or a slot is moving", "4 the server is a replica"),
 		Flags: base.OneServerFlags(),
@@ -116,16 +125,13 @@ func (e export) Run(ctx context.Context) error {
 	server := all.Server
 	_ = encoder.Encode(record{
 		Kind: linePrefix, ServerPrefix: server.ServerPrefix, NodeTag: server.NodeTag, Identities: server.Identities, Durable: server.Durable,
-		MinValue: server.MinValue, MaxValue: server.MaxValue,
+		MinValue: whole(server.MinValue), MaxValue: whole(server.MaxValue), SeededOnly: server.SeededOnly,
 	})
 	for _, s := range all.States {
 		if s.Kind == admin.KindServerSide { // one counter for all names, of which the key has the first
 			s.Name = ""
 		}
-		_ = encoder.Encode(record{
-			Kind: string(s.Kind), Collection: s.Name, Max: &s.Max, Ranges: s.Ranges, Epoch: s.Epoch, Bare: s.Bare,
-			Top: s.Top, Origin: s.Origin, Written: s.Written, Issued: s.Issued, Lowered: s.Lowered, Forced: s.Forced, Lost: s.Lost,
-		})
+		_ = encoder.Encode(recordOf(&s))
 	}
 	_ = encoder.Encode(record{Kind: lineEnd, Counters: new(len(all.States))})
 	refused, err := checkExport(e.Separator, content.Bytes())

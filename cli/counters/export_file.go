@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 
-	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -13,6 +14,7 @@ import (
 // file is the content of an export.
 type file struct {
 	rows
+	version   int
 	namespace string
 	server    prefix.Server
 	prefixed  bool // has the server's settings
@@ -60,11 +62,11 @@ func (f *file) add(line int, l record) error {
 	case !begun && l.Kind != lineExport:
 		return errors.New(`is not the first line of an export, {"kind":"export",…}; a list of counters is for hilo seed --file`)
 	case !begun && (l.Version < 1 || l.Version > exportVersion):
-		return fmt.Errorf("version %d of the format is unknown: this hilo reads 1 and 2", l.Version)
+		return fmt.Errorf("version %d of the format is unknown: this hilo reads 1 to 3", l.Version)
 	case !begun:
 		err := prefix.ValidateNamespace(l.Namespace)
 		if err == nil {
-			f.namespace = l.Namespace
+			f.version, f.namespace = l.Version, l.Namespace
 		}
 		return err
 	case f.whole:
@@ -75,7 +77,11 @@ func (f *file) add(line int, l record) error {
 		return errors.New("a second prefix")
 	case l.Kind == linePrefix:
 		f.prefixed, f.server = true, prefix.Server{
-			ServerPrefix: l.ServerPrefix, NodeTag: l.NodeTag, Identities: l.Identities, MinValue: l.MinValue, MaxValue: l.MaxValue,
+			ServerPrefix: l.ServerPrefix, NodeTag: l.NodeTag, Identities: l.Identities,
+			MinValue: int64(l.MinValue), MaxValue: int64(l.MaxValue), SeededOnly: l.SeededOnly,
+		}
+		if !strings.HasPrefix(l.Durable, "replicas:") { // of hilo 0.1
+			f.server.Durable = l.Durable
 		}
 		return f.server.Validate()
 	case l.Kind == lineEnd && !f.prefixed:
@@ -96,16 +102,14 @@ func (f *file) counter(line int, l record) error {
 		return err
 	case l.Max == nil:
 		return errors.New("max is missing")
-	case min(*l.Max, l.Ranges, l.Epoch, l.Bare, l.Top, l.Written, l.Issued, l.Lowered) < 0:
+	case min(*l.Max, l.Ranges, l.Jumps, l.Born, l.Raised, l.Block, l.RaisedAt, l.Written, l.Lowered, l.Margin, l.Epoch, l.Top, l.Issued) < 0:
 		return errors.New("every number must be 0 or more")
+	case l.Jumps >= jumpsOf || l.Born > math.MaxInt64/jumpsOf-1:
+		return errors.New("jumps must be below 1000000, and born a time in milliseconds")
 	}
-	row := planRow{Line: line, State: admin.State{
-		Kind: kind, Bare: l.Bare, Top: l.Top, Written: l.Written, Issued: l.Issued, Lowered: l.Lowered, Forced: l.Forced, Lost: l.Lost,
-		Counter: admin.Counter{Name: l.Collection, Max: *l.Max, Ranges: l.Ranges, Epoch: l.Epoch, Origin: l.Origin},
-	}}
-	before, err := f.put(row)
+	before, err := f.put(planRow{Line: line, State: l.state(kind, f.version)})
 	if before != nil {
-		err = fmt.Errorf("%s stands on line %d already", row.Key(), before.Line)
+		err = fmt.Errorf("%s stands on line %d already", before.Key(), before.Line)
 	}
 	return err
 }

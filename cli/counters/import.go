@@ -3,6 +3,7 @@ package counters
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/urfave/cli/v2"
@@ -39,7 +40,7 @@ type imported struct {
 	Prefix     string `json:"prefix"`     // of the server, afterwards
 	Tag        string `json:"tag"`        // of the server, afterwards
 	Identities bool   `json:"identities"` // the server is the home of identities, afterwards
-	PrefixSet  bool   `json:"prefixSet"`  // prefix, tag, home or interval changed
+	PrefixSet  bool   `json:"prefixSet"`  // settings were made, or changed
 	changes
 }
 
@@ -50,20 +51,18 @@ func ImportCommand(env base.Env) *cli.Command {
 		Usage:     "raise counters to those of an export",
 		UsageText: "hilo import [FILE]",
 		Description: base.Describe(`
-Reads what hilo export wrote, from FILE or stdin, and raises Max, ranges, epoch and bare
-(issued without prefix and tag) of each counter to it; none is lowered, so that to do it
-again, or of two servers, does no harm. All lines are checked before the first counter is
-written. A name that this version refuses has to be corrected in its line; where another
-line has that name already, keep the greater max, and count one less in the last line. A counter marked "lost" is raised by a gap besides, at least 65,536 (1,024 for
-identities): the old server may have issued more than it remembers. Origin and the
-statement that a server is durable belong to one server and are not carried over.
+Reads what hilo export wrote, also that of hilo 0.1, from FILE or stdin, and raises each
+counter to it. None is lowered, so that to do it again, or of two servers, does no harm.
+All lines are checked before the first counter is written. A name that this version
+refuses has to be corrected in its line; where another line has that name already, keep
+the greater max, and count one less in the last line. Origin is not carried over.
 
-The file has to be whole, with its last line, and of the same namespace; the server has
-to have the same prefix and tag, or to be empty: then it gets them when all counters are
-there, and is the home of identities if the old one was. A server that has an
-interval keeps it, and a file with another interval is refused. A server without one
-gets the interval of the file. Two servers with one prefix issue the same identifiers:
-the old one must not be used any more.
+The file has to be whole, with its last line, and of the same namespace. A server
+without settings gets those of the file, as if by hilo init, and one without counters
+gets its prefix, tag, home and interval. Any other has to have the same prefix and tag.
+It keeps its interval, and a file with another one is refused. Durable is kept where the
+new server's configuration agrees. Two servers with one prefix issue the same
+identifiers: the old one must not be used any more.
 
 --margin is for a file that may be older than the last range taken there: more than
 what was issued since.`,
@@ -82,7 +81,7 @@ what was issued since.`,
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := importing{
-				plan: plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")},
+				plan: plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run"), Init: true},
 				File: "-", FromNamespace: r.String("from-namespace"), Partial: r.Bool("partial"),
 			}
 			if r.Args().Present() {
@@ -110,15 +109,27 @@ func (i importing) Run(ctx context.Context) error {
 		return err
 	}
 	i.Rows = i.raised(file)
+	made := false // the settings
 	done, err := i.raise(ctx, func(_ *target.Client, m *admin.Admin) (err error) {
+		made = !i.initialized
 		i.Server, err = i.choose(ctx, m, i.Found, file)
-		i.Server.Durable = i.Found.Durable
+		i.Server.Durable, i.Server.SeededOnly = i.Found.Durable, i.Found.SeededOnly
+		if err == nil && !i.initialized && file.prefixed {
+			i.Server.SeededOnly = file.server.SeededOnly
+			if wanted := file.server.Durable; wanted != "" {
+				if wrong := m.CheckDurable(ctx, wanted); wrong == nil {
+					i.Server.Durable = wanted
+				} else {
+					fmt.Fprintf(i.Stderr, "hilo: the file's server was Durable (%s), and this one is not: %s\n", wanted, exit.Plain(wrong))
+				}
+			}
+		}
 		return err
 	}, nil)
 	if err != nil {
 		return err
 	}
-	shown := imported{i.Server.ServerPrefix, i.Server.NodeTag, i.Server.Identities, i.Server != i.Found, done}
+	shown := imported{i.Server.ServerPrefix, i.Server.NodeTag, i.Server.Identities, i.Server != i.Found || made, done}
 	return i.Show(shown, func() error { return i.print(shown) })
 }
 
@@ -156,13 +167,13 @@ func (i importing) fits(file file) error {
 		return exit.Refusedf("%s is not whole: nothing was written; its last line must count its counters, and a counter that is "+
 			"missing would begin at 1; export again, or confirm it with --partial", i.Source)
 	case !file.prefixed && i.Prefix == prefixTake:
-		return exit.Refusedf("%s has no line with a prefix: nothing was written; leave --prefix out, and set one with hilo prefix set", i.Source)
+		return exit.Refusedf("%s has no line with a prefix: nothing was written; leave --prefix out, and set one with hilo settings set", i.Source)
 	}
 	return nil
 }
 
-// raised returns the rows with the margin. A server without prefix and tag issued all its numbers bare, which an export of
-// version 1 does not record.
+// raised returns the rows with the margin. A server without prefix and tag issued all its numbers bare, which older exports do not
+// record.
 func (i importing) raised(file file) []planRow {
 	for n := range file.read {
 		row, top := &file.read[n], int64(math.MaxInt64)
@@ -171,7 +182,7 @@ func (i importing) raised(file file) []planRow {
 		}
 		row.Max += min(i.Margin, top-row.Max)
 		if row.Kind == admin.KindHiLo && file.prefixed && file.server.IsZero() {
-			row.Bare = max(row.Bare, row.Max)
+			row.Bare = row.Bare || row.Max > 0
 		}
 	}
 	return file.read
@@ -227,5 +238,5 @@ func otherInterval(server, file prefix.Server) error {
 	low, high := server.Interval()
 	fileLow, fileHigh := file.Interval()
 	return exit.Refusedf("the file is of a server that issues the numbers %d to %d, and this one %d to %d: nothing was written; "+
-		"first set that of the file with hilo prefix set --min-value %[1]d --max-value %[2]d", fileLow, fileHigh, low, high)
+		"first set that of the file with hilo settings set --min-value %[1]d --max-value %[2]d", fileLow, fileHigh, low, high)
 }

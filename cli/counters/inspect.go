@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -31,10 +32,12 @@ type inspected struct {
 	Collection string              `json:"collection"`
 	Kind       admin.Kind          `json:"kind"` // hilo, identity or server-side
 	Max        int64               `json:"max"`  // value of an identity
+	Ceiling    int64               `json:"ceiling"`        // reserved ahead: nothing above it is in use
 	Ranges     int64               `json:"ranges"`
-	Epoch      int64               `json:"epoch"`
+	Jumps      int64               `json:"jumps"`
+	Born       string              `json:"born,omitempty"`     // time of the first range, missing if none
 	Origin     string              `json:"origin"`             // replication id of the server that wrote last; empty if unknown
-	Durable    string              `json:"durable"`            // always, replicas:N or empty, as the server states
+	Durable    string              `json:"durable"`            // of the server's settings: everysec, always or empty
 	MinValue   int64               `json:"minValue,omitempty"` // of the server; missing if none
 	MaxValue   int64               `json:"maxValue,omitempty"` // of the server; missing if none
 	Key        string              `json:"key"`
@@ -124,7 +127,7 @@ func (i inspect) Run(ctx context.Context) error {
 	for n := range seen {
 		c := &seen[n]
 		all[n] = inspected{
-			i.server(c.at), c.Name, i.Kind, c.Max, c.Ranges, c.Epoch, c.Origin,
+			i.server(c.at), c.Name, i.Kind, c.Max, c.Ceiling, c.Ranges, c.Jumps, born(&c.Counter), c.Origin,
 			c.settings.Durable, c.settings.MinValue, c.settings.MaxValue, key, c.room,
 		}
 	}
@@ -181,7 +184,9 @@ func (i inspect) print(s inspected) error {
 		t.Add("identifiers:", "server-side, of all names")
 		t.Addf("value:", "%d", s.Max)
 	}
-	t.Addf("epoch:", "%d", s.Epoch)
+	t.Addf("ceiling:", "%d, and nothing above it is in use", s.Ceiling)
+	t.Addf("jumps:", "%d", s.Jumps)
+	t.Add("born:", cmp.Or(s.Born, "unknown"))
 	t.Add("origin:", cmp.Or(s.Origin, "unknown"))
 	t.Add("durable:", cmp.Or(s.Durable, "no"))
 	t.Addf("key:", "HGETALL '%s'", term.Visible(s.Key))
@@ -192,6 +197,14 @@ func (i inspect) print(s inspected) error {
 		t.Add("to "+t.Style.Digits(h.Bound)+":", t.Style.Sprintf("%d left, %s used", h.Left, percent(h)))
 	}
 	return i.WriteTable(t)
+}
+
+// born returns the time of a counter's first range in UTC, or "".
+func born(c *admin.Counter) string {
+	if c.Born == 0 {
+		return ""
+	}
+	return time.UnixMilli(c.Born).UTC().Format(time.RFC3339)
 }
 
 // percent returns the used share of the headroom. It is 0 or 100 only if that is exact.

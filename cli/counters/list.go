@@ -1,6 +1,6 @@
 // Package counters has the commands that read and change the state in Redis: next, id and identity next print new
-// identifiers, seed, identity seed and import raise counters, list, identity list, inspect and export show them, and prefix
-// changes the server's settings. It exports its commands and nothing else.
+// identifiers, seed, identity seed and import raise counters, list, identity list, inspect and export show them, and init and settings
+// make and change the server's settings. It exports its commands and nothing else.
 package counters
 
 import (
@@ -16,8 +16,10 @@ type listed struct {
 	Server     string              `json:"server,omitempty"` // of several, its name
 	Collection string              `json:"collection"`
 	Max        int64               `json:"max"`
+	Ceiling    int64               `json:"ceiling"` // reserved ahead: nothing above it is in use
 	Ranges     int64               `json:"ranges"`
-	Epoch      int64               `json:"epoch"`
+	Jumps      int64               `json:"jumps"`
+	Born       string              `json:"born,omitempty"` // time of the first range, missing if none
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
@@ -26,10 +28,11 @@ func ListCommand(env base.Env) *cli.Command {
 	return listing{
 		things: "counters",
 		all:    (*admin.Admin).Counters,
-		head:   []string{"COLLECTION", "MAX", "RANGES", "EPOCH"},
-		keys:   []string{"name", "max", "ranges", "epoch", "headroom"},
+		head:   []string{"COLLECTION", "MAX", "CEILING", "RANGES", "JUMPS"},
+		keys:   []string{"name", "max", "ranges", "jumps", "headroom"},
 		row: func(server string, c *observed) (any, []any) {
-			return listed{server, c.Name, c.Max, c.Ranges, c.Epoch, c.room}, []any{term.Visible(c.Name), c.Max, c.Ranges, c.Epoch}
+			return listed{server, c.Name, c.Max, c.Ceiling, c.Ranges, c.Jumps, born(&c.Counter), c.room},
+				[]any{term.Visible(c.Name), c.Max, c.Ceiling, c.Ranges, c.Jumps}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
@@ -37,9 +40,9 @@ func ListCommand(env base.Env) *cli.Command {
 		Usage:     "list the counters of the namespace",
 		UsageText: "hilo list [--filter GLOB] [--sort KEY]",
 		Description: base.Describe(`
-Lists each collection with Max, the greatest number issued; the number of ranges
-issued; the epoch, which counts the jumps after lost writes; and the used share of
-what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold exactly
+Lists each collection with Max, the greatest number issued; the ceiling, which is
+reserved ahead, so that nothing above it is in use; the number of ranges issued; the
+number of jumps on evidence of lost writes; and the used share of what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold exactly
 (2^53-1), and of the limit. It uses SCAN, which does not block the server. hilo top
 shows the rates and the time left.
 
@@ -56,7 +59,9 @@ type listedIdentity struct {
 	Server   string              `json:"server,omitempty"` // of several, its name
 	Name     string              `json:"name"`
 	Value    int64               `json:"value"`
-	Epoch    int64               `json:"epoch"`
+	Ceiling  int64               `json:"ceiling"` // reserved ahead: nothing above it is in use
+	Jumps    int64               `json:"jumps"`
+	Born     string              `json:"born,omitempty"` // time of the first value, missing if none
 	Headroom []headroom.Headroom `json:"headroom"`
 }
 
@@ -65,10 +70,11 @@ func IdentityListCommand(env base.Env) *cli.Command {
 	return listing{
 		things: "identities",
 		all:    (*admin.Admin).Identities,
-		head:   []string{"NAME", "VALUE", "EPOCH"},
-		keys:   []string{"name", "value", "epoch", "headroom"},
+		head:   []string{"NAME", "VALUE", "CEILING", "JUMPS"},
+		keys:   []string{"name", "value", "jumps", "headroom"},
 		row: func(server string, c *observed) (any, []any) {
-			return listedIdentity{server, c.Name, c.Max, c.Epoch, c.room}, []any{term.Visible(c.Name), c.Max, c.Epoch}
+			return listedIdentity{server, c.Name, c.Max, c.Ceiling, c.Jumps, born(&c.Counter), c.room},
+				[]any{term.Visible(c.Name), c.Max, c.Ceiling, c.Jumps}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
@@ -77,9 +83,8 @@ func IdentityListCommand(env base.Env) *cli.Command {
 		UsageText: "hilo identity list [--filter GLOB] [--sort KEY]",
 		Description: base.Describe(`
 Lists each identity with its value, which is the greatest one that was issued, as the
-server has it, whether or not it is the home of identities; the epoch, which counts the
-jumps after lost writes; and the used share of the bounds that hilo list --help
-explains. With several servers it lists the identities of all of them.`,
+server has it, whether or not it is the home of identities; the ceiling; the number of
+jumps; and the used share of the bounds. hilo list --help explains them. With several servers it lists the identities of all of them.`,
 			[]string{"hilo identity list", "hilo identity list --sort value --output json"},
 			"1 failed or interrupted", "3 Redis unavailable"),
 	})

@@ -106,7 +106,7 @@ func (l observer) look(ctx context.Context, see func(int, *admin.Admin) ([]admin
 		if len(seen) == 0 {
 			return err
 		}
-		settings, _ := m.ServerPrefix(ctx) // hilo prefix get reports its errors
+		settings, _ := m.ServerPrefix(ctx) // hilo settings get reports its errors
 		low, high := settings.Interval()
 		limit := min(l.Limit, high)
 		for _, counter := range seen {
@@ -223,8 +223,8 @@ func (l listing) compare(a, b observed) int {
 		order = cmp.Compare(b.Max, a.Max)
 	case "ranges":
 		order = cmp.Compare(b.Ranges, a.Ranges)
-	case "epoch":
-		order = cmp.Compare(b.Epoch, a.Epoch)
+	case "jumps":
+		order = cmp.Compare(b.Jumps, a.Jumps)
 	}
 	return cmp.Or(order, strings.Compare(prefix.Fold(a.Name), prefix.Fold(b.Name)), cmp.Compare(a.at, b.at))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -28,7 +29,10 @@ type plan struct {
 	Source string // of the counters, for errors
 	Rows   []planRow
 	Found  prefix.Server // settings of the server
-	Server prefix.Server // new settings, which are written last
+	Server prefix.Server // new settings
+	Init   bool          // the server may have no settings, and gets Server then
+
+	initialized bool // the server has settings
 }
 
 // change is the result for one counter.
@@ -46,20 +50,28 @@ type changes struct { //nolint:recvcheck // filled in once, and a value from the
 	New      int      `json:"new"`
 	Raised   int      `json:"raised"`
 	Stay     int      `json:"stay"` // were as high or higher
-	Lost     int      `json:"lost"` // raised by a gap, because writes of the file's server may be lost
+	Lost     int      `json:"lost"` // raised by a margin, because writes of the file's server may be lost
 	Counters []change `json:"counters"`
+
+	closed bool // the settings are those of the time of the import
 }
 
 // planAtOnce is the number of counters between two checks of ctx, and between two steps of the bar.
 const planAtOnce = 1000
 
-// raise carries the plan out: it raises the counters and then sets the prefix if that changes. It calls prepare, unless that
+// raise carries the plan out: it raises the counters and sets the settings if they change. It calls prepare, unless that
 // is nil, before it checks the plan, which prepare may change, and agree, unless that is nil, before it writes the first
 // counter. Counters that were raised before an error stay raised, and the error has their number.
 func (p *plan) raise(ctx context.Context, prepare func(*target.Client, *admin.Admin) error,
 	agree func(changes) error,
 ) (done changes, err error) {
 	err = base.AdministerWith(ctx, p.Session, p.Target, func(client *target.Client, m *admin.Admin) (err error) {
+		if p.initialized, err = m.Initialized(ctx); err != nil {
+			return err
+		}
+		if !p.initialized && !p.Init {
+			return noSettings("nothing was written")
+		}
 		if p.Found, err = m.ServerPrefix(ctx); err != nil {
 			return err
 		}
@@ -69,7 +81,8 @@ func (p *plan) raise(ctx context.Context, prepare func(*target.Client, *admin.Ad
 				return err
 			}
 		}
-		if done, err = p.check(ctx, m); err != nil || p.DryRun {
+		would, err := p.check(ctx, m)
+		if done = would; err != nil || p.DryRun {
 			return err
 		}
 		if agree != nil {
@@ -77,27 +90,90 @@ func (p *plan) raise(ctx context.Context, prepare func(*target.Client, *admin.Ad
 				return err
 			}
 		}
-		if p.Server != p.Found {
-			if m, err = m.ForPrefix(ctx, p.Server); err != nil {
-				return err
-			}
-		}
-		done, err = p.each(ctx, "writing", nil, func(states []admin.State) []admin.Imported { return m.Import(ctx, states) })
-		if err == nil && p.Server != p.Found {
-			err = m.KeepDurable().SetServerPrefix(ctx, p.Server)
+		if p.initialized && p.Server == p.Found {
+			done, err = p.write(ctx, m, "writing", p.Rows)
+		} else {
+			done, err = p.writeWithSettings(ctx, m, would)
 		}
 		return err
 	})
-	if written := len(done.Counters); err != nil && written > 0 && !done.DryRun {
-		text := fmt.Sprintf("after %d of %s: %s", written, term.Plural(len(p.Rows), "counter"), exit.Plain(err))
+	if err != nil && !done.DryRun && (len(done.Counters) > 0 || done.closed) {
+		text := fmt.Sprintf("after %d of %s: %s", len(done.Counters), term.Plural(len(p.Rows), "counter"), exit.Plain(err))
 		switch {
-		case p.Server != p.Found:
-			text += "; run it again with --prefix take, which does no harm; the prefix is not set yet"
+		case done.closed:
+			text += "; run it again with --prefix take, which does no harm; until then the server makes no counters"
 		case !errors.Is(err, admin.ErrNotConfirmed): // its remedy includes this already
 			text += "; run it again, which does no harm"
 		}
 		err = &exit.Error{Code: exit.Code(err), Text: text, Cause: err}
 	}
+	return done, err
+}
+
+// noSettings returns the error for a server without settings.
+func noSettings(what string) error {
+	return &exit.Error{
+		Code: exit.Refused, Cause: allocator.ErrNotSeeded,
+		Text: "the server has no settings: " + what + "; if it is new: hilo init; if it lost its data: hilo help recover",
+	}
+}
+
+func (p *plan) write(ctx context.Context, m *admin.Admin, what string, rows []planRow) (changes, error) {
+	return p.each(ctx, what, rows, nil, func(states []admin.State) []admin.Imported { return m.Import(ctx, states) })
+}
+
+// writeWithSettings raises the counters and changes the settings. With a new prefix or interval no number may be issued of a counter
+// before it is raised. So the server makes no counters meanwhile, and those that exist, which would has, are raised before the
+// settings change.
+func (p *plan) writeWithSettings(ctx context.Context, m *admin.Admin, would changes) (done changes, err error) {
+	var exist, missing []planRow
+	for i, row := range p.Rows {
+		if would.Counters[i].Before != nil {
+			exist = append(exist, row)
+		} else {
+			missing = append(missing, row)
+		}
+	}
+	now := p.Found
+	set := func(to prefix.Server) error {
+		if to == now && p.initialized {
+			return nil
+		}
+		var err error
+		if p.initialized {
+			err = m.SetServerPrefix(ctx, to)
+		} else {
+			err = m.Init(ctx, to)
+		}
+		if err == nil || errors.Is(err, admin.ErrNotConfirmed) {
+			now, p.initialized, done.closed = to, true, to != p.Server
+		}
+		return err
+	}
+	closed, final := p.Found, p.Server
+	closed.SeededOnly, final.SeededOnly = true, true
+	if err := set(closed); err != nil {
+		return done, err
+	}
+	first, err := p.write(ctx, m, "writing", exist)
+	done.take(first)
+	if err == nil {
+		err = set(final)
+	}
+	if err != nil {
+		return done, err
+	}
+	second, err := p.write(ctx, m, "writing the new ones", missing)
+	done.take(second)
+	if err == nil {
+		err = set(p.Server)
+	}
+	places := make(map[string]int, len(p.Rows))
+	for i, row := range p.Rows {
+		places[row.Key()] = i
+	}
+	key := func(c change) string { return planRow{State: admin.State{Kind: c.Kind, Counter: admin.Counter{Name: c.Collection}}}.Key() }
+	slices.SortFunc(done.Counters, func(a, b change) int { return cmp.Compare(places[key(a)], places[key(b)]) })
 	return done, err
 }
 
@@ -114,7 +190,7 @@ func (p *plan) Run(ctx context.Context) error {
 func (p *plan) check(ctx context.Context, m *admin.Admin) (changes, error) {
 	bad := &badLines{File: p.Source}
 	p.checkMixed(bad)
-	found, err := p.each(ctx, "checking", bad, func(states []admin.State) []admin.Imported {
+	found, err := p.each(ctx, "checking", p.Rows, bad, func(states []admin.State) []admin.Imported {
 		return m.CheckImport(ctx, p.Server, states)
 	})
 	found.DryRun = true
@@ -134,21 +210,21 @@ func (p *plan) checkMixed(bad *badLines) {
 		name := prefix.Fold(r.Name)
 		if other, there := first[name]; there && other.Kind != r.Kind {
 			bad.Add(r.Line, exit.Refusedf("%s is a collection and an identity (line %d): without a server prefix or node tag both issue "+
-				"the same identifiers; name one otherwise, or set a prefix with hilo prefix set", r.Name, other.Line))
+				"the same identifiers; name one otherwise, or set a prefix with hilo settings set", r.Name, other.Line))
 		}
 		first[name] = r
 	}
 }
 
-// each calls do with the rows, planAtOnce at a time. It ends at the first error if bad is nil. Otherwise it adds the errors
+// each calls do with rows, planAtOnce at a time. It ends at the first error if bad is nil. Otherwise it adds the errors
 // to bad, and ends only when the server is unavailable.
-func (p *plan) each(ctx context.Context, what string, bad *badLines, do func([]admin.State) []admin.Imported) (changes, error) {
-	b := p.NewBar(what, "counters", int64(len(p.Rows)))
+func (p *plan) each(ctx context.Context, what string, all []planRow, bad *badLines, do func([]admin.State) []admin.Imported) (changes, error) {
+	b := p.NewBar(what, "counters", int64(len(all)))
 	defer b.End()
-	all := changes{Counters: make([]change, 0, len(p.Rows))}
-	for rows := range slices.Chunk(p.Rows, planAtOnce) {
+	done := changes{Counters: make([]change, 0, len(all))}
+	for rows := range slices.Chunk(all, planAtOnce) {
 		if err := ctx.Err(); err != nil {
-			return all, err
+			return done, err
 		}
 		states := make([]admin.State, len(rows))
 		for i := range rows {
@@ -157,16 +233,16 @@ func (p *plan) each(ctx context.Context, what string, bad *badLines, do func([]a
 		for i, result := range do(states) {
 			switch err := result.Err; {
 			case err == nil:
-				all.add(states[i], result)
+				done.add(states[i], result)
 			case bad == nil || exit.Code(err) == exit.Unavailable || ctx.Err() != nil:
-				return all, err
+				return done, err
 			default:
 				bad.Add(rows[i].Line, err)
 			}
 		}
 		b.Add(int64(len(rows)))
 	}
-	return all, nil
+	return done, nil
 }
 
 func (c *changes) add(state admin.State, result admin.Imported) {
@@ -179,13 +255,19 @@ func (c *changes) add(state admin.State, result admin.Imported) {
 	default:
 		c.Stay++
 	}
-	if state.Lost {
+	if state.Margin > 0 {
 		c.Lost++
 	}
 	if result.Existed {
 		changed.Before = &result.Before
 	}
 	c.Counters = append(c.Counters, changed)
+}
+
+// take adds the changes of another.
+func (c *changes) take(other changes) {
+	c.New, c.Raised, c.Stay, c.Lost = c.New+other.New, c.Raised+other.Raised, c.Stay+other.Stay, c.Lost+other.Lost
+	c.Counters = append(c.Counters, other.Counters...)
 }
 
 // Print prints the sum and, after a dry run, each counter.
@@ -196,7 +278,7 @@ func (c changes) Print(g *base.Session) error {
 		sum += " (as high already)"
 	}
 	if c.Lost > 0 {
-		sum += fmt.Sprintf("; %d with a gap, since their server was restarted or promoted", c.Lost)
+		sum += fmt.Sprintf("; %d with a margin, since their server was restarted or promoted", c.Lost)
 	}
 	if c.DryRun {
 		sum += "; nothing was written"

@@ -38,6 +38,11 @@ type Target struct { //nolint:recvcheck // opened once, and a value from then on
 //go:noinline
 func (t Target) IsCluster() bool { return optionsOf(t).IsClusterMode }
 
+// HasSentinels reports whether sentinels name the server, so that another one may take its place.
+//
+//go:noinline
+func (t Target) HasSentinels() bool { return optionsOf(t).MasterName != "" }
+
 // The errors of this file never quote a part of a URL that could be a password, however malformed the URL is. They continue
 // a sentence that begins with the flag.
 var (

@@ -17,8 +17,8 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
 
-// prefixCheck is the command that compares the settings of several servers.
-type prefixCheck struct{ servers }
+// settingsCheck is the command that compares the settings of several servers.
+type settingsCheck struct{ servers }
 
 // comparison is its JSON output.
 type comparison struct {
@@ -28,35 +28,35 @@ type comparison struct {
 
 type comparedServer struct {
 	Server string `json:"server,omitempty"`
-	shownPrefix
+	shownSettings
 }
 
 func checkCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "check",
-		Usage:     "compare the prefixes of several servers",
-		UsageText: "hilo prefix check --redis NAME=URL --redis NAME=URL",
+		Usage:     "compare the settings of several servers",
+		UsageText: "hilo settings check --redis NAME=URL --redis NAME=URL",
 		Description: base.Describe(`
 Shows what each server adds to identifiers, and whether two of them could issue the same:
 each needs a prefix, a tag or an interval of its own, and letter case makes no
 difference. One of several is to be the home of identities. Servers that do not answer
 are named, and the others compared. Two names of one server are a fault, and so is a
 server that replicates from another.`,
-			[]string{"hilo prefix check --redis north=redis://n:6379 --redis south=redis://s:6379"},
+			[]string{"hilo settings check --redis north=redis://n:6379 --redis south=redis://s:6379"},
 			"1 failed or interrupted", "3 a Redis unavailable", "5 two servers could issue the same identifier or identity"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			return prefixCheck{servers{r.Session(), r.Targets()}}
+			return settingsCheck{servers{r.Session(), r.Targets()}}
 		}),
 	}
 }
 
-func (p prefixCheck) Run(ctx context.Context) error {
+func (c settingsCheck) Run(ctx context.Context) error {
 	shown := comparison{Servers: []comparedServer{}}
 	t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "DURABLE", "NUMBERS", "IDENTIFIERS"}, Cut: []int{1, 6}}
-	found := make([]finding.Server, len(p.targets))
-	nodes := make([][]map[string]string, len(p.targets)) // INFO of the nodes of each server
-	errs := p.each(ctx, func(i int, client *target.Client, m *admin.Admin) (err error) {
+	found := make([]finding.Server, len(c.targets))
+	nodes := make([][]map[string]string, len(c.targets)) // INFO of the nodes of each server
+	errs := c.each(ctx, func(i int, client *target.Client, m *admin.Admin) (err error) {
 		if found[i].Settings, err = m.ServerPrefix(ctx); fatal(err) {
 			return err
 		}
@@ -69,14 +69,14 @@ func (p prefixCheck) Run(ctx context.Context) error {
 	})
 	var sheet finding.Sheet
 	for i, err := range errs {
-		name, s := p.targets[i].Name, found[i].Settings
+		name, s := c.targets[i].Name, found[i].Settings
 		found[i].Name, found[i].Err = name, err
 		switch {
 		case err == nil:
-			one := showPrefix(p.Session, s)
+			one := showSettings(c.Session, s)
 			shown.Servers = append(shown.Servers, comparedServer{name, one})
 			t.Add(cmp.Or(name, "none"), cmp.Or(one.Prefix, "none"), cmp.Or(one.Tag, "none"), homes[one.Identities],
-				cmp.Or(one.Durable, "-"), interval(p.Session, s), one.Example)
+				cmp.Or(one.Durable, "-"), interval(c.Session, s), one.Example)
 		case fatal(err):
 			sheet.Server = name
 			sheet.Add("reach", finding.Unknown, "%s", exit.Sentence(err)).Because("It was not compared with the others.")
@@ -84,7 +84,7 @@ func (p prefixCheck) Run(ctx context.Context) error {
 			errs[i] = nil
 		}
 	}
-	failure := p.failure(errs)
+	failure := c.failure(errs)
 	if !slices.Contains(errs, nil) || errors.Is(failure, context.Canceled) {
 		return failure
 	}
@@ -100,12 +100,12 @@ func (p prefixCheck) Run(ctx context.Context) error {
 		}
 	}
 	shown.All = finding.Of(append(finding.ComparePrefixes(apart), sheet.Findings...))
-	err := p.Show(shown, func() error {
-		if err := p.WriteTable(t); err != nil {
+	err := c.Show(shown, func() error {
+		if err := c.WriteTable(t); err != nil {
 			return err
 		}
-		fmt.Fprintln(p.Stdout)
-		return shown.Print(p.Stdout, p.Style(p.Stdout))
+		fmt.Fprintln(c.Stdout)
+		return shown.Print(c.Stdout, c.Style(c.Stdout))
 	})
 	return cmp.Or(err, shown.Verdict(), failure)
 }
