@@ -42,6 +42,7 @@ func (p *probedServer) checkDurableServer(ctx context.Context) {
 		p.Add(checkDurable, finding.Unknown, "its settings say Durable %s, which could not be checked: %s", stated, what).
 			Because("If it is not true, a crash can make it issue numbers again.").
 			Remedy("Compare appendonly, appendfsync and no-appendfsync-on-rewrite by hand.")
+	case !p.initialized: // hilo init looks at the same
 	case holder == nil || holder.facts().AppendOnly() != "yes" || len(holder.replicas) > 0 || p.IsCluster():
 	default:
 		first := ""
@@ -49,7 +50,7 @@ func (p *probedServer) checkDurableServer(ctx context.Context) {
 			first = "First: " + what + ". "
 		}
 		p.Add(checkDurable, finding.Note, "it has an append-only file and no replica, and its settings do not say Durable").
-			Because("Each restart skips 65,536 to 4.3 million numbers of a counter below 270 ids/s; with Durable it is fewer than 200 of a counter that issues little.").
+			Because("Each restart skips 65,536 to 4.3 million numbers of each counter; with Durable fewer than 200, where little is issued.").
 			Remedy("%sIf no replica and no copy of its data is ever started in its place: hilo settings set --durable %s --redis URL.", first, possible)
 	}
 }
