@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -12,89 +11,98 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-func TestDoctorComparesStatedReplicasWithThoseConnected(t *testing.T) {
+// awaitAOF waits until an append-only file that was switched on has been written.
+func awaitAOF(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	client := s.Client(t)
+	s.Await("to have its AOF", func(ctx context.Context) bool {
+		info := client.Info(ctx, "persistence").Val()
+		return strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0")
+	})
+}
+
+func TestDoctorComparesDurableWithTheConfiguration(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		do(t, s, "CONFIG", "SET", "appendonly", "yes")
-		first, url := startReplica(t, s), s.URL()
-		runDoctor(t, exit.Done, "--redis", url).
-			must(t, "durable", "", finding.Note, "it has 1 replica, and does not state that what is promoted has every number")
-		clitest.Must(t, "prefix", "set", "--durable", "replicas:1", "--redis", url)
-		got := runDoctor(t, exit.Done, "--redis", url, "--durable-timeout", "20s")
-		got.must(t, "durable", "", finding.OK, "it states replicas:1, which is all of its replicas")
-		got.must(t, "durability", "", finding.OK, "a range was confirmed as required")
-		if got.Warnings > 0 {
-			t.Errorf("warnings about a sound server: got %+v, want none", got)
+		do(t, s, "CONFIG", "SET", "appendonly", "yes", "appendfsync", "always")
+		awaitAOF(t, s)
+		const settings = "{Raven}/ServerPrefixForHilo"
+		check := func(code int, level finding.Level, what string) {
+			t.Helper()
+			runDoctor(t, code, "--redis", s.URL()).must(t, "durable", "", level, what)
 		}
-
-		second := redistest.StartReplica(t, s)
-		client := s.Client(t)
-		s.Await("to have two replicas online", func(ctx context.Context) bool {
-			return strings.Count(client.Info(ctx, "replication").Val(), "state=online") == 2
-		})
-		runDoctor(t, exit.Done, "--redis", url).must(t, "durable", "", finding.Note, "it states replicas:1 of 2, of equal replica-priority")
-		do(t, second, "CONFIG", "SET", "replica-priority", "90")
-		runDoctor(t, exit.Fault, "--redis", url).must(t, "durable", "", finding.Fault, "it states replicas:1 of 2, and replica-priority is ")
-		do(t, first, "CONFIG", "SET", "replica-priority", "0")
-		do(t, second, "CONFIG", "SET", "replica-priority", "0")
-		runDoctor(t, exit.Fault, "--redis", url).must(t, "durable", "", finding.Fault, "0 at "+first.HostPort())
-		do(t, first, "CONFIG", "SET", "replica-priority", "100")
-		second.Pause()
-		runDoctor(t, exit.Done, "--redis", url).must(t, "durable", "", finding.Unknown, "the priority of "+second.HostPort()+" is unknown")
-		second.Resume()
-
-		first.Kill()
-		second.Kill()
-		s.Await("to have no replica", func(ctx context.Context) bool {
-			return strings.Contains(client.Info(ctx, "replication").Val(), "connected_slaves:0")
-		})
-		got = runDoctor(t, exit.Fault, "--redis", url, "--durable-timeout", "20ms")
-		got.must(t, "durable", "", finding.Fault, "it states replicas:1, and 0 replicas can acknowledge a write")
-		got.must(t, "durability", "", finding.Fault, "a range was not confirmed")
+		check(exit.Done, finding.Note, "its settings do not say Durable")
+		do(t, s, "HSET", settings, "Durable", "always")
+		check(exit.Done, finding.OK, "its settings say Durable always, and its configuration agrees")
+		do(t, s, "CONFIG", "SET", "appendfsync", "everysec")
+		check(exit.Fault, finding.Fault, "which is not true: appendfsync is everysec: CONFIG SET appendfsync always")
+		do(t, s, "HSET", settings, "Durable", "everysec")
+		check(exit.Done, finding.OK, "its settings say Durable everysec, and its configuration agrees")
+		do(t, s, "CONFIG", "SET", "no-appendfsync-on-rewrite", "yes")
+		check(exit.Fault, finding.Fault, "no-appendfsync-on-rewrite is yes: CONFIG SET no-appendfsync-on-rewrite no")
+		do(t, s, "CONFIG", "SET", "no-appendfsync-on-rewrite", "no", "appendonly", "no")
+		check(exit.Fault, finding.Fault, "appendonly is no: CONFIG SET appendonly yes")
+		do(t, s, "CONFIG", "SET", "appendonly", "yes")
+		awaitAOF(t, s)
+		startReplica(t, s)
+		check(exit.Fault, finding.Fault, "a replica is connected")
 		mustLeaveNothing(t, s)
 	})
 }
 
-// The sentinels know a replica that is not connected and its priority, which the primary does not.
-func TestDoctorReadsReplicasFromSentinels(t *testing.T) {
+func TestDoctorWithoutTheRightToCONFIGChecksDurableByINFO(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		do(t, s, "CONFIG", "SET", "appendonly", "yes")
-		startReplica(t, s)
-		away := redistest.StartReplica(t, s, "--replica-priority", "90")
-		sentinels := redistest.StartSentinels(t, s, 1, 2)
-		url := "redis+sentinel://" + strings.Join(sentinels.Addrs(), ",") + "/" + redistest.MasterName
-		clitest.Must(t, "prefix", "set", "--durable", "replicas:1", "--redis", url)
-		sentinel := sentinels.Nodes[0].Client(t)
-		sentinels.Nodes[0].Await("to know the priority", func(ctx context.Context) bool { // which it asks for every 10 s
-			known := fmt.Sprint(sentinel.Do(ctx, "SENTINEL", "REPLICAS", redistest.MasterName).Val())
-			return strings.Contains(known, "slave-priority:90") || strings.Contains(known, "slave-priority 90")
-		})
-		away.Kill()
-		client := s.Client(t)
-		s.Await("to have one replica", func(ctx context.Context) bool {
-			return strings.Contains(client.Info(ctx, "replication").Val(), "connected_slaves:1")
-		})
-		runDoctor(t, exit.Done, "--redis", s.URL()).must(t, "durable", "", finding.OK, "it states replicas:1, which is all of its replicas")
-		runDoctor(t, exit.Fault, "--redis", url).must(t, "durable", "", finding.Fault, "90 at "+away.HostPort())
+		awaitAOF(t, s)
+		do(t, s, "ACL", "SETUSER", "ann", "on", "nopass", "~*", "+@all", "-config")
+		as := strings.Replace(s.URL(), "redis://", "redis://ann:x@", 1)
+		runDoctor(t, exit.Done, "--redis", as).must(t, "durable", "", finding.Note, "its settings do not say Durable")
+		do(t, s, "HSET", "{Raven}/ServerPrefixForHilo", "Durable", "everysec")
+		runDoctor(t, exit.Done, "--redis", as).must(t, "durable", "", finding.Unknown, "could not be checked")
 	})
 }
 
-func TestDoctorOfStatedReplicasOfAShard(t *testing.T) {
+func TestDoctorOfAClusterThatSaysDurable(t *testing.T) {
 	t.Parallel()
-	b := redistest.Binaries(t)[0]
-	c := redistest.StartCluster(t, b, 3, 1)
-	for i, node := range c.Nodes {
-		if i < 3 {
-			awaitReplica(t, node)
-		}
+	c := redistest.StartCluster(t, redistest.Binaries(t)[0], 3, 0)
+	for _, node := range c.Nodes {
 		do(t, node, "CONFIG", "SET", "appendonly", "yes")
 	}
 	url := "redis+cluster://" + strings.Join(c.Addrs(), ",")
-	clitest.Must(t, "prefix", "set", "--durable", "replicas:1", "--redis", url)
-	got := runDoctor(t, exit.Done, "--redis", "east="+url, "--durable-timeout", "20s")
-	got.must(t, "durable", "east", finding.OK, "it states replicas:1, which is all of its replicas")
-	got.must(t, "durability", "east", finding.OK, "")
+	owner := c.Nodes[int(c.Slot("{Raven}"))*3/16384]
+	do(t, owner, "HSET", "{Raven}/ServerPrefixForHilo", "Durable", "everysec")
+	runDoctor(t, exit.Fault, "--redis", "east="+url).must(t, "durable", "east", finding.Fault, "it is a node of a cluster")
+}
+
+// A server without settings is new or lost its data. Only a person can tell.
+func TestDoctorFindsAServerWithoutSettings(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		settings := func() string {
+			for _, f := range runDoctor(t, exit.Fault, "--redis", s.URL()).Findings {
+				if f.Check == "settings" && f.Level == finding.Fault {
+					return f.What + " " + f.Do
+				}
+			}
+			return ""
+		}
+		do(t, s, "FLUSHALL")
+		for _, want := range []string{"it has neither settings nor counters", "hilo init --redis URL", "hilo help recover"} {
+			if got := settings(); !strings.Contains(got, want) {
+				t.Errorf("an empty server: got %q, want %q", got, want)
+			}
+		}
+		do(t, s, "HSET", "{Raven}/HiLo/orders", "Max", 100)
+		for _, want := range []string{"it has counters and no settings", "hilo init --yes", "hilo help recover"} {
+			if got := settings(); !strings.Contains(got, want) {
+				t.Errorf("a server with a counter: got %q, want %q", got, want)
+			}
+		}
+		do(t, s, "HSET", "{Raven}/ServerPrefixForHilo", "NewCounters", "no")
+		clitest.Decode[diagnosis](t, clitest.Hilo(t, "doctor", "--output", "json", "--redis", s.URL()).Stdout).
+			must(t, "settings", "", finding.Note, "it makes no counters")
+	})
 }
 
 // A counter of the doctor's own goes up to 2^63-1, wherever the interval of the server is.

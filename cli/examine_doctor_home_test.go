@@ -69,26 +69,3 @@ func TestDoctorChecksTheHomeOfIdentities(t *testing.T) {
 		diagnose().must(t, "prefix", "", finding.Fault, "the same prefix and tag but for letter case")
 	})
 }
-
-func TestDoctorAdvisesRequirePrefixWhereNothingIsKept(t *testing.T) {
-	t.Parallel()
-	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		const advice = "its settings are not kept either"
-		do(t, s, "CONFIG", "SET", "save", "")
-		advises := func(args ...string) bool {
-			return strings.Contains(clitest.Hilo(t, append(args, "doctor", "--output", "json", "--redis", s.URL())...).Stdout, advice)
-		}
-		if advises() {
-			t.Error("got the advice for a server without settings, want none")
-		}
-		for _, settings := range []string{"--max-value 1000000000", "North/"} {
-			clitest.Must(t, append([]string{"prefix", "set", "--redis", s.URL()}, strings.Fields(settings)...)...)
-			if !advises() {
-				t.Errorf("got no advice for a server with %s", settings)
-			}
-		}
-		if r := clitest.Hilo(t, "doctor", "--require-prefix", "--redis", s.URL()); strings.Contains(r.Stdout, advice) {
-			t.Errorf("got the advice with --require-prefix, want none: %s", r.Stdout)
-		}
-	})
-}

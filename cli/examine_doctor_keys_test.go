@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -70,33 +69,72 @@ func TestDoctorFindsCountersThatWereRecreated(t *testing.T) {
 		if got := reports(finding.Note); !strings.Contains(got, "every counter began after the server was started") {
 			t.Errorf("got %q, want that the server is new", got)
 		}
-		do(t, s, "HSET", "{Raven}/HiLo/orders", "Epoch", "1", "Ranges", 10)
+		client := s.Client(t)
+		client.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Epoch", 1)
+		do(t, s, "HSET", "{Raven}/HiLo/orders", "Ranges", 10)
 		if got := reports(finding.Note) + reports(finding.Warning); got != "" {
 			t.Errorf("a counter that jumped and is in use: got %q, want nothing", got)
 		}
 		do(t, s, "HSET", "{Raven}/HiLo/orders", "Ranges", 9, "Max", 65_536)
 		if got := reports(finding.Note) + reports(finding.Warning); got != "" {
-			t.Errorf("a counter that jumped by a small gap: got %q, want nothing", got)
+			t.Errorf("a counter that jumped a little: got %q, want nothing", got)
 		}
 		do(t, s, "HSET", "{Raven}/HiLo/orders", "Max", 100_000)
-		if got := reports(finding.Warning); got != "1 counter jumped and issued few ranges: {Raven}/HiLo/orders (epoch 1, 9 ranges)" {
+		if got := reports(finding.Warning); got != "1 counter jumped and issued few ranges: {Raven}/HiLo/orders (1 jump, 9 ranges)" {
 			t.Errorf("got %q, want orders", got)
 		}
 	})
 }
 
-func TestDoctorComparesTheStatedDurabilityWithTheSettings(t *testing.T) {
+func TestDoctorFindsFieldsThatExpire(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		do(t, s, "CONFIG", "SET", "appendonly", "yes")
-		do(t, s, "CONFIG", "SET", "appendfsync", "always")
-		s.Await("to have its AOF", func(ctx context.Context) bool {
-			return strings.Contains(s.Client(t).Info(ctx, "persistence").Val(), "aof_rewrite_in_progress:0")
-		})
-		runDoctor(t, exit.Done, "--redis", s.URL()).must(t, "durable", "", finding.Note, "it keeps every write, and does not state so")
-		clitest.Must(t, "prefix", "set", "--durable", "always", "--redis", s.URL())
-		runDoctor(t, exit.Done, "--redis", s.URL()).must(t, "durable", "", finding.OK, "its settings agree")
-		do(t, s, "CONFIG", "SET", "appendfsync", "everysec")
-		runDoctor(t, exit.Fault, "--redis", s.URL()).must(t, "durable", "", finding.Fault, "and does not: appendfsync is everysec: CONFIG SET appendfsync always")
+		clitest.Must(t, "next", "orders", "--redis", s.URL())
+		do(t, s, "HSET", "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North/")
+		client := s.Client(t)
+		err := client.HExpire(t.Context(), "{Raven}/ServerPrefixForHilo", time.Hour, "ServerPrefix").Err()
+		_ = client.HExpire(t.Context(), "{Raven}/HiLo/orders", time.Hour, "Max").Err()
+		_ = client.HExpire(t.Context(), "{Raven}/Else", time.Hour, "Max").Err()
+		got := clitest.Decode[diagnosis](t, clitest.Hilo(t, "doctor", "--output", "json", "--redis", s.URL()).Stdout)
+		if err != nil { // before Redis 7.4
+			if !strings.Contains(err.Error(), "unknown command") {
+				t.Fatal(err)
+			}
+			got.must(t, "keys", "", finding.OK, "1 counter")
+			return
+		}
+		got.must(t, "ttl", "", finding.Fault, "2 fields about to expire: ")
+		got.must(t, "ttl", "", finding.Fault, "{Raven}/ServerPrefixForHilo ServerPrefix in ")
+		got.must(t, "ttl", "", finding.Fault, "{Raven}/HiLo/orders Max in ")
+
+		do(t, s, "ACL", "SETUSER", "ann", "on", "nopass", "~*", "+@all", "-httl")
+		as := strings.Replace(s.URL(), "redis://", "redis://ann:x@", 1)
+		clitest.Decode[diagnosis](t, clitest.Hilo(t, "doctor", "--output", "json", "--redis", as).Stdout).
+			must(t, "ttl", "", finding.Unknown, "may not call HTTL")
+	})
+}
+
+func TestDoctorFindsNumbersThatWereNotReserved(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "next", "orders", "--count", "40", "--redis", s.URL())
+		reports := func() string {
+			r := clitest.Hilo(t, "doctor", "--output", "json", "--redis", s.URL())
+			for _, f := range clitest.Decode[diagnosis](t, r.Stdout).Findings {
+				if f.Check == "ceiling" && f.Level == finding.Fault {
+					return f.What
+				}
+			}
+			return ""
+		}
+		do(t, s, "HSET", "{Raven}/HiLo/orders", "Max", 1_000_000) // by hand, which is permitted
+		if got := reports(); got != "" {
+			t.Errorf("Max raised by hand: got %q, want nothing", got)
+		}
+		do(t, s, "HSET", "{Raven}/HiLo/orders", "Low", 900_001) // as hilo 0.1 does
+		const want = "1 counter above what was reserved: {Raven}/HiLo/orders issued 900001, and Raised is "
+		if got := reports(); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	})
 }

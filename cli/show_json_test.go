@@ -88,6 +88,7 @@ type topServer struct {
 	Tag          string `json:"tag"`
 	Identities   bool   `json:"identities"`
 	Durable      string `json:"durable"`
+	NoSettings   bool   `json:"noSettings,omitempty"`
 	Corrupt      int    `json:"corrupt"`
 	MemoryPolicy string `json:"memoryPolicy,omitempty"`
 	Persistence  string `json:"persistence,omitempty"`
@@ -110,6 +111,7 @@ type topIdentity struct {
 
 type topCounter struct {
 	Max      int64               `json:"max"`
+	Ceiling  int64               `json:"ceiling"`
 	Epoch    int64               `json:"epoch"`
 	Rate     *float64            `json:"perSecond,omitempty"`
 	Headroom []headroom.Headroom `json:"headroom"`

@@ -43,7 +43,7 @@ func TestTopAlarmsAtMaxValueOfTheServer(t *testing.T) {
 	if table := countersTable(s.sorted("name", "", false), s, timeLeft, 0, term.Style{}); table.Head[len(table.Head)-1] != "limit" {
 		t.Errorf("got the columns %q, want the last one for different limits", table.Head)
 	}
-	if row := fmt.Sprint(s.serversTable(topClock)); !strings.Contains(row, "3000000001 to 3000001000 (durable always)") {
+	if row := fmt.Sprint(s.serversTable(topClock)); !strings.Contains(row, "3000000001 to 3000001000 (durable)") {
 		t.Errorf("got the servers %s, want the interval and Durable of south", row)
 	}
 

@@ -31,7 +31,7 @@ func (s *state) serversTable(now time.Time) term.Table {
 			adds += fmt.Sprintf(" %d to %d", low, high)
 		}
 		if r.Durable != "" {
-			adds += " (durable " + r.Durable + ")"
+			adds += " (durable)"
 		}
 		role := r.Role
 		if role == "primary" && r.Replicas > 0 {
