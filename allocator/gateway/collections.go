@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
@@ -19,8 +20,10 @@ import (
 type shown struct {
 	Collection string              `json:"collection"`
 	Max        int64               `json:"max"`
+	Ceiling    int64               `json:"ceiling"`
 	Ranges     int64               `json:"ranges"`
 	Jumps      int64               `json:"jumps"`
+	Born       string              `json:"born,omitempty"`
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
@@ -29,11 +32,24 @@ type inspected struct {
 	Collection string              `json:"collection"`
 	Kind       admin.Kind          `json:"kind"`
 	Max        int64               `json:"max"`
+	Ceiling    int64               `json:"ceiling"`
 	Ranges     int64               `json:"ranges"`
 	Jumps      int64               `json:"jumps"`
+	Born       string              `json:"born,omitempty"`
 	Origin     string              `json:"origin"`
+	Durable    string              `json:"durable"`
+	MinValue   int64               `json:"minValue,omitempty"`
+	MaxValue   int64               `json:"maxValue,omitempty"`
 	Key        string              `json:"key"`
 	Headroom   []headroom.Headroom `json:"headroom"`
+}
+
+// born returns the time of a counter's first range, or "" if there was none.
+func born(c *admin.Counter) string {
+	if c.Born == 0 {
+		return ""
+	}
+	return time.UnixMilli(c.Born).UTC().Format(time.RFC3339)
 }
 
 // showing returns a handler that shows what read finds at the master that the request names, or at the first one.
@@ -68,12 +84,12 @@ func (g *gateway) master(r *http.Request) (master, error) {
 	switch {
 	case err != nil:
 		return master{}, err
-	case len(g.masters) == 0:
+	case len(g.shown) == 0:
 		return master{}, sentinel.Invalidf("this gateway shows no counters")
 	case !values.Has("server"):
-		return g.masters[0], nil
+		return g.shown[0], nil
 	}
-	for _, m := range g.masters {
+	for _, m := range g.shown {
 		if m.name == values.Get("server") {
 			return m, nil
 		}
@@ -92,7 +108,10 @@ func showCollections(ctx context.Context, m master, _ *http.Request) (any, error
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, shown{counter.Name, counter.Max, counter.Ranges, counter.Jumps, headroom.Within(low, high, counter.Max, 0)})
+		all = append(all, shown{
+			counter.Name, counter.Max, counter.Ceiling, counter.Ranges, counter.Jumps, born(&counter),
+			headroom.Within(low, high, counter.Max, 0),
+		})
 	}
 	slices.SortFunc(all, func(x, y shown) int { return strings.Compare(prefix.Fold(x.Collection), prefix.Fold(y.Collection)) })
 	return all, nil
@@ -107,7 +126,7 @@ func showCollection(ctx context.Context, m master, r *http.Request) (any, error)
 	settings, err := m.ServerPrefix(ctx)
 	low, high := settings.Interval()
 	return inspected{
-		counter.Name, admin.KindHiLo, counter.Max, counter.Ranges, counter.Jumps, counter.Origin,
-		m.keys.HiLo(name), headroom.Within(low, high, counter.Max, 0),
+		counter.Name, admin.KindHiLo, counter.Max, counter.Ceiling, counter.Ranges, counter.Jumps, born(&counter), counter.Origin,
+		settings.Durable, settings.MinValue, settings.MaxValue, m.keys.HiLo(name), headroom.Within(low, high, counter.Max, 0),
 	}, err
 }

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,11 +23,12 @@ type gateway struct {
 	opts     Options
 	signIn   access.SignIn
 	mux      http.ServeMux
-	masters  []master
+	shown    []master
 	names    *names
 	health   health
 	measured *measured
 	raven    *ravendb.Handler // or nil
+	compared *masters         // of RavenDB's half, or nil
 	buffers  sync.Pool        // *[]byte, for answers
 
 	crossOrigin http.CrossOriginProtection
@@ -40,7 +43,8 @@ type master struct {
 }
 
 // New returns the whole server as a handler. It does no I/O and does not close the allocator, which the caller closes after
-// the last request. Errors: allocator.ErrInvalidOptions.
+// the last request. With RavenDB's clients the handler has a method Close(context.Context) error, which is called then, too.
+// Errors: allocator.ErrInvalidOptions.
 func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -58,13 +62,14 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("gateway: master %q: %w", m.Name, err)
 		}
-		g.masters = append(g.masters, master{m.Name, prefix.NewKeys(m.namespace()), fleet.NewGate(), a})
+		g.shown = append(g.shown, master{m.Name, prefix.NewKeys(m.namespace()), fleet.NewGate(), a})
 	}
 	if opts.RavenDB != nil {
-		raven, err := withMasters(*opts.RavenDB, opts.Masters)
+		raven, compared, err := withMasters(*opts.RavenDB, opts.Masters)
 		if err != nil {
 			return nil, fmt.Errorf("gateway: %w", err)
 		}
+		g.compared = compared
 		if g.raven, err = ravendb.New(raven); err != nil {
 			return nil, fmt.Errorf("gateway: %w", err)
 		}
@@ -76,28 +81,16 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 	return g, nil
 }
 
-// withMasters returns the settings of RavenDB's half with all masters. By default it uses the client of the first one.
-// Masters with namespaces of their own are compared by them.
-func withMasters(o ravendb.Options, masters []Master) (ravendb.Options, error) {
-	if len(masters) == 0 || o.Others != nil {
-		return o, nil
+// Close ends what New began for RavenDB's clients, after the last request. The allocator is the caller's.
+func (g *gateway) Close(ctx context.Context) error {
+	if g.raven == nil {
+		return nil
 	}
-	if o.Client == nil {
-		o.Client = masters[0].Client
+	err := g.raven.Close(ctx)
+	if g.compared != nil {
+		err = errors.Join(err, g.compared.Close(ctx))
 	}
-	own := slices.IndexFunc(masters, func(m Master) bool { return m.Client == o.Client })
-	if own < 0 {
-		return o, fmt.Errorf("%w: RavenDB: Client must be nil or the client of one of Masters, which are compared with it", allocator.ErrInvalidOptions)
-	}
-	o.Name = masters[own].Name
-	for i, m := range masters {
-		if i != own {
-			o.Others = append(o.Others, ravendb.Master{
-				Name: m.Name, Client: m.Client, Namespaces: map[string]string{masters[own].namespace(): m.namespace()},
-			})
-		}
-	}
-	return o, nil
+	return err
 }
 
 // route registers every path of the plain API.

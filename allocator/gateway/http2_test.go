@@ -22,7 +22,7 @@ import (
 func secure(t *testing.T) (url string, one, two *http.Client) {
 	t.Helper()
 	d := open(t, redistest.StartMini(t), func(_ *allocator.Options, o *gateway.Options) {
-		o.Loopback, o.RavenDB.Timeout = true, 20*time.Second
+		o.Loopback, o.RavenDB.Allocator.RefillTimeout = true, 10*time.Second
 	})
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = access.NewServer(d.Handler, nil)

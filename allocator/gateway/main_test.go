@@ -53,16 +53,22 @@ func open(t testing.TB, s *redistest.Server, change ...func(*allocator.Options, 
 	if d.ids, err = allocator.New(d.client, idsOptions); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = d.ids.Close(ctx) // its server may be gone
-		_ = d.client.Close()
-	})
+	t.Cleanup(func() { _ = d.client.Close() })
 	if d.Handler, err = gateway.New(d.ids, opts); err != nil {
 		t.Fatal(err)
 	}
+	closeAfter(t, d.Handler, d.ids)
 	return d
+}
+
+// closeAfter closes a gateway and its allocator at the end of the test. Their server may be gone by then.
+func closeAfter(t testing.TB, h http.Handler, ids *allocator.Allocator) {
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = h.(interface{ Close(context.Context) error }).Close(ctx)
+		_ = ids.Close(ctx)
+	})
 }
 
 func (d *door) set(key string, fields ...any) {
@@ -81,15 +87,20 @@ type answer struct {
 
 func (d *door) send(method, target string, change ...func(*http.Request)) answer {
 	d.t.Helper()
-	request := httptest.NewRequestWithContext(d.t.Context(), method, target, nil)
+	return send(d.t, d.Handler, method, target, change...)
+}
+
+func send(t testing.TB, h http.Handler, method, target string, change ...func(*http.Request)) answer {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), method, target, nil)
 	for _, c := range change {
 		c(request)
 	}
 	recorder := httptest.NewRecorder()
-	d.ServeHTTP(recorder, request)
+	h.ServeHTTP(recorder, request)
 	body, err := io.ReadAll(recorder.Result().Body)
 	if err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return answer{recorder.Code, recorder.Result().Header, strings.TrimSpace(string(body))}
 }

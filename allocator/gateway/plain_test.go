@@ -80,7 +80,8 @@ func TestIDsCostNoRoundTripMostly(t *testing.T) {
 func TestErrorsAreProblems(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		d := open(t, s, func(o *allocator.Options, _ *gateway.Options) { o.Limit = 40; o.RequireSeeded = true })
+		d := open(t, s, func(o *allocator.Options, _ *gateway.Options) { o.Limit = 40 })
+		d.set(serverKey, "NewCounters", "no")
 		d.set("{Raven}/HiLo/orders", "Max", 39)
 		d.set("{Raven}/HiLo/broken", "Max", "x")
 		for _, tt := range []struct {
@@ -139,7 +140,7 @@ func TestErrorsIncludeMixedUseOfAName(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		d := open(t, s)
-		if err := d.client.Del(t.Context(), serverKey).Err(); err != nil {
+		if err := d.client.HDel(t.Context(), serverKey, "ServerPrefix", "NodeTag").Err(); err != nil {
 			t.Fatal(err)
 		}
 		idsOf(t, d.post("/v1/identities/companies"))
@@ -154,17 +155,22 @@ func TestCollectionsAreAsOnTheCommandLine(t *testing.T) {
 		if got := d.get("/v1/collections"); got.body != "[]" {
 			t.Errorf("got %+v, want []", got)
 		}
-		d.set("{Raven}/HiLo/users", "Max", 2147483646, "Ranges", 3, "Name", "Users")
+		d.set("{Raven}/HiLo/users", "Max", 2147483646, "Ranges", 3, "Name", "Users", "Raised", 2147500030, "Epoch", "1793836800000000002")
 		d.set("{Raven}/HiLo/orders", "Max", 7, "Origin", "abc")
 		const room = `"headroom":[{"bound":"2^31-1","left":1,`
+		const counted = `"max":2147483646,"ceiling":2147500030,"ranges":3,"jumps":2,"born":"2026-11-05T00:00:00Z",`
 		all := d.get("/v1/collections")
 		first, second, _ := strings.Cut(all.body, "},{\"collection\"")
-		if !strings.HasPrefix(first, `[{"collection":"orders","max":7,`) || !strings.HasPrefix(second, `:"Users","max":2147483646,"ranges":3,"epoch":0,`+room) {
-			t.Errorf("got %s, want orders with Max 7, then Users with Max 2147483646, 3 ranges, epoch 0 and 1 left to 2^31-1", all.body)
+		if !strings.HasPrefix(first, `[{"collection":"orders","max":7,"ceiling":0,"ranges":0,"jumps":0,"headroom":`) || !strings.HasPrefix(second, `:"Users",`+counted+room) {
+			t.Errorf("got %s, want orders with Max 7, then Users with %s and 1 left to 2^31-1", all.body, counted)
 		}
 		one := d.get("/v1/collections/USERS")
-		if want := `{"collection":"Users","kind":"hilo","max":2147483646,"ranges":3,"epoch":0,"origin":"","key":"{Raven}/HiLo/users",` + room; !strings.HasPrefix(one.body, want) {
+		if want := `{"collection":"Users","kind":"hilo",` + counted + `"origin":"","durable":"","key":"{Raven}/HiLo/users",` + room; !strings.HasPrefix(one.body, want) {
 			t.Errorf("got %s, want it to begin with %s", one.body, want)
+		}
+		d.set(serverKey, "MinValue", 5, "MaxValue", 3000000000, "Durable", "always")
+		if one := d.get("/v1/collections/users"); !strings.Contains(one.body, `"durable":"always","minValue":5,"maxValue":3000000000,`) {
+			t.Errorf("got %s, want Durable and the interval", one.body)
 		}
 	})
 }

@@ -2,6 +2,8 @@ package ravendb
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/url"
 	"os"
 	"testing"
 	"time"
@@ -55,17 +57,19 @@ func TestParseTimeReadsTheTimesOfAllClients(t *testing.T) {
 	}
 }
 
-func TestParseSizeLimitsGreaterSizes(t *testing.T) {
+func TestSizeLimitsGreaterOnes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"": 0, "0": 0, "33": 33, "1048576": 1 << 20, "1048577": 1 << 20, "9223372036854775807": 1 << 20, "99999999999999999999": 1 << 20,
 	} {
-		if got, err := parseSize(text); err != nil || got != want {
-			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
+		q := query{values: map[string]string{"lastBatchSize": text}}
+		if got := q.size(); q.err != nil || got != want {
+			t.Errorf("%s: got %d, %v, want %d", text, got, q.err, want)
 		}
 	}
 	for _, text := range []string{"-1", "+1", "x", "1.0", "-99999999999999999999", "99999999999999999999x"} {
-		if got, err := parseSize(text); err == nil {
+		q := query{values: map[string]string{"lastBatchSize": text}}
+		if got := q.size(); q.err == nil {
 			t.Errorf("%s: got %d, want an error", text, got)
 		}
 	}
@@ -76,17 +80,12 @@ func FuzzQuery(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		q, err := parseQuery(raw)
-		if err != nil {
-			return
+		q := parseQuery(&http.Request{URL: &url.URL{RawQuery: raw}})
+		size, lastMax := q.size(), q.numberOr("lastMax", 0)
+		if q.err == nil && (size < 0 || size > maxCapacity || lastMax < 0) {
+			t.Errorf("%q: got lastBatchSize %d and lastMax %d, want 0 to %d, and 0 or more", raw, size, lastMax, maxCapacity)
 		}
-		if size, err := parseSize(q["lastBatchSize"]); err == nil && (size < 0 || size > maxCapacity) {
-			t.Errorf("%q: got lastBatchSize %d, want 0 to %d", raw, size, maxCapacity)
-		}
-		if n, err := q.numberOr("lastMax", 0); err == nil && n < 0 {
-			t.Errorf("%q: got lastMax %d, want at least 0", raw, n)
-		}
-		at, known := parseTime(q["lastRangeAt"])
+		at, known := parseTime(q.values["lastRangeAt"])
 		if size := capacity(maxCapacity, max(0, time.Since(at)), known); size < minCapacity || size > maxCapacity {
 			t.Errorf("%q: got capacity %d, want %d to %d", raw, size, minCapacity, maxCapacity)
 		}

@@ -143,8 +143,9 @@ func TestNodesImplyThatReturnsAreIgnored(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s, func(o *Options) { o.Nodes = []Node{{"B", "http://b.example"}} })
 		w.next("tag=users")
-		w.sendReturn(32, 2)
-		w.wantMax("32")
+		w.next("tag=users")
+		w.sendReturn(64, 34)
+		w.wantMax("64")
 	})
 }
 
@@ -221,10 +222,10 @@ func TestMessagesBeginWithTheNameOfTheError(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := impatient(t, s)
 		w := newWire(t, s, func(o *Options) {
-			o.Client, o.Allocator.RequireSeeded = client, true
+			o.Client = client
 			o.Databases["Mall"], o.Databases["Fair"] = "mall", "fair"
 		})
-		w.set("{fair}/ServerPrefixForHilo", "NodeTag", "F")
+		w.set("{fair}/ServerPrefixForHilo", "NodeTag", "F", "NewCounters", "no")
 		w.set("{fair}/HiLo/orders", "Max", "x")
 		w.set("{fair}/HiLo/full", "Max", int64(math.MaxInt64))
 		for request, want := range map[string]string{

@@ -1,12 +1,9 @@
 package ravendb
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
@@ -19,47 +16,28 @@ type database struct {
 	namespace string
 	ids       *allocator.Allocator
 	operator  *admin.Admin
-	masters   *masters // nil if there is only one
-	// seeding is held by a forced seed, and shared by requests for identities: a seed fails if a value is issued between its steps.
-	seeding sync.RWMutex
-	tag     atomic.Value // of type string, as it was reported last, for the topology
+	maxNames  int
 
 	mu    sync.Mutex             // guards what follows
-	names map[string]*collection // by folded name; those of identities end in "|", and are nil
+	tag   string                 // as it was reported last
+	names map[string]*collection // by folded name; those of identities end in "|", and are not used as collections
+}
+
+// collection is a collection that clients used.
+type collection struct {
+	*allocator.Collection
+	takenBack int64 // the greatest end of a range that was returned, guarded by ranges.mu
 }
 
 // open returns a database with the settings of o. It does no I/O.
 func (o Options) open(namespace, tag string) (*database, error) {
-	opts := o.Allocator
-	opts.Namespace = namespace
-	operator, err := admin.New(o.Client, admin.Options{Namespace: namespace, Separator: opts.Separator})
+	o.Allocator.Namespace = namespace
+	ids, err := allocator.New(o.Client, o.Allocator)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := allocator.New(o.Client, opts)
-	if err != nil {
-		return nil, err
-	}
-	d := &database{namespace: namespace, ids: ids, operator: operator, names: make(map[string]*collection)}
-	d.tag.Store(tag)
-	if len(o.Others) == 0 {
-		return d, nil
-	}
-	servers := []allocator.Server{{Name: o.Name, Client: o.Client}}
-	for _, other := range o.Others {
-		servers = append(servers, allocator.Server{Name: other.Name, Client: other.Client, Namespace: cmp.Or(other.Namespaces[namespace], namespace)})
-	}
-	all, err := allocator.NewMulti(servers, opts)
-	d.masters = &masters{all: all}
-	return d, err
-}
-
-func (d *database) close(ctx context.Context) error {
-	err := d.ids.Close(ctx)
-	if d.masters != nil {
-		err = errors.Join(err, d.masters.all.Close(ctx))
-	}
-	return err
+	operator, err := admin.New(o.Client, admin.Options{Namespace: namespace, Separator: o.Allocator.Separator})
+	return &database{namespace: namespace, ids: ids, operator: operator, tag: tag, maxNames: o.MaxNames, names: make(map[string]*collection)}, err
 }
 
 // database returns a database. Before its first use the server is asked for the node tag, so that nothing is written without one.
@@ -68,50 +46,53 @@ func (h *Handler) database(ctx context.Context, name string) (*database, error) 
 	if err != nil {
 		return nil, err
 	}
-	h.mu.Lock()
-	d, ok := h.databases[namespace]
-	h.mu.Unlock()
-	if ok {
+	if d := h.used(namespace); d != nil {
 		return d, nil
 	}
-	tag, err := h.describe(ctx, namespace)
+	tag, err := h.tag(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	d, err := h.opts.open(namespace, tag)
 	if err != nil {
 		return nil, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if d, ok := h.databases[namespace]; ok {
-		return d, nil
-	}
-	switch {
+	switch known := h.databases[namespace]; {
+	case known != nil:
+		return known, nil
 	case h.closed:
 		return nil, fmt.Errorf("%w: the gateway ends", allocator.ErrClosed)
 	case len(h.databases) >= h.opts.MaxNames:
 		return nil, tooMany("databases", h.opts.MaxNames)
 	}
-	if d, err = h.opts.open(namespace, tag); err == nil {
-		h.databases[namespace] = d
-	}
-	return d, err
+	h.databases[namespace] = d
+	return d, nil
 }
 
-// describe asks the server for its node tag in a namespace.
-func (h *Handler) describe(ctx context.Context, namespace string) (tag string, err error) {
+// used returns a database that had a tag, or nil.
+func (h *Handler) used(namespace string) *database {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.databases[namespace]
+}
+
+// tag asks the server for its node tag in a namespace.
+func (h *Handler) tag(ctx context.Context, namespace string) (tag string, err error) {
 	operator, err := admin.New(h.opts.Client, admin.Options{Namespace: namespace})
 	if err != nil {
 		return "", err
 	}
-	var settings prefix.Server
-	if err := h.ask(ctx, func(ctx context.Context) (err error) {
-		settings, err = operator.ServerPrefix(ctx)
+	err = h.ask(ctx, func(ctx context.Context) error {
+		settings, err := operator.ServerPrefix(ctx)
+		tag = settings.NodeTag
 		return err
-	}); err != nil {
-		return "", err
+	})
+	if err == nil && tag == "" {
+		err = noTag(namespace)
 	}
-	if settings.NodeTag == "" {
-		return "", noTag(namespace)
-	}
-	return settings.NodeTag, nil
+	return tag, err
 }
 
 // ask sends a request that no Allocator sends.
@@ -121,27 +102,25 @@ func (h *Handler) ask(ctx context.Context, send func(context.Context) error) err
 	return h.gate.Pass(ctx, sentinel.Temporary, func() error { return send(ctx) })
 }
 
-// collection returns the collection of a name, the same one for all spellings.
-func (h *Handler) collection(d *database, name string) (*collection, error) {
-	return h.use(d, prefix.Fold(name), func() (*collection, error) {
-		c, err := d.ids.Collection(name)
-		return &collection{Collection: c}, err
-	})
-}
-
-// use returns what a database has for a name or, if it has nothing, adds it. Neither an Allocator nor Redis forgets a name.
-func (h *Handler) use(d *database, key string, add func() (*collection, error)) (*collection, error) {
+// use returns the collection of a name, the same one for all spellings, and an error beyond the bound: neither an Allocator nor
+// Redis forgets a name.
+func (d *database) use(name string) (*collection, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if c, ok := d.names[key]; ok {
-		return c, nil
+	key := prefix.Fold(name)
+	if d.names[key] == nil {
+		if len(d.names) >= d.maxNames {
+			return nil, tooMany("names of this database", d.maxNames)
+		}
+		c, _ := d.ids.Collection(name) // which is valid, or an identity's
+		d.names[key] = &collection{Collection: c}
 	}
-	if len(d.names) >= h.opts.MaxNames {
-		return nil, tooMany("names of this database", h.opts.MaxNames)
-	}
-	c, err := add()
-	if err == nil {
-		d.names[key] = c
-	}
-	return c, err
+	return d.names[key], nil
+}
+
+// collection returns the collection of a name, or nil if it was not used.
+func (d *database) collection(name string) *collection {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.names[prefix.Fold(name)]
 }

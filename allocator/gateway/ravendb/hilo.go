@@ -15,31 +15,6 @@ import (
 // maxEnd is the greatest end of a range: some clients count on past it.
 const maxEnd = math.MaxInt64 - maxCapacity
 
-// nextRequest is a request for a range.
-type nextRequest struct {
-	tag     string
-	size    int64 // of the range before
-	at      time.Time
-	known   bool // at is usable
-	lastMax int64
-}
-
-func (h *Handler) readNext(r *http.Request) (n nextRequest, err error) {
-	var q query
-	if q, n.tag, err = h.readName(r, "tag", ""); err != nil {
-		return n, err
-	}
-	if separator := q["identityPartsSeparator"]; separator != "" && separator != h.opts.Allocator.Separator {
-		return n, sentinel.Invalidf("identityPartsSeparator is %.64q: here it is %q", separator, h.opts.Allocator.Separator)
-	}
-	if n.size, err = parseSize(q["lastBatchSize"]); err != nil {
-		return n, err
-	}
-	n.at, n.known = parseTime(q["lastRangeAt"])
-	n.lastMax, err = q.numberOr("lastMax", 0)
-	return n, err
-}
-
 // hiloRange is the JSON of a range.
 type hiloRange struct {
 	Prefix      string
@@ -51,28 +26,34 @@ type hiloRange struct {
 }
 
 func (h *Handler) hiloNext(r *http.Request) (any, error) {
-	n, err := h.readNext(r)
-	if err != nil {
-		return nil, err
+	q := parseQuery(r)
+	tag := q.name("tag", "", h.opts.Allocator.Separator)
+	if separator := q.values["identityPartsSeparator"]; separator != "" && separator != h.opts.Allocator.Separator {
+		q.fail(sentinel.Invalidf("identityPartsSeparator is %.64q: here it is %q", separator, h.opts.Allocator.Separator))
+	}
+	size, lastMax := q.size(), q.numberOr("lastMax", 0)
+	if q.err != nil {
+		return nil, q.err
 	}
 	d, err := h.database(r.Context(), r.PathValue("database"))
 	if err != nil {
 		return nil, err
 	}
-	c, err := h.collection(d, n.tag)
+	c, err := d.use(tag)
 	if err != nil {
 		return nil, err
 	}
-	if issued, ok := h.ranges.find(c, n.lastMax); ok { // some clients send local time without a zone
-		n.at, n.known = issued.at, true
+	at, known := parseTime(q.values["lastRangeAt"])
+	if issued, ok := h.ranges.find(c, lastMax); ok { // some clients send local time without a zone
+		at, known = issued.at, true
 	}
-	got, id, err := d.next(detached(r), c, capacity(n.size, max(0, time.Since(n.at)), n.known)) //nolint:contextcheck // a range that is requested is issued also if its client is gone
+	got, id, err := h.next(context.WithoutCancel(r.Context()), d, c, capacity(size, max(0, time.Since(at)), known)) // also if the client is gone
 	if err != nil {
-		return nil, explain(d.namespace, err)
+		return nil, err
 	}
 	h.ranges.add(c, got)
 	return hiloRange{
-		Prefix: n.tag + h.opts.Allocator.Separator + id.ServerPrefix,
+		Prefix: tag + h.opts.Allocator.Separator + id.ServerPrefix,
 		Low:    got.Range().Low, High: got.Range().High, LastSize: got.Len(),
 		ServerTag:   id.NodeTag,
 		LastRangeAt: time.Now().UTC().Format(wireTime),
@@ -80,8 +61,8 @@ func (h *Handler) hiloNext(r *http.Request) (any, error) {
 }
 
 // next issues a range of a size, or of what is left below the limit. id is the first identifier.
-func (d *database) next(ctx context.Context, c *collection, size int64) (got allocator.Batch, id prefix.ID, err error) {
-	if err := d.masters.forRange(ctx, id); err != nil {
+func (h *Handler) next(ctx context.Context, d *database, c *collection, size int64) (got allocator.Batch, id prefix.ID, err error) {
+	if err := h.opts.verifyRange(ctx, d.namespace, id); err != nil {
 		return got, id, err
 	}
 	got, err = c.Take(ctx, size)
@@ -101,38 +82,26 @@ func (d *database) next(ctx context.Context, c *collection, size int64) (got all
 	if id.NodeTag == "" {
 		return got, id, noTag(d.namespace)
 	}
-	d.tag.Store(id.NodeTag)
-	return got, id, d.masters.forRange(ctx, id)
+	d.mu.Lock()
+	d.tag = id.NodeTag
+	d.mu.Unlock()
+	return got, id, h.opts.verifyRange(ctx, d.namespace, id)
 }
 
 func (h *Handler) hiloReturn(r *http.Request) (any, error) {
-	q, tag, err := h.readName(r, "tag", "")
-	if err != nil {
-		return nil, err
-	}
-	end, err := q.number("end")
-	if err != nil {
-		return nil, err
-	}
-	last, err := q.number("last")
-	if err != nil {
-		return nil, err
+	q := parseQuery(r)
+	tag, end, last := q.name("tag", "", h.opts.Allocator.Separator), q.number("end"), q.number("last")
+	if q.err != nil {
+		return nil, q.err
 	}
 	namespace, err := h.resolve(r.PathValue("database"))
 	if err != nil || h.opts.IgnoreReturns {
 		return nil, err
 	}
-	h.mu.Lock()
-	d := h.databases[namespace]
-	h.mu.Unlock()
-	if d == nil {
-		return nil, nil
-	}
-	d.mu.Lock()
-	c := d.names[prefix.Fold(tag)]
-	d.mu.Unlock()
-	if issued, ok := h.ranges.claim(c, end, last); ok {
-		_, _ = issued.Return(detached(r), last) //nolint:contextcheck // a return is finished also if its client is gone
+	if d := h.used(namespace); d != nil {
+		if issued, ok := h.ranges.claim(d.collection(tag), end, last); ok {
+			_, _ = issued.Return(context.WithoutCancel(r.Context()), last) // else it is a gap
+		}
 	}
 	return nil, nil
 }

@@ -1,11 +1,11 @@
 package ravendb
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -23,125 +22,90 @@ const maxRequestID = 128
 
 // identityRequest is a request about one identity.
 type identityRequest struct {
-	query
+	*query
 	*database
-	name string
+	name, sent string // sent is the id of the request, or ""
 }
 
-func (h *Handler) readIdentity(r *http.Request) (i identityRequest, err error) {
-	if i.query, i.name, err = h.readName(r, "name", "|"); err != nil {
-		return i, err
+// readIdentity reads a request about an identity. more reads further parameters.
+func (h *Handler) readIdentity(r *http.Request, more func(*query)) (i identityRequest, err error) {
+	q := parseQuery(r)
+	i = identityRequest{query: q, name: q.name("name", "|", h.opts.Allocator.Separator), sent: q.values["raft-request-id"]}
+	if len(i.sent) > maxRequestID {
+		q.fail(sentinel.Invalidf("raft-request-id is %d bytes long: at most %d", len(i.sent), maxRequestID))
 	}
-	if n := len(i.query["raft-request-id"]); n > maxRequestID {
-		return i, sentinel.Invalidf("raft-request-id is %d bytes long: at most %d", n, maxRequestID)
+	if more(q); q.err != nil {
+		return i, q.err
 	}
-	if i.database, err = h.database(r.Context(), r.PathValue("database")); err != nil {
-		return i, err
+	if i.database, err = h.database(r.Context(), r.PathValue("database")); err == nil {
+		_, err = i.use(i.name + "|")
 	}
-	_, err = h.use(i.database, prefix.Fold(i.name)+"|", func() (*collection, error) { return nil, nil })
 	return i, err
 }
 
 // id returns the digest of the id of a request to do what.
-func (i identityRequest) id(what ...string) requestID {
-	id := i.query["raft-request-id"]
-	if id == "" {
-		return requestID{}
+func (i identityRequest) id(what ...string) (id requestID) {
+	if i.sent != "" {
+		id = sha256.Sum256([]byte(strings.Join(append(what, i.namespace, prefix.Fold(i.name), i.sent), "\x00")))
 	}
-	return sha256.Sum256([]byte(strings.Join(append(what, i.namespace, prefix.Fold(i.name), id), "\x00")))
+	return id
+}
+
+// once sends a request about an identity, unless its answer is remembered. It is finished also if the client is gone.
+func (h *Handler) once(r *http.Request, i identityRequest, id requestID, send func(context.Context) (int64, error)) (int64, error) {
+	ctx := context.WithoutCancel(r.Context())
+	return h.answers.do(id, func() (int64, error) {
+		if err := h.opts.verifyHome(ctx, i.namespace); err != nil {
+			return 0, err
+		}
+		return send(ctx)
+	})
 }
 
 func (h *Handler) identityNext(r *http.Request) (any, error) {
-	i, err := h.readIdentity(r)
+	i, err := h.readIdentity(r, func(*query) {})
 	if err != nil {
 		return nil, err
 	}
-	value, err := h.identities.get(i.id()).do(func() (int64, error) {
-		ctx := detached(r) // a request is finished also if its client is gone
-		i.seeding.RLock()
-		defer i.seeding.RUnlock()
-		if err := i.masters.forIdentity(ctx); err != nil {
-			return 0, err
-		}
-		return i.ids.NextIdentity(ctx, i.name)
-	})
-	return struct{ NewIdentityValue int64 }{value}, explain(i.namespace, err)
+	value, err := h.once(r, i, i.id("next"), func(ctx context.Context) (int64, error) { return i.ids.NextIdentity(ctx, i.name) })
+	return struct{ NewIdentityValue int64 }{value}, err
 }
 
 func (h *Handler) identitySeed(r *http.Request) (any, error) {
-	i, err := h.readIdentity(r)
+	var value int64
+	var force bool
+	i, err := h.readIdentity(r, func(q *query) {
+		var err error
+		if value = q.number("value"); q.values["force"] != "" {
+			force, err = strconv.ParseBool(q.values["force"])
+		}
+		if err != nil {
+			q.fail(sentinel.Invalidf("force is %.64q: must be true or false", q.values["force"]))
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	value, err := i.number("value")
-	if err != nil {
-		return nil, err
+	id, token := i.id("seed", strconv.FormatInt(value, 10), strconv.FormatBool(force)), rand.Text()
+	if i.sent != "" { // a forced seed acts once, whichever gateway it is sent to
+		token = hex.EncodeToString(id[:16])
 	}
-	force, err := strconv.ParseBool(cmp.Or(i.query["force"], "false"))
-	if err != nil {
-		return nil, sentinel.Invalidf("force is %.64q: must be true or false", i.query["force"])
-	}
-	var id requestID
-	if force { // another one acts as often as it is sent without harm
-		id = i.id("seed", i.query["value"])
-	}
-	a := h.seeds.get(id)
-	stands, err := a.do(func() (stands int64, err error) {
-		err = h.ask(detached(r), func(ctx context.Context) error {
-			stands, err = i.seed(ctx, a, value, force)
+	value, err = h.once(r, i, id, func(ctx context.Context) (stands int64, err error) {
+		err = h.ask(ctx, func(ctx context.Context) error {
+			stands, err = i.operator.WithToken(token).SeedIdentity(ctx, i.name, value, force)
 			return err
 		})
 		return stands, err
 	})
-	return struct{ NewSeedValue int64 }{stands}, explain(i.namespace, err)
-}
-
-// seed seeds an identity and returns the value that stands then.
-func (i identityRequest) seed(ctx context.Context, a *answer, value int64, force bool) (int64, error) {
-	if force {
-		i.seeding.Lock()
-		defer i.seeding.Unlock()
-	}
-	if err := i.masters.forIdentity(ctx); err != nil {
-		return 0, err
-	}
-	if force {
-		if err := i.expect(ctx, a, value); err != nil {
-			return 0, err
-		}
-	}
-	return i.operator.SeedIdentity(ctx, i.name, value, force)
-}
-
-// expect returns an error if a forced seed was attempted before, and the identity has neither the value that it found then nor the
-// one that it sets: it may have taken effect without a reply, and would lower values that were issued since. Another process does
-// not know of the attempt, until the script itself is sent a token for it.
-func (i identityRequest) expect(ctx context.Context, a *answer, value int64) error {
-	now, err := i.operator.Identity(ctx, i.name)
-	switch {
-	case err != nil && !errors.Is(err, allocator.ErrNotSeeded):
-		return err
-	case a.found == nil:
-		a.found = &now.Max
-	case now.Max != *a.found && now.Max != value:
-		return fmt.Errorf("%w: identity %s stands at %d, and %d was expected", admin.ErrChanged, i.name, now.Max, *a.found)
-	}
-	return nil
+	return struct{ NewSeedValue int64 }{value}, err
 }
 
 // listIdentities returns a page of all identities, in the order of their names.
 func (h *Handler) listIdentities(r *http.Request) (any, error) {
-	q, err := parseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, err
-	}
-	start, err := q.numberOr("start", 0)
-	if err != nil {
-		return nil, err
-	}
-	size, err := q.numberOr("pageSize", 1<<31-1)
-	if err != nil {
-		return nil, err
+	q := parseQuery(r)
+	start, size := q.numberOr("start", 0), q.numberOr("pageSize", 1<<31-1)
+	if q.err != nil {
+		return nil, q.err
 	}
 	d, err := h.database(r.Context(), r.PathValue("database"))
 	if err != nil {
@@ -150,20 +114,18 @@ func (h *Handler) listIdentities(r *http.Request) (any, error) {
 	values := make(map[string]int64)
 	err = h.ask(r.Context(), func(ctx context.Context) error {
 		for counter, err := range d.operator.Identities(ctx) {
-			if err != nil && !errors.Is(err, allocator.ErrCorrupt) {
-				return err
-			}
 			if err == nil {
 				values[prefix.Fold(counter.Name)+"|"] = counter.Max
+			} else if !errors.Is(err, allocator.ErrCorrupt) {
+				return err
 			}
 		}
 		return nil
 	})
-	names := slices.Sorted(maps.Keys(values))
-	from := min(start, int64(len(names)))
-	page := make(map[string]int64)
-	for _, name := range names[from : from+min(size, int64(len(names))-from)] {
-		page[name] = values[name]
+	for i, name := range slices.Sorted(maps.Keys(values)) {
+		if int64(i) < start || int64(i)-start >= size {
+			delete(values, name)
+		}
 	}
-	return page, err
+	return values, err
 }

@@ -39,45 +39,48 @@ func TestAnswersKeepADigestOfTheRequest(t *testing.T) {
 	w.answers(http.MethodPost, "/databases/Shop/identity/next?name=companies&raft-request-id=7", http.StatusOK, `{"NewIdentityValue":8}`)
 }
 
-func TestAnswersRememberUntilTheirTime(t *testing.T) {
+func TestAnswersRememberForAMinute(t *testing.T) {
 	t.Parallel()
-	full := errors.New("full")
-	for _, tt := range []struct {
-		name string
-		full error
-	}{{"dropping the oldest", nil}, {"refusing", full}} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			a := answers{max: 3, memory: time.Minute, full: tt.full}
-			now := time.Now()
-			for i := range 4 {
-				if _, first, err := a.remember(requestID{byte(i + 1)}, now); i < 3 && (!first || err != nil) || i == 3 && !errors.Is(err, tt.full) {
-					t.Fatalf("remember(%d): got %t, %v, want true, <nil> for the first three, then %v", i, first, err, tt.full)
-				}
-			}
-			if _, first, err := a.remember(requestID{1}, now); tt.full != nil && (first || err != nil) || tt.full == nil && !first {
-				t.Errorf("the oldest: got %t, %v, want it remembered: %t", first, err, tt.full != nil)
-			}
-			for i := range 3 {
-				if _, first, err := a.remember(requestID{byte(i + 1)}, now.Add(time.Minute)); !first || err != nil {
-					t.Errorf("remember(%d) after a minute: got %t, %v, want true", i, first, err)
-				}
-			}
-			if len(a.order) != 3 || len(a.byID) != 3 {
-				t.Errorf("got %d and %d, want 3", len(a.order), len(a.byID))
-			}
-		})
+	a := answers{byID: make(map[requestID]*answer)}
+	now := time.Now()
+	first := a.get(requestID{1}, now)
+	if got := a.get(requestID{1}, now.Add(answerMemory-1)); got != first {
+		t.Errorf("got another answer within %v, want the same", answerMemory)
+	}
+	if got := a.get(requestID{1}, now.Add(answerMemory)); got == first {
+		t.Errorf("got the same answer after %v, want another", answerMemory)
+	}
+	if len(a.order) != 1 || len(a.byID) != 1 {
+		t.Errorf("got %d and %d, want 1", len(a.order), len(a.byID))
 	}
 }
 
-func TestAnswersAsksAgainAfterAPanic(t *testing.T) {
+func TestAnswersDropTheOldest(t *testing.T) {
 	t.Parallel()
-	a := answers{max: 3, memory: time.Minute}
+	a := answers{byID: make(map[requestID]*answer)}
+	now := time.Now()
+	for i := range maxAnswers + 1 {
+		a.get(requestID{byte(i), byte(i >> 8), byte(i >> 16), 1}, now)
+	}
+	if _, kept := a.byID[requestID{0, 0, 0, 1}]; kept || len(a.order) != maxAnswers || len(a.byID) != maxAnswers {
+		t.Errorf("got the oldest kept: %t, %d and %d answers, want it dropped of %d", kept, len(a.order), len(a.byID), maxAnswers)
+	}
+}
+
+func TestAnswersAskAgainAfterAFailureOrAPanic(t *testing.T) {
+	t.Parallel()
+	a := answers{byID: make(map[requestID]*answer)}
+	failed := errors.New("failed")
+	if _, err := a.do(requestID{1}, func() (int64, error) { return 0, failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v, want %v", err, failed)
+	}
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = a.do(t.Context(), requestID{1}, func(*answer) (int64, error) { panic("a hook of the client") })
+		_, _ = a.do(requestID{1}, func() (int64, error) { panic("a hook of the client") })
 	}()
-	if got, err := a.do(t.Context(), requestID{1}, func(*answer) (int64, error) { return 7, nil }); got != 7 || err != nil {
-		t.Errorf("got %d, %v, want 7", got, err)
+	for _, answer := range []int64{7, 8} {
+		if got, err := a.do(requestID{1}, func() (int64, error) { return answer, nil }); got != 7 || err != nil {
+			t.Errorf("got %d, %v, want 7", got, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package ravendb
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -18,11 +19,8 @@ import (
 type Options struct {
 	// Client is the one master that serves, which needs a node tag. The handler does not close it.
 	Client redis.UniversalClient
-	// Name is the name of that master, for errors. Default "server 1". A gateway sets it.
-	Name string
-	// Others are the other masters that issue identifiers. They do not serve, and are compared with the one that does: before the
-	// first identifier of a namespace, when its prefix or tag changes, and for identities every 10 s. Default: none. A gateway sets it.
-	Others []Master
+	// Masters compares that master with others that issue identifiers. Default nil: it is the only one. A gateway sets it.
+	Masters Masters
 	// Allocator has the settings of each database's Allocator. Namespace, capacities and Runway are the handler's own. Ranges end
 	// at least 1,048,576 below math.MaxInt64, and below Limit.
 	Allocator allocator.Options
@@ -44,12 +42,13 @@ type Options struct {
 	MaxNames int
 }
 
-// Master is a master that does not serve RavenDB's clients.
-type Master struct {
-	Name   string                // default "server 2", by place
-	Client redis.UniversalClient // not closed by the handler
-	// Namespaces maps namespaces of the master that serves to those of this one, where they differ.
-	Namespaces map[string]string
+// Masters compares the master that serves with the other ones.
+type Masters interface {
+	// VerifyRange returns an error if another master could issue an identifier of a namespace. first is of a range that was issued,
+	// or zero before it is requested.
+	VerifyRange(ctx context.Context, namespace string, first prefix.ID) error
+	// VerifyHome returns an error unless the master is the home of the identities of a namespace, and the only one.
+	VerifyHome(ctx context.Context, namespace string) error
 }
 
 // Node is another gateway.
@@ -116,4 +115,18 @@ func (o Options) withFoldedDatabases() (Options, error) {
 	}
 	o.Databases = folded
 	return o, nil
+}
+
+func (o Options) verifyRange(ctx context.Context, namespace string, first prefix.ID) error {
+	if o.Masters == nil {
+		return nil
+	}
+	return o.Masters.VerifyRange(ctx, namespace, first)
+}
+
+func (o Options) verifyHome(ctx context.Context, namespace string) error {
+	if o.Masters == nil {
+		return nil
+	}
+	return o.Masters.VerifyHome(ctx, namespace)
 }

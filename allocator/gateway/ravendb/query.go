@@ -13,81 +13,69 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// query holds the parameters of a request.
-type query map[string]string
+// query holds the parameters of a request. err is why the first invalid one of those that were read is invalid, or nil.
+type query struct {
+	values map[string]string
+	err    error
+}
 
 // parseQuery parses a query as a form: "+" is a space. Java's client sends spaces so, and %2B for a plus. No parameter may
 // be repeated.
-func parseQuery(raw string) (query, error) {
-	values, err := url.ParseQuery(strings.ReplaceAll(raw, ";", "%3B")) // which separates nothing
+func parseQuery(r *http.Request) *query {
+	q := &query{values: make(map[string]string)}
+	values, err := url.ParseQuery(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B")) // which separates nothing
 	if err != nil {
-		return nil, sentinel.Invalidf("the query has a percent sign that begins no escape: %.64q", raw)
+		q.fail(sentinel.Invalidf("the query has a percent sign that begins no escape: %.64q", r.URL.RawQuery))
+		return q
 	}
-	q := make(query)
 	for name, texts := range values {
-		if len(texts) > 1 {
-			return nil, sentinel.Invalidf("%.64q is given twice", name)
+		if q.values[name] = texts[0]; len(texts) > 1 {
+			q.fail(sentinel.Invalidf("%.64q is given twice", name))
 		}
-		q[name] = texts[0]
 	}
-	return q, nil
+	return q
 }
 
-// readName parses the query of a request, and its parameter that names a collection, or an identity, with or without mark.
-func (h *Handler) readName(r *http.Request, parameter, mark string) (q query, name string, err error) {
-	if q, err = parseQuery(r.URL.RawQuery); err != nil {
-		return nil, "", err
+func (q *query) fail(err error) { q.err = cmp.Or(q.err, err) }
+
+// text returns a parameter that must be present.
+func (q *query) text(name string) string {
+	if q.values[name] == "" {
+		q.fail(sentinel.Invalidf("%s is missing", name))
 	}
-	if name, err = q.required(parameter); err != nil {
-		return nil, "", err
-	}
-	name = strings.TrimSuffix(name, mark)
-	if err := prefix.ValidateCollection(name, h.opts.Allocator.Separator); err != nil {
-		return nil, "", fmt.Errorf("%s: %w", parameter, err)
-	}
-	return q, name, nil
+	return q.values[name]
 }
 
-// required returns a parameter that must be present.
-func (q query) required(name string) (string, error) {
-	value := q[name]
-	if value == "" {
-		return "", sentinel.Invalidf("%s is missing", name)
+// name returns a parameter that names a collection, or an identity, with or without mark.
+func (q *query) name(parameter, mark, separator string) string {
+	name := strings.TrimSuffix(q.text(parameter), mark)
+	if err := prefix.ValidateCollection(name, separator); err != nil {
+		q.fail(fmt.Errorf("%s: %w", parameter, err))
 	}
-	return value, nil
+	return name
 }
 
 // number returns a parameter that must be a whole number from 0 to 2^63-1.
-func (q query) number(name string) (int64, error) {
-	text, err := q.required(name)
-	if err != nil {
-		return 0, err
-	}
-	return parseNumber(name, text)
-}
+func (q *query) number(name string) int64 { return q.parse(name, q.text(name)) }
 
 // numberOr returns number, or standard if the parameter is absent.
-func (q query) numberOr(name string, standard int64) (int64, error) {
-	if q[name] == "" {
-		return standard, nil
-	}
-	return parseNumber(name, q[name])
+func (q *query) numberOr(name string, standard int64) int64 {
+	return q.parse(name, cmp.Or(q.values[name], strconv.FormatInt(standard, 10)))
 }
 
-// parseNumber parses a whole number from 0 to 2^63-1. Beside the error of a greater one it returns 2^63-1.
-func parseNumber(name, text string) (int64, error) {
+func (q *query) parse(name, text string) int64 {
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		err = sentinel.Invalidf("%s is %.64q: must be a whole number from 0 to 9223372036854775807", name, text)
+		q.fail(sentinel.Invalidf("%s is %.64q: must be a whole number from 0 to %d", name, text, math.MaxInt64))
 	}
-	return int64(n), err
+	return int64(n)
 }
 
-// parseSize parses lastBatchSize, which is 0 if absent. A greater number than maxCapacity counts as maxCapacity.
-func parseSize(text string) (int64, error) {
-	size, err := parseNumber("lastBatchSize", cmp.Or(text, "0"))
-	if size == math.MaxInt64 && strings.Trim(text, "0123456789") == "" {
-		err = nil
+// size returns lastBatchSize, which is 0 if absent. Any greater number than maxCapacity counts as maxCapacity.
+func (q *query) size() int64 {
+	text := cmp.Or(q.values["lastBatchSize"], "0")
+	if len(text) > len("1048576") && strings.Trim(text, "0123456789") == "" {
+		return maxCapacity
 	}
-	return min(size, maxCapacity), err
+	return min(q.parse("lastBatchSize", text), maxCapacity)
 }

@@ -10,12 +10,6 @@ import (
 // maxRanges is the number of ranges that are remembered.
 const maxRanges = 1 << 16
 
-// collection is a collection that clients used.
-type collection struct {
-	*allocator.Collection
-	takenBack int64 // the greatest end of a range that was returned, guarded by ranges.mu
-}
-
 // ranges remembers the newest ranges that were issued, for the time at which that was, and decides which of them may be returned.
 //
 // A client returns a range (end, last) without anything that tells it from another range of the same end, which had been issued and
@@ -49,9 +43,6 @@ type issuedRange struct {
 func (r *ranges) add(c *collection, b allocator.Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.byEnd == nil {
-		r.byEnd = make(map[rangeEnd]issuedRange)
-	}
 	key := rangeEnd{c, b.Range().High}
 	if _, known := r.byEnd[key]; !known {
 		r.order = append(r.order, key)

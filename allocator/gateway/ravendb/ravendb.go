@@ -21,10 +21,8 @@ type Handler struct {
 	mux          http.ServeMux
 	gate         *fleet.Gate // of requests that no Allocator sends
 	ranges       ranges
+	answers      answers // to requests about identities
 	topologyEtag int64
-	// identities are the answers to requests for an identity, and seeds those to forced seeds. They are apart so that no other
-	// request can make a forced seed forgotten: repeated, it would lower the identity again.
-	identities, seeds answers
 
 	mu        sync.Mutex           // guards what follows
 	databases map[string]*database // by namespace, those that had a tag
@@ -38,7 +36,8 @@ func New(opts Options) (*Handler, error) {
 		return nil, fmt.Errorf("ravendb: %w", err)
 	}
 	h := &Handler{
-		opts: opts, gate: fleet.NewGate(), ranges: ranges{max: maxRanges},
+		opts: opts, gate: fleet.NewGate(),
+		ranges: ranges{max: maxRanges, byEnd: make(map[rangeEnd]issuedRange)}, answers: answers{byID: make(map[requestID]*answer)},
 		databases: make(map[string]*database), topologyEtag: etag(opts.Nodes, time.Now()),
 	}
 	for _, route := range []struct {
@@ -72,7 +71,7 @@ func (h *Handler) Close(ctx context.Context) error {
 	h.mu.Unlock()
 	var failures []error
 	for _, d := range all {
-		failures = append(failures, d.close(ctx))
+		failures = append(failures, d.ids.Close(ctx))
 	}
 	return errors.Join(failures...)
 }
@@ -99,7 +98,7 @@ func Check(ctx context.Context, opts Options) error {
 		return err
 	}
 	for _, namespace := range slices.Sorted(maps.Values(h.opts.Databases)) {
-		if _, err := h.describe(ctx, namespace); err != nil {
+		if _, err := h.tag(ctx, namespace); err != nil {
 			return fmt.Errorf("ravendb: %w", err)
 		}
 	}
@@ -110,15 +109,7 @@ func Check(ctx context.Context, opts Options) error {
 var ErrNoTag = fmt.Errorf("%w: the server has no node tag, which the ids of RavenDB's clients end in", allocator.ErrPrefixMissing)
 
 func noTag(namespace string) error {
-	return fmt.Errorf("%w; set one with hilo prefix set --tag A --namespace %s", ErrNoTag, namespace)
-}
-
-// explain adds what to do to the error of a server without prefix and tag.
-func explain(namespace string, err error) error {
-	if errors.Is(err, allocator.ErrPrefixMissing) {
-		return fmt.Errorf("%w; set one with hilo prefix set --tag A --namespace %s, a different one on each master", err, namespace)
-	}
-	return err
+	return fmt.Errorf("%w; set one with hilo settings set --tag A --namespace %s", ErrNoTag, namespace)
 }
 
 // resolve returns the namespace of a database.

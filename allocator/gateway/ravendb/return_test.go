@@ -3,11 +3,11 @@ package ravendb
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"testing"
 
-	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -24,234 +24,200 @@ func (w *wire) wantMax(want string) {
 	}
 }
 
-func TestReturnIgnoresWhatIsNoNewestRangeOfThisGateway(t *testing.T) {
+// Each case begins with the ranges 1..32 and 33..64, and ends with what Max is then.
+func TestReturnIsTakenByTheRule(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
-		begin := func(t *testing.T) {
-			t.Helper()
-			if err := w.client.Del(t.Context(), "{Raven}/HiLo/users").Err(); err != nil {
-				t.Fatal(err)
-			}
-			w.Handler, w.t = w.again(), t
-			if got := w.next("tag=users"); got.Low != 1 || got.High != 32 {
-				t.Fatalf("got %+v, want 1..32", got)
-			}
-		}
-		for name, then := range map[string]func(){
-			"sent twice": func() {
-				w.sendReturn(32, 10)
+		for name, tt := range map[string]struct {
+			then func()
+			want string
+		}{
+			"of the newest range": {func() { w.sendReturn(64, 34) }, "34"},
+			"of a whole range":    {func() { w.sendReturn(64, 32) }, "32"},
+			"sent twice": {func() {
+				w.sendReturn(64, 34)
+				w.next("tag=users") // 35..66
+				w.sendReturn(64, 34)
+			}, "66"},
+			"of a range after one that was returned": {func() {
+				w.sendReturn(64, 34)
+				w.next("tag=users") // 35..66, and no range of this gateway ended at 34
+				w.sendReturn(66, 40)
+			}, "66"},
+			"of the second range after one that was returned": {func() {
+				w.sendReturn(64, 34)
 				w.next("tag=users")
-				w.sendReturn(32, 10)
-				w.wantMax("42")
-			},
-			"after another range was issued": func() {
-				w.next("tag=users")
-				w.sendReturn(32, 10)
-				w.wantMax("64")
-			},
-			"of two ranges in another order": func() {
-				w.next("tag=users")
+				w.next("tag=users") // 67..98
+				w.sendReturn(98, 70)
+			}, "70"},
+			"of a range with the end of one that was returned": {func() {
+				w.sendReturn(64, 32)
+				w.next("tag=users") // 33..64
+				w.sendReturn(64, 40)
+			}, "64"},
+			"of an older range": {func() { w.sendReturn(32, 10) }, "64"},
+			"of two ranges, the older one first": {func() {
 				w.sendReturn(32, 10)
 				w.sendReturn(64, 40)
 				w.sendReturn(32, 10)
-				w.wantMax("40")
-			},
-			"of a range with the same end": func() {
-				w.sendReturn(32, 0)
-				if got := w.next("tag=users"); got.Low != 1 || got.High != 33 || got.LastSize != 33 {
-					t.Errorf("got %+v, want 1..33, LastSize 33", got)
-				}
-				w.sendReturn(32, 0)
-				w.wantMax("33")
-				w.sendReturn(33, 5)
-				w.wantMax("5")
-			},
-			"below the range": func() {
-				w.next("tag=users")
+			}, "40"},
+			"below the range": {func() {
 				w.sendReturn(64, 31)
-				w.wantMax("64")
 				w.sendReturn(64, 0)
-				w.wantMax("64")
-			},
-			"above the range": func() {
-				w.sendReturn(32, 33)
-				w.sendReturn(32, math.MaxInt64)
-				w.sendReturn(31, 5)
+			}, "64"},
+			"above the range": {func() {
+				w.sendReturn(64, 64)
+				w.sendReturn(64, 65)
+				w.sendReturn(64, math.MaxInt64)
+				w.sendReturn(63, 40)
 				w.sendReturn(0, 0)
-				w.wantMax("32")
-			},
-			"of a range of another gateway": func() {
+			}, "64"},
+			"of a range of another gateway": {func() {
 				w.Handler = w.again()
-				w.sendReturn(32, 10)
-				w.wantMax("32")
-			},
-			"sent before a restart and again after it": func() {
-				w.sendReturn(32, 0)
+				w.sendReturn(64, 40)
+			}, "64"},
+			"of the first range after a restart": {func() {
 				w.Handler = w.again()
-				if got := w.next("tag=users"); got.Low != 1 || got.High != 33 {
-					t.Errorf("got %+v, want 1..33", got)
-				}
-				w.sendReturn(32, 0)
-				w.wantMax("33")
-				w.sendReturn(33, 7)
-				w.wantMax("7")
-			},
-			"after a seed": func() {
-				w.set("{Raven}/HiLo/users", "Max", 32)
-				if err := w.client.HDel(t.Context(), "{Raven}/HiLo/users", "Lease").Err(); err != nil {
+				w.next("tag=users")
+				w.sendReturn(96, 70)
+			}, "96"},
+			"of the second range after a restart": {func() {
+				w.Handler = w.again()
+				w.next("tag=users")
+				w.next("tag=users")
+				w.sendReturn(128, 100)
+			}, "100"},
+			"sent before a restart and again after it": {func() {
+				w.sendReturn(64, 32)
+				w.Handler = w.again()
+				w.next("tag=users") // 33..64 again
+				w.next("tag=users")
+				w.sendReturn(64, 32)
+			}, "96"},
+			"that came to another gateway, and late to this one": {func() {
+				other := w.again()
+				next(t, other, "tag=users") // 65..96
+				next(t, other, "tag=users") // 97..128
+				send(t, other, "PUT", "/databases/Shop/hilo/return?tag=users&end=128&last=96")
+				w.next("tag=users") // 97..128 again
+				w.sendReturn(128, 96)
+			}, "128"},
+			"after a seed to the same number": {func() {
+				m, err := admin.New(w.client, admin.Options{})
+				if err != nil {
 					t.Fatal(err)
 				}
-				w.sendReturn(32, 10)
-				w.wantMax("32")
-			},
-			"with IgnoreReturns": func() {
+				if _, err := m.Seed(t.Context(), "users", 64, false); err != nil {
+					t.Fatal(err)
+				}
+				w.sendReturn(64, 40)
+			}, "64"},
+			"of a range after a seed to the end of the one before": {func() {
+				m, err := admin.New(w.client, admin.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := m.Seed(t.Context(), "users", 64, false); err != nil {
+					t.Fatal(err)
+				}
+				w.next("tag=users")
+				w.sendReturn(96, 70)
+			}, "96"},
+			"in another spelling": {func() {
+				w.answers("PUT", "/databases/Shop/hilo/return?tag=Users&end=64&last=34", 204, "")
+			}, "34"},
+			"of another collection": {func() {
+				w.answers("PUT", "/databases/Shop/hilo/return?tag=orders&end=64&last=34", 204, "")
+			}, "64"},
+			"with IgnoreReturns": {func() {
 				w.Handler = w.again(func(o *Options) { o.IgnoreReturns = true })
 				w.next("tag=users")
-				w.sendReturn(64, 40)
-				w.wantMax("64")
-			},
+				w.next("tag=users")
+				w.sendReturn(128, 100)
+			}, "128"},
 		} {
 			t.Run(name, func(t *testing.T) {
-				begin(t)
-				then()
+				if err := w.client.Del(t.Context(), "{Raven}/HiLo/users").Err(); err != nil {
+					t.Fatal(err)
+				}
+				w.Handler, w.t = w.again(), t
+				for range 2 {
+					w.next("tag=users")
+				}
+				tt.then()
+				w.wantMax(tt.want)
 			})
 		}
 	})
 }
 
-func TestReturnMayBeRepeatedAfterALostReply(t *testing.T) {
+func TestReturnDuringAnOutageIsAGap(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s)
+		w := newWire(t, s, func(o *Options) { o.Client = impatient(t, s) })
+		w.next("tag=users")
 		w.next("tag=users")
 		s.Kill()
-		response := w.send("PUT", "/databases/Shop/hilo/return?tag=users&end=32&last=2")
-		if response.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("got %d, want 503", response.StatusCode)
-		}
-		s.Restart()
-		w.set("{Raven}/ServerPrefixForHilo", "NodeTag", "A")
-		w.sendReturn(32, 2)
-		if got := w.next("tag=users"); got.Low <= 2 {
-			t.Errorf("got %+v, want Low above 2", got)
-		}
+		w.sendReturn(64, 34)
 	})
 }
 
-func TestReturnIgnoresARangeAtTheLimitThatEndsLikeAnother(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		w := newWire(t, s, func(o *Options) { o.Allocator.Limit = 20 })
-		w.next("tag=users")
-		w.sendReturn(20, 5)
-		w.wantMax("5")
-		if got := w.next("tag=users"); got.Low != 6 || got.High != 20 {
-			t.Errorf("got %+v, want 6..20", got)
-		}
-		w.sendReturn(20, 5)
-		w.wantMax("20")
-	})
-}
-
-func TestRangesDropTheOldestAndRaiseAmbiguous(t *testing.T) {
-	t.Parallel()
-	r := newRanges(3)
-	c := new(counter)
-	for i := range int64(5) {
-		r.add(c, scripts.Range{Low: 10*i + 1, High: 10*i + 10, Top: 10 * i, Ranges: i + 1}, "token")
-	}
-	if len(r.byEnd) != 3 || len(r.order) != 3 {
-		t.Errorf("got %d entries and %d in order, want 3", len(r.byEnd), len(r.order))
-	}
-	for end, want := range map[int64]bool{10: false, 20: false, 30: true, 50: true} {
-		if _, got := r.find(c, end); got != want {
-			t.Errorf("find(%d): got %t, want %t", end, got, want)
-		}
-	}
-	for end, want := range map[int64]int64{15: 6, 20: 1, 21: 0, 50: 1, 51: 0, 1: 0} {
-		if got := r.extend(c, end, 10); got != want {
-			t.Errorf("extend(%d): got %d, want %d", end, got, want)
-		}
-	}
-}
-
-// The range of a quiet counter is returned and then dropped from memory by the ranges of busy counters. Its return arrives again
-// when another client holds the same numbers.
-func TestReturnIgnoresALateOneAfterManyOtherRanges(t *testing.T) {
+func TestRangesDropTheOldest(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)
-		w.ranges.max = 4
-		w.next("tag=users")
-		w.sendReturn(32, 0)
-		w.wantMax("0")
+		w.ranges.max = 3
 		for range 5 {
-			w.next("tag=busy")
+			w.next("tag=users")
 		}
-		got := w.next("tag=users&lastBatchSize=32")
-		w.sendReturn(32, 0)
-		w.wantMax(strconv.FormatInt(got.High, 10))
-		w.sendReturn(got.High, 3) // its own, of an end that none had before
-		w.wantMax("3")
+		c := w.used("Raven").collection("users")
+		for end, want := range map[int64]bool{32: false, 64: false, 96: true, 160: true, 161: false} {
+			if _, got := w.ranges.find(c, end); got != want {
+				t.Errorf("find(%d): got %t, want %t", end, got, want)
+			}
+		}
+		if len(w.ranges.byEnd) != 3 || len(w.ranges.order) != 3 {
+			t.Errorf("got %d ranges and %d in order, want 3", len(w.ranges.byEnd), len(w.ranges.order))
+		}
 	})
 }
 
-func TestReturnIsAcceptedRightAfterARestart(t *testing.T) {
+// Clients of two gateways take ranges, use some numbers and return the rest. Each return may arrive again at any time, at either
+// gateway, and a gateway may have been restarted meanwhile.
+func TestReturnsThatArriveAgainRepeatNoNumber(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string]func(*wire){
-		"of a counter of this gateway": func(w *wire) { w.next("tag=users") },
-		"of a counter that was partly returned": func(w *wire) {
-			w.next("tag=users")
-			w.sendReturn(32, 20)
-		},
-		"of a counter of others": func(w *wire) {
-			keys := scripts.Keys{Counter: "{Raven}/HiLo/users", Server: "{Raven}/ServerPrefixForHilo", Other: "{Raven}/Identities/users"}
-			for i := range 3 {
-				if _, err := scripts.Next(w.t.Context(), w.client, keys, scripts.NextRequest{Token: fmt.Sprint(i), Name: "users", Capacity: 32, Limit: 1000}); err != nil {
-					w.t.Fatal(err)
+	for seed := range uint64(20) {
+		w := newWire(t, redistest.StartMini(t))
+		random := rand.New(rand.NewPCG(seed, 1))
+		gateways := []*Handler{w.again(), w.again()}
+		used := make(map[int64]bool)
+		var late []string
+		var held []hiloRange
+		for range 400 {
+			h := gateways[random.IntN(2)]
+			switch what := random.IntN(20); {
+			case what < 10:
+				held = append(held, next(t, h, "tag=users&lastBatchSize=4"))
+			case what < 17 && len(held) > 0:
+				i := random.IntN(len(held))
+				got := held[i]
+				held = append(held[:i], held[i+1:]...)
+				last := got.Low - 1 + random.Int64N(got.LastSize+1)
+				for n := got.Low; n <= last; n++ {
+					if used[n] {
+						t.Fatalf("seed %d: got %d twice", seed, n)
+					}
+					used[n] = true
 				}
+				back := fmt.Sprintf("/databases/Shop/hilo/return?tag=users&end=%d&last=%d", got.High, last)
+				send(t, h, http.MethodPut, back)
+				late = append(late, back)
+			case what < 19 && len(late) > 0:
+				send(t, h, http.MethodPut, late[random.IntN(len(late))])
+			default:
+				gateways[random.IntN(2)] = w.again()
 			}
-		},
-		"of a counter that was seeded": func(w *wire) { w.set("{Raven}/HiLo/users", "Max", 4000) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				w := newWire(t, s)
-				before(w)
-				w.Handler = w.again()
-				got := w.next("tag=users")
-				w.sendReturn(got.High, got.Low+4)
-				w.wantMax(strconv.FormatInt(got.Low+4, 10))
-			})
-		})
-	}
-}
-
-// An earlier process of the gateway issues ranges beside its successor until it ends. Their returns may arrive at the
-// successor.
-func TestRangesAreFinalBelowWhatAnotherProcessIssued(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		second scripts.Range
-		final  bool
-	}{
-		"alone":                       {scripts.Range{Low: 1, High: 40, Top: 100, Ranges: 2}, false},
-		"another range was issued":    {scripts.Range{Low: 1, High: 40, Top: 100, Ranges: 3}, true},
-		"Top was raised":              {scripts.Range{Low: 1, High: 140, Top: 150, Ranges: 2}, true},
-		"both, and it ends above Top": {scripts.Range{Low: 1, High: 160, Top: 150, Ranges: 3}, false},
-		"the end of the first":        {scripts.Range{Low: 1, High: 100, Top: 100, Ranges: 2}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRanges(maxRanges)
-			c := new(counter)
-			r.add(c, scripts.Range{Low: 1, High: 100, Ranges: 1}, "first")
-			r.add(c, tt.second, "second")
-			if got, ok := r.find(c, tt.second.High); !ok || got.final != tt.final {
-				t.Errorf("got %+v, %t, want final %t", got, ok, tt.final)
-			}
-		})
+		}
 	}
 }

@@ -30,12 +30,12 @@ const topologyTimeout = time.Second
 // to exist: while its server is down, the tag is a placeholder, because a client that gets no topology when it starts never asks
 // again.
 func (h *Handler) topology(r *http.Request) (any, error) {
-	q, err := parseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, err
+	q := parseQuery(r)
+	name := q.text("name")
+	if q.err != nil {
+		return nil, q.err
 	}
-	name, err := q.required("name")
-	if err != nil {
+	if _, err := h.resolve(name); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), topologyTimeout)
@@ -54,7 +54,9 @@ func (h *Handler) topology(r *http.Request) (any, error) {
 		}
 	}
 	if err == nil {
-		nodes[0].ClusterTag, _ = d.tag.Load().(string)
+		d.mu.Lock()
+		nodes[0].ClusterTag = d.tag
+		d.mu.Unlock()
 	}
 	return struct {
 		Nodes []node
@@ -91,34 +93,26 @@ const noCluster = "?"
 // nodeInfo returns the tag of the first namespace that is mapped, or was used: the request names no database.
 func (h *Handler) nodeInfo(r *http.Request) (any, error) {
 	h.mu.Lock()
-	names := slices.Collect(maps.Values(h.opts.Databases))
-	if len(names) == 0 {
-		names = slices.Collect(maps.Keys(h.databases))
-	}
+	names := slices.Concat(slices.Collect(maps.Values(h.opts.Databases)), slices.Collect(maps.Keys(h.databases)))
 	h.mu.Unlock()
-	tag := noCluster
-	var err error
 	if len(names) > 0 {
-		tag, err = h.describe(r.Context(), slices.Min(names))
-	} else {
-		err = h.ask(r.Context(), func(ctx context.Context) error { return h.opts.Client.Time(ctx).Err() }) // PING is no right of a worker
+		tag, err := h.tag(r.Context(), slices.Min(names))
+		return struct{ NodeTag, ServerRole string }{tag, member}, err
 	}
-	return struct{ NodeTag, ServerRole string }{tag, member}, err
+	err := h.ask(r.Context(), func(ctx context.Context) error { return h.opts.Client.Time(ctx).Err() }) // PING is no right of a worker
+	return struct{ NodeTag, ServerRole string }{noCluster, member}, err
 }
 
+// healthcheck contacts the server of a database.
 func (h *Handler) healthcheck(r *http.Request) (any, error) {
-	return nil, h.ping(r.Context(), r.PathValue("database"))
+	namespace, err := h.resolve(r.PathValue("database"))
+	if err == nil {
+		_, err = h.tag(r.Context(), namespace)
+	}
+	return nil, err
 }
 
 func (h *Handler) stats(r *http.Request) (any, error) {
-	return struct{}{}, h.ping(r.Context(), r.PathValue("database"))
-}
-
-// ping contacts the server of a database.
-func (h *Handler) ping(ctx context.Context, database string) error {
-	name, err := h.resolve(database)
-	if err == nil {
-		_, err = h.describe(ctx, name)
-	}
-	return err
+	_, err := h.healthcheck(r)
+	return struct{}{}, err
 }
