@@ -7,30 +7,6 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-var identityKeys = Keys{Counter: keys.Other, Server: keys.Server, Other: keys.Counter}
-
-func identityRequest(count int64) IdentityRequest {
-	return IdentityRequest{Token: "token", Name: "Orders", Count: count, Limit: 1<<63 - 1}
-}
-
-func mustIdentity(t *testing.T, client redistest.Client, r IdentityRequest) Range {
-	t.Helper()
-	got, err := Identity(t.Context(), client, identityKeys, r)
-	if err != nil {
-		t.Fatalf("identity: got %v, want <nil>", err)
-	}
-	return got
-}
-
-func seedIdentity(t *testing.T, client redistest.Client, value int64, force bool) (int64, error) {
-	t.Helper()
-	r := SeedRequest{Field: FieldValue, Name: "orders", Value: value, Force: force}
-	if force {
-		r.Expected = mustStand(t, client, identityKeys.Counter, FieldValue)
-	}
-	return Seed(t.Context(), client, identityKeys, r)
-}
-
 func TestIdentityMatchesTheVectors(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -43,80 +19,79 @@ func TestIdentityMatchesTheVectors(t *testing.T) {
 		client := s.Client(t)
 		for i, row := range rows {
 			var got int64
-			var err error
 			if row.Op == "next" {
 				got = mustIdentity(t, client, identityRequest(1)).Low
 			} else {
-				got, err = seedIdentity(t, client, row.Value, row.Force)
+				got = mustSeedIdentity(t, client, row.Value, row.Force)
 			}
-			if err != nil || got != row.Want {
-				t.Errorf("step %d, %s: %d, %v, want %d", i, row.Op, got, err, row.Want)
+			if got != row.Want {
+				t.Errorf("step %d, %s: got %d, want %d", i, row.Op, got, row.Want)
 			}
 		}
-		state := client.HGetAll(t.Context(), identityKeys.Counter).Val()
-		if state["Name"] != "Orders" || len(state["Origin"]) != 40 || state["Lease"] != "" {
-			t.Errorf("got %v, want the name Orders, an Origin and no lease", state)
+		state := storedAt(t, client, identityKeys.Counter)
+		for field, want := range map[string]string{"Value": "1976", "Name": "Orders", "Lowered": "1", "Lease": "", "Ranges": "", "Bare": ""} {
+			if state[field] != want {
+				t.Errorf("%s: got %q, want %q", field, state[field], want)
+			}
+		}
+		if len(state["Origin"]) != 40 || len(state["Epoch"]) != 19 {
+			t.Errorf("got %v, want an Origin and a birth", state)
 		}
 	})
 }
 
-func TestIdentityRaisesToUnissuedValuesOnly(t *testing.T) {
+// The search for a free value raises an identity to a value if every issued one is below it.
+func TestIdentityIssuesAnExactValueOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		for i, step := range []struct{ raise, count, low, high int64 }{
-			{raise: 5, low: 5, high: 5},
-			{raise: 5, low: 0, high: 5},
-			{raise: 4, low: 0, high: 5},
+		for i, step := range []struct{ exact, count, low, high int64 }{
+			{exact: 5, low: 5, high: 5},
+			{exact: 5, low: 0, high: 5},
+			{exact: 4, low: 0, high: 5},
 			{count: 1, low: 6, high: 6},
 			{count: 3, low: 7, high: 9},
-			{raise: 10, low: 10, high: 10},
-			{raise: 1<<53 + 1, low: 1<<53 + 1, high: 1<<53 + 1},
-			{raise: 1 << 53, low: 0, high: 1<<53 + 1},
-			{raise: 1<<63 - 1, low: 1<<63 - 1, high: 1<<63 - 1},
+			{exact: 10, low: 10, high: 10},
+			{exact: 1<<53 + 1, low: 1<<53 + 1, high: 1<<53 + 1},
+			{exact: 1 << 53, low: 0, high: 1<<53 + 1},
+			{exact: 1<<63 - 1, low: 1<<63 - 1, high: 1<<63 - 1},
 		} {
 			r := identityRequest(step.count)
-			r.Raise = step.raise
-			if got := mustIdentity(t, client, r); got.Low != step.low || got.High != step.high {
-				t.Errorf("step %d: %d..%d, want %d..%d", i, got.Low, got.High, step.low, step.high)
+			r.Exact = step.exact
+			before := storedAt(t, client, identityKeys.Counter)
+			got := mustIdentity(t, client, r)
+			if got.Low != step.low || got.High != step.high || step.low > 0 && got.Ceiling < got.High {
+				t.Errorf("step %d: got %+v, want %d..%d", i, got, step.low, step.high)
+			}
+			if step.low == 0 {
+				wantSame(t, before, storedAt(t, client, identityKeys.Counter))
 			}
 		}
 		r := identityRequest(0)
-		r.Raise, r.Limit = 4, 5
+		r.Exact, r.Limit = 4, 5
 		if got := mustIdentity(t, client, r); got.Low != 0 { // above the limit too it was issued before, and nothing is exhausted
 			t.Errorf("got %+v, want no value", got)
 		}
 	})
 }
 
-func TestIdentityJumpsOnEvidenceOfLostWrites(t *testing.T) {
+// A refusal tells a client nothing of what the counter would become, since another write may make it otherwise.
+func TestIdentityRefusingAnExactValueReportsOnlyWhatStands(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		mustIdentity(t, client, identityRequest(5))
-		state := client.HGetAll(t.Context(), identityKeys.Counter).Val()
-		s.Restart()
-		client.HSet(t.Context(), identityKeys.Counter, state)
-		for _, value := range []int64{100, 1 << 62} { // below and above where a jump would lead
-			raise := identityRequest(0)
-			raise.Raise = value
-			if got := mustIdentity(t, client, raise); got.Low != 0 {
-				t.Errorf("after lost writes: got %+v, want no value", got)
-			}
-		}
-		got := mustIdentity(t, client, identityRequest(1))
-		base := jumped(t, client, 5, identityGap, "token")
-		if got.Low != base+1 || got.Evidence != EvidenceOrigin || got.Epoch != 1 {
-			t.Errorf("after lost writes: %+v, want %d", got, base+1)
-		}
-		if got := mustIdentity(t, client, identityRequest(1)); got.Low != base+2 {
-			t.Errorf("once more: got %+v, want %d", got, base+2)
-		}
-		client.Del(t.Context(), identityKeys.Counter)
+		mustSeedIdentity(t, client, 5000, false)
+		client.HSet(t.Context(), identityKeys.Counter, "Epoch", 3) // of hilo 0.1
 		r := identityRequest(1)
-		r.Floor, r.LeastGap = 2000, 5000
-		if got := mustIdentity(t, client, r); got.Low != jumped(t, client, 2000, 5000, "token")+1 || got.Evidence != EvidenceMissing {
-			t.Errorf("gone: got %+v, want a jump on evidence missing", got)
+		r.Exact = 7
+		refused := mustIdentity(t, client, r)
+		if refused.Low != 0 || refused.Epoch != 0 || refused.Ceiling != 0 {
+			t.Errorf("got %+v, want no epoch and no ceiling", refused)
+		}
+		mustSeedIdentity(t, client, 10, true)
+		r.Exact, r.Token, r.Epoch, r.Ceiling = 0, "next", refused.Epoch, refused.Ceiling
+		if got := mustIdentity(t, client, r); got.Low != 11 || got.Evidence != "" {
+			t.Errorf("after a forced seed: got %+v, want 11", got)
 		}
 	})
 }
@@ -126,67 +101,83 @@ func TestIdentityDistinguishesAForcedSeedFromALoss(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := s.Client(t)
-		seed := func(value int64, force bool) {
-			t.Helper()
-			if _, err := seedIdentity(t, client, value, force); err != nil {
-				t.Fatal(err)
-			}
-		}
-		seed(1990, false)
+		mustSeedIdentity(t, client, 1990, false)
 		r := identityRequest(1)
 		r.Floor = mustIdentity(t, client, r).High
-		seed(1975, true)
+		mustSeedIdentity(t, client, 1975, true)
 		got := mustIdentity(t, client, r)
-		if got.Low != 1976 || got.Evidence != "" || got.Lowered != 1 || got.Epoch != 0 {
+		if got.Low != 1976 || got.Evidence != "" || got.Lowered != 1 {
 			t.Errorf("after a forced seed: got %+v, want 1976 without a jump", got)
 		}
 		r.Floor, r.Lowered = 1991, 1
-		if got := mustIdentity(t, client, r); got.Low != jumped(t, client, 1991, identityGap, "token")+1 || got.Evidence != EvidenceFloor {
-			t.Errorf("a floor since then: got %+v, want a jump on evidence floor", got)
-		}
-		// A jump for another client is no forced seed, so the floor still applies.
-		set := client.HSet(t.Context(), identityKeys.Counter, "Value", 5, "Epoch", 9)
-		if r.Floor = 5000; set.Err() != nil || mustIdentity(t, client, r).Low <= 5000 {
-			t.Errorf("after another epoch: got a value up to 5000, %v, want one above it", set.Err())
+		base := jumped(t, client, jump{start: 1991 + 256, unit: identityUnit, token: "token"})
+		if got := mustIdentity(t, client, r); got.Low != base+1 || got.Evidence != EvidenceFloor {
+			t.Errorf("a floor since then: got %+v, want %d on evidence floor", got, base+1)
 		}
 	})
 }
 
+// Lowered counts the forced seeds of one server. A replacement server that was seeded instead of receiving an import may have had
+// more of them. Clients then ignore their floors, so its Value has to be above everything that was issued.
+func TestIdentityIgnoresTheFloorWhereItWasLoweredMore(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name        string
+		lowered     bool
+		seeded, low int64 // low is 0 for a jump
+	}{
+		{"seeded to what was issued", true, 10, 11},
+		{"seeded lower", true, 4, 5}, // 5 to 10 are issued again
+		{"seeded lower, without an own forced seed", false, 4, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				client := s.Client(t)
+				old := mustIdentity(t, client, identityRequest(10))
+				client.Del(t.Context(), identityKeys.Counter) // as at another server
+				if test.lowered {
+					mustSeedIdentity(t, client, 5, false)
+					mustSeedIdentity(t, client, 0, true)
+				}
+				mustSeedIdentity(t, client, test.seeded, false)
+				r := identityRequest(1)
+				r.Floor, r.Lowered = old.High, old.Lowered
+				if got := mustIdentity(t, client, r); got.Low != test.low && (test.low > 0 || got.Low <= old.High+identityUnit) {
+					t.Errorf("got %d, want %d, or a jump where that is 0", got.Low, test.low)
+				}
+			})
+		})
+	}
+}
+
 func TestIdentityRefusesBeforeItWrites(t *testing.T) {
 	t.Parallel()
-	one, cut, raised, seeded := identityRequest(1), identityRequest(3), identityRequest(0), identityRequest(1)
-	cut.Limit, raised.Limit, raised.Raise, seeded.RequireSeeded = 2, 2, 3, true
+	one, cut, exact := identityRequest(1), identityRequest(3), identityRequest(0)
+	cut.Limit, exact.Limit, exact.Exact = 2, 2, 3
+	field := func(name, value string) func(*testing.T, redistest.Client) {
+		return func(t *testing.T, client redistest.Client) { client.HSet(t.Context(), identityKeys.Counter, name, value) }
+	}
 	tests := []struct {
 		name    string
 		prepare func(t *testing.T, client redistest.Client)
 		request IdentityRequest
 		want    error
 	}{
-		{"a value that is no number", func(t *testing.T, client redistest.Client) {
-			client.HSet(t.Context(), identityKeys.Counter, "Value", "01")
-		}, one, ErrCorrupt},
-		{"a key of another type", func(t *testing.T, client redistest.Client) {
-			client.Set(t.Context(), identityKeys.Counter, "5", 0)
-		}, one, ErrCorrupt},
-		{"a name that is a collection", func(t *testing.T, client redistest.Client) {
-			client.HSet(t.Context(), identityKeys.Other, "Max", "5")
-		}, one, ErrMixed},
-		{"a value that somebody removed", func(t *testing.T, client redistest.Client) {
+		{"a value that is no number", field("Value", "01"), one, ErrCorrupt},
+		{"a key of another type", func(t *testing.T, client redistest.Client) { client.Set(t.Context(), identityKeys.Counter, "5", 0) }, one, ErrCorrupt},
+		{"a value that was removed", func(t *testing.T, client redistest.Client) {
 			mustIdentity(t, client, one)
 			client.HDel(t.Context(), identityKeys.Counter, "Value")
 		}, one, ErrCorrupt},
-		{"no value beside a lowered one", func(t *testing.T, client redistest.Client) {
-			client.HSet(t.Context(), identityKeys.Counter, "Lowered", "1")
-		}, one, ErrCorrupt},
-		{"no value beside an epoch", func(t *testing.T, client redistest.Client) {
-			client.HSet(t.Context(), identityKeys.Counter, "Epoch", "1")
-		}, one, ErrCorrupt},
-		{"no value beside an origin", func(t *testing.T, client redistest.Client) {
-			client.HSet(t.Context(), identityKeys.Counter, "Origin", "0123456789012345678901234567890123456789")
-		}, one, ErrCorrupt},
+		{"no value beside a lowered one", field("Lowered", "1"), one, ErrCorrupt},
+		{"no value beside an origin", field("Origin", anotherOrigin), one, ErrCorrupt},
 		{"more than are left", func(*testing.T, redistest.Client) {}, cut, ErrExhausted},
-		{"a raise past the limit", func(*testing.T, redistest.Client) {}, raised, ErrExhausted},
-		{"none where one is required", func(*testing.T, redistest.Client) {}, seeded, ErrNotSeeded},
+		{"an exact value past the limit", func(*testing.T, redistest.Client) {}, exact, ErrExhausted},
+		{"a collection whose key is no hash", func(t *testing.T, client redistest.Client) {
+			home(t, client)
+			client.Set(t.Context(), keys.Counter, "5", 0)
+		}, one, ErrCorrupt},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -194,26 +185,38 @@ func TestIdentityRefusesBeforeItWrites(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				client := s.Client(t)
 				test.prepare(t, client)
-				before := client.Dump(t.Context(), identityKeys.Counter).Val()
+				before := dump(t, client)
 				if _, err := Identity(t.Context(), client, identityKeys, test.request); !errors.Is(err, test.want) {
-					t.Error(err)
+					t.Errorf("got %v, want %v", err, test.want)
 				}
-				if after := client.Dump(t.Context(), identityKeys.Counter).Val(); after != before {
-					t.Errorf("got state %q, want %q as before", after, before)
-				}
+				wantSame(t, before, dump(t, client))
 			})
 		})
 	}
 }
 
-func TestIdentityAndNextMayShareANameWithAPrefix(t *testing.T) {
+func TestIdentityRejectsValuesThatWereNotRequested(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		client.HSet(t.Context(), keys.Server, "ServerPrefix", "NorthServer/", "Identities", "here")
-		wantRange(t, mustNext(t, client, request("one")), 1, 32)
-		if got := mustIdentity(t, client, identityRequest(1)); got.Low != 1 {
-			t.Errorf("got %+v, want 1", got)
+	for name, test := range map[string]struct {
+		low, high string
+		exact     int64
+		want      error
+	}{
+		"the values":              {"101", "132", 0, nil},
+		"fewer":                   {"101", "131", 0, ErrReply},
+		"more":                    {"101", "133", 0, ErrReply},
+		"none":                    {"0", "31", 0, ErrReply},
+		"above the limit":         {"980", "1011", 0, ErrReply},
+		"the value":               {"7", "7", 7, nil},
+		"a refusal of the value":  {"0", "50", 7, nil},
+		"another value":           {"8", "8", 7, ErrReply},
+		"the value and one above": {"7", "8", 7, ErrReply},
+	} {
+		r := identityRequest(32)
+		r.Token, r.Limit, r.Exact = "mine", 1000, test.exact
+		got, err := Identity(t.Context(), forgedRange("mine", test.low, test.high), identityKeys, r)
+		if !errors.Is(err, test.want) || err != nil && got != (Range{}) {
+			t.Errorf("%s: got %+v, %v, want %v", name, got, err, test.want)
 		}
-	})
+	}
 }

@@ -7,21 +7,44 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-var keys = Keys{
-	Counter: "{Raven}/HiLo/orders",
-	Server:  "{Raven}/ServerPrefixForHilo",
-	Other:   "{Raven}/Identities/orders",
-}
+const serverKey = "{Raven}/ServerPrefixForHilo"
+
+var (
+	keys           = Keys{Counter: "{Raven}/HiLo/orders", Server: serverKey, Other: "{Raven}/Identities/orders"}
+	identityKeys   = Keys{Counter: keys.Other, Server: serverKey, Other: keys.Counter}
+	serverSideKeys = Keys{Counter: "{Raven}/ServerSide", Server: serverKey, Other: serverKey}
+)
+
+const (
+	greatest = "9223372036854775807"
+	// anotherOrigin is no server's replication id, and noHistory the master_replid2 of a server that continues no other one.
+	anotherOrigin = "0123456789012345678901234567890123456789"
+	noHistory     = "0000000000000000000000000000000000000000"
+)
+
+// began is a time for servers whose clock is set.
+var began = time.Date(2030, 1, 1, 12, 0, 30, 0, time.UTC)
 
 // request returns a valid request for tests to vary.
 func request(token string) NextRequest {
 	return NextRequest{Token: token, Name: "orders", Capacity: 32, Limit: 1<<63 - 1}
+}
+
+func identityRequest(count int64) IdentityRequest {
+	return IdentityRequest{Token: "token", Name: "Orders", Count: count, Limit: 1<<63 - 1}
+}
+
+// seen returns the request of a client that saw a reply.
+func seen(r NextRequest, got Range) NextRequest {
+	r.Marks = Marks{Floor: got.High, Epoch: got.Epoch, Ceiling: got.Ceiling, Block: got.Block}
+	return r
 }
 
 func mustNext(t *testing.T, client redistest.Client, r NextRequest) Range {
@@ -33,11 +56,47 @@ func mustNext(t *testing.T, client redistest.Client, r NextRequest) Range {
 	return got
 }
 
+func mustIdentity(t *testing.T, client redistest.Client, r IdentityRequest) Range {
+	t.Helper()
+	got, err := Identity(t.Context(), client, identityKeys, r)
+	if err != nil {
+		t.Fatalf("identity: got %v, want <nil>", err)
+	}
+	return got
+}
+
+func mustDescribe(t *testing.T, client redistest.Client) Description {
+	t.Helper()
+	d, err := Describe(t.Context(), client, serverKey)
+	if err != nil {
+		t.Fatalf("describe: got %v, want <nil>", err)
+	}
+	return d
+}
+
 func wantRange(t *testing.T, got Range, low, high int64) {
 	t.Helper()
 	if got.Low != low || got.High != high {
-		t.Fatalf("range is %d..%d, want %d..%d", got.Low, got.High, low, high)
+		t.Fatalf("got range %d..%d, want %d..%d", got.Low, got.High, low, high)
 	}
+}
+
+// settings replaces the settings of the server. Without any it has none, and is not initialised.
+func settings(t *testing.T, client redistest.Client, pairs ...any) {
+	t.Helper()
+	client.Del(t.Context(), serverKey)
+	if len(pairs) == 0 {
+		return
+	}
+	if err := client.HSet(t.Context(), serverKey, pairs...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// home makes the server the home of identities, with a prefix.
+func home(t *testing.T, client redistest.Client) {
+	t.Helper()
+	settings(t, client, "ServerPrefix", "NorthServer/", "Identities", "here")
 }
 
 func set(t *testing.T, client redistest.Client, pairs ...any) {
@@ -47,10 +106,24 @@ func set(t *testing.T, client redistest.Client, pairs ...any) {
 	}
 }
 
+// replace makes a state that of the counter. Without one there is no counter.
+func replace(t *testing.T, client redistest.Client, state map[string]string) {
+	t.Helper()
+	client.Del(t.Context(), keys.Counter)
+	if len(state) > 0 {
+		set(t, client, state)
+	}
+}
+
 // stored returns the fields of the counter.
 func stored(t *testing.T, client redistest.Client) map[string]string {
 	t.Helper()
-	state, err := client.HGetAll(context.WithoutCancel(t.Context()), keys.Counter).Result()
+	return storedAt(t, client, keys.Counter)
+}
+
+func storedAt(t *testing.T, client redistest.Client, key string) map[string]string {
+	t.Helper()
+	state, err := client.HGetAll(context.WithoutCancel(t.Context()), key).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +133,7 @@ func stored(t *testing.T, client redistest.Client) map[string]string {
 func wantStored(t *testing.T, client redistest.Client, field, want string) {
 	t.Helper()
 	if got := stored(t, client)[field]; got != want {
-		t.Fatalf("%s is %q, want %q", field, got, want)
+		t.Fatalf("%s: got %q, want %q", field, got, want)
 	}
 }
 
@@ -69,6 +142,18 @@ func wantSame(t *testing.T, before, after map[string]string) {
 	if fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Fatalf("got state %v, want %v as before", after, before)
 	}
+}
+
+// dump returns all keys of a server with their values.
+func dump(t *testing.T, client redistest.Client) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for _, key := range client.Keys(t.Context(), "*").Val() {
+		if all[key] = fmt.Sprint(client.HGetAll(t.Context(), key).Val()); client.Type(t.Context(), key).Val() == "string" {
+			all[key] = client.Get(t.Context(), key).Val()
+		}
+	}
+	return all
 }
 
 func vectors[T any](t *testing.T, file string) []T {
@@ -93,8 +178,8 @@ func number10(n int64) string { return strconv.FormatInt(n, 10) }
 // number parses a decimal of a vector file.
 func number(t *testing.T, text string) int64 {
 	t.Helper()
-	var n int64
-	if _, err := fmt.Sscan(text, &n); err != nil {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return n

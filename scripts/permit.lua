@@ -38,9 +38,9 @@ if key ~= server_key then
   for i = 1, 4 do
     if read[i] and not decimal(read[i]) then return refusal('CORRUPT', key, 'holds', read[i], DECIMAL) end
   end
-  local stands = read[3] or read[4] or '0'
-  if above(raised, read[1] or '0') and above(raised, stands) then
-    return refusal('CHANGED', key, 'lost its Raised of', raised, 'the counter was written anew')
+  local stands = read[3] or read[4]
+  if not stands or above(raised, read[1] or '0') and above(raised, stands) then
+    return refusal('CHANGED', key, 'lost its Raised of', raised, 'the counter was deleted, or written anew')
   end
   if not read[2] and read[5] and read[5] ~= replication then return {replication, (write_time('0'))} end
   if above(raised, read[1] or '0') then redis.call('HSET', key, 'Raised', raised) end

@@ -234,7 +234,13 @@ func TestReturnDoesNothingAfterAnyChange(t *testing.T) {
 		{"a restart that brought back the same state", func(t *testing.T, s *redistest.Server, client redistest.Client) {
 			state := stored(t, client)
 			s.Restart()
-			set(t, client, state)
+			replace(t, client, state)
+		}},
+		{"an import below", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
+			importOne(t, client, ImportRequest{Value: 1})
+		}},
+		{"another time of the newest write", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
+			set(t, client, "Written", "1")
 		}},
 		{"another epoch", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
 			set(t, client, "Epoch", "1")

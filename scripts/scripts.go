@@ -14,7 +14,6 @@ package scripts
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -111,8 +110,7 @@ func runAll[Q interface{ call() call }, R any](ctx context.Context, client redis
 // decode checks that the reply of a script is a flat array of n strings, or of one of the other lengths.
 func decode(cmd *redis.Cmd, n int, others ...int) ([]string, error) {
 	value, err := cmd.Result()
-	// With ErrNotDurable of Confirmed there is a reply too: the script ran, and its write was not confirmed.
-	if err != nil && !errors.Is(err, ErrNotDurable) {
+	if err != nil {
 		return nil, tagged(err)
 	}
 	items, ok := value.([]any)
@@ -125,7 +123,7 @@ func decode(cmd *redis.Cmd, n int, others ...int) ([]string, error) {
 			return nil, fmt.Errorf("%w: %v, want %d strings", ErrReply, value, n)
 		}
 	}
-	return reply, err
+	return reply, nil
 }
 
 // numbers parses non-negative decimals.

@@ -44,7 +44,7 @@ end
 local stood, written, lowered, ranges, marked, stored_name, origin, forced_before = unpack(state, 1, 8)
 stood = stood or ''
 if force == '1' and forced ~= '' and forced == forced_before then
-  return {stood, stood, stood == wanted and '1' or '0'}
+  return {standing(stood), stood, stood == wanted and '1' or '0'}
 elseif force == '1' and forced == '' and stood ~= wanted and (stood ~= expected_value or (written or '') ~= expected_written) then
   return {stood, stood, '0'}
 end

@@ -140,10 +140,9 @@ if missing and floor ~= '0' and above(age, '600') then
   return refusal('NOTSEEDED', key, 'is gone, and this client last saw it ' .. age .. ' s ago, too long to know how far others are: hilo help recover')
 end
 if missing and floor == '0' then
-  local settings = redis.call('HMGET', server_key, 'NewCounters', 'Initialized', 'Identities')
-  local new = settings[1]
+  local new = redis.call('HMGET', server_key, 'NewCounters')[1]
   if new and new ~= 'no' then return refusal('CORRUPT', server_key, 'field NewCounters holds', new, 'must be no, or absent') end
-  if not (new or settings[2] or settings[3] or server[1] or server[2] or server[3] or server[4] or server[5]) then
+  if not new and redis.call('EXISTS', server_key) == 0 then
     return refusal('NOTSEEDED', key, 'does not exist, and the server has no settings: hilo init if it is new; hilo help recover if it lost its data')
   elseif new then
     return refusal('NOTSEEDED', key, 'does not exist, and the server makes no counters (NewCounters is no): hilo seed NAME --max 0 if it is new; ' ..
@@ -234,7 +233,7 @@ elseif evidence ~= '' then
   if not above(limit, base) then
     return refusal('EXHAUSTED', key, 'stands at ' .. max .. ', writes may have been lost (' .. evidence .. '), and up to ' .. limit_name .. ' ' ..
       limit .. ' there is no room for a margin of ' .. units .. ' times ' .. unit .. ' above ' .. start ..
-      '; find out what was issued, and seed the counter above it by force')
+      '; find out what was issued, delete the key, seed it above that, and restart its clients')
   end
   local places = unit
   for _ = 1, #unit > 6 and 4 or 6 do places = plus(places, places) end
@@ -256,7 +255,7 @@ if IDENTITY then
   if exact ~= '0' and (MODE == 'take' or above(exact, base)) then
     low, high = exact, exact
     if evidence ~= '' and not (is_durable and ceiling) or not above(exact, base) then
-      low, high, issue, evidence, jump, epoch = '0', max, false, '', '0', read[4]
+      low, high, issue, evidence, jump, epoch, raised = '0', max, false, '', '0', '0', read[5] -- what the counter may become is not replied
     end
   end
 else
@@ -336,9 +335,10 @@ if MODE == 'raise' then
   end
   local way, passing = obstacle()
   if way and (durable == 'always' or not passing) then -- else permit waits for it
-    return {token, '0', '0', replication, epoch, '0', '', max, left, lasts, way}
+    return {token, '0', '0', replication, '0', '0', '', max, left, lasts, way}
   end
   if evidence ~= '' or not ceiling then ceiling = base end
+  if evidence == '' and before ~= '0' then written = before end -- nothing is issued, so a range before may still be returned
   if durable == 'always' then ceiling = raised end
   if missing then redis.call('HSET', key, 'Name', name) end
   if not missing and evidence == '' and before ~= '0' then written = before end -- so that ranges can still be returned
@@ -347,7 +347,7 @@ if MODE == 'raise' then
   return {token, raised, durable == 'always' and '1' or '0', replication, epoch, jump, evidence, base, left, lasts, ''}
 end
 if state ~= durable then redis.call('HDEL', server_key, 'Durable') end
-if ceiling and not is_durable then redis.call('HDEL', key, 'Ceiling') end
+if ceiling and not is_durable and issue then redis.call('HDEL', key, 'Ceiling') end
 if issue then
   if origin == '' and not redis.call('HMGET', key, 'Name')[1] then redis.call('HSET', key, 'Name', name) end
   if epoch ~= read[4] then redis.call('HSET', key, 'Epoch', epoch) end
