@@ -1,7 +1,6 @@
 package interleavings
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +70,7 @@ type setting struct {
 	limit  int64            // of the clients, 0 for none
 	counts [3]int64         // how many numbers each client requests
 	first  scripts.Settings // of the server
+	losses int8             // how many losses may happen, 0 for any number
 	// trusting permits what violates the statement of Durable: a copy of its data is started in its place before anybody asked it.
 	trusting bool
 }
@@ -240,7 +240,8 @@ func (m *model) edit(w *world, n int8, key, field, value string) bool {
 //   - a counter that went back behind numbers that were issued, without another replication id or without an Origin to compare
 //     with, such as a key that was deleted, if the request has no mark that shows it, unless a missing counter may not be made;
 //   - numbers without prefix of the other kind of the name whose record was lost, if this client was issued none of them;
-//   - an interval that was lost while the counter was not, if the client was not issued numbers of it.
+//   - an interval that was lost while the counter was not, if the client was not issued numbers of it;
+//   - numbers that were lost beyond the margin of a jump, of which there are none in cases that are this small.
 func (m *model) covered(w *world, n int8, q taking) bool {
 	nd, counter, settings := &w.nodes[n], m.hash(w, n, keys[q.kind].Counter), m.settings(w, n)
 	missing := counter[q.kind.field()] == ""
@@ -258,17 +259,17 @@ func (m *model) covered(w *world, n int8, q taking) bool {
 		return false
 	}
 	bare := settings["ServerPrefix"]+settings["NodeTag"] == ""
-	ranges, values := m.hash(w, n, keys[collection].Counter), m.hash(w, n, keys[identity].Counter)
-	if q.kind == identity && w.bare[collection] && !q.Mixed && ranges["Bare"] == "" && (!bare || len(ranges) == 0) {
+	switch {
+	case nd.interval && !(q.Settled && bare && settings["MinValue"]+settings["MaxValue"] == ""):
 		return false
+	case q.kind == identity:
+		return !nd.unmarked[collection] || q.Mixed
+	default:
+		return !bare || !nd.unmarked[identity] || q.Mixed
 	}
-	if q.kind == collection && bare && w.bare[identity] && !q.Mixed && len(values) == 0 {
-		return false
-	}
-	return number(settings, "MinValue") >= w.low || q.Settled && bare && settings["MinValue"]+settings["MaxValue"] == ""
 }
 
-// replace replaces the data of a node.
+// replace replaces the data of a node, perhaps in another life, and records what was lost.
 func (m *model) replace(w *world, n int8, data int32, anotherLife bool) {
 	nd := &w.nodes[n]
 	nd.memory = data
@@ -277,17 +278,23 @@ func (m *model) replace(w *world, n int8, data int32, anotherLife bool) {
 		counter := m.hash(w, n, keys[k].Counter)
 		// A range of a lease may have been issued to others since.
 		back := number(counter, kind(k).field()) < w.given[k] || counter["Lease"] != ""
-		if nd.lost[k] = back && !anotherLife; counter["Origin"] == "" {
+		if nd.lost[k] = back && !anotherLife; counter["Written"] == "" { // then it has no Origin
 			nd.lost[k] = back || w.nodes[1-n].up && len(counter) > 0
 		}
+		nd.unmarked[k] = w.bare[k] && (len(counter) == 0 || k == int(collection) && counter["Bare"] == "")
 	}
+	nd.interval = number(m.settings(w, n), "MinValue") < w.low
 }
 
 // request returns a request of a client for numbers.
 func (m *model) request(w *world, c *client, name int8, k kind, count int64) taking {
 	c.sent++
+	limit := int64(math.MaxInt64)
+	if name == 1 && m.limit > 0 {
+		limit = m.limit
+	}
 	return taking{kind: k, NextRequest: scripts.NextRequest{
-		Token: fmt.Sprintf("request %d of client %d", c.sent, name), Name: "orders", Capacity: count, Limit: cmp.Or(m.limit, math.MaxInt64), Marks: w.sends(c, k),
+		Token: fmt.Sprintf("request %d of client %d", c.sent, name), Name: "orders", Capacity: count, Limit: limit, Marks: w.sends(c, k),
 	}}
 }
 
@@ -302,25 +309,31 @@ func (w *world) sends(c *client, k kind) scripts.Marks {
 
 func seconds(clock int32) int32 { return (clock + 999) / 1000 }
 
-// take sends a request to a node. It reports whether it was served, and the promise covered it.
-func (m *model) take(w *world, n int8, q taking) (got scripts.Range, ok bool) {
-	if !m.covered(w, n, q) {
+// take sends a request to a node. It reports whether it was served, and the promise covered it or nobody has the reply.
+func (m *model) take(w *world, n int8, q taking, lost bool) (got scripts.Range, ok bool) {
+	nd := &w.nodes[n]
+	covered := m.covered(w, n, q)
+	if !covered && !lost {
 		return got, false
 	}
 	r := m.serve(w, n, q)
-	w.nodes[n].heir = false
-	if r.err != nil {
+	nd.heir = false
+	if nd.connected && !nd.stalled {
+		w.nodes[1-n].heir = false
+	}
+	if got = r.got; r.err != nil {
 		m.logf("node %d refuses: %v", n+1, r.err)
 		return got, false
 	}
-	if r.got.Low > 0 {
-		w.given[q.kind] = max(w.given[q.kind], r.got.High)
-		w.bare[q.kind] = w.bare[q.kind] || affixes(q.kind, r.got) == "" || q.kind == identity
+	if bare := affixes(q.kind, got) == ""; got.Low > 0 {
+		w.given[q.kind] = max(w.given[q.kind], got.High)
+		w.bare[q.kind] = w.bare[q.kind] || bare
+		nd.unmarked[q.kind] = nd.unmarked[q.kind] && !bare && got.Evidence != scripts.EvidenceMissing
 	}
-	if r.got.Evidence != "" {
-		w.nodes[n].lost[q.kind] = false
+	if got.Evidence != "" {
+		nd.lost[q.kind] = false
 	}
-	return r.got, true
+	return got, true
 }
 
 // deliver records that a client received a reply. It returns a text that a client already had, or "".

@@ -42,8 +42,14 @@ func (m *model) befall(w *world, s step) bool {
 		}
 		return possible
 	case restart, crash, crashRDB, older:
+		if w.losses++; m.losses > 0 && w.losses > m.losses {
+			return false
+		}
 		return !nd.connected && !m.forgotten(w, n) && m.start(w, s)
 	case quiet, lose, loseValue, emptied:
+		if w.losses++; m.losses > 0 && w.losses > m.losses {
+			return false
+		}
 		return m.undo(w, s)
 	case attach, stall, detach, promote, demote:
 		return m.replicate(w, s)
@@ -174,7 +180,7 @@ func (m *model) replicate(w *world, s step) bool {
 			w.live(primary, 0)
 		}
 		from.connected, from.backlog, from.stalled = true, true, false
-		w.nodes[replica] = node{copied: true, memory: from.memory, file: from.memory, syncing: none, environment: from.environment}
+		w.nodes[replica] = node{copied: true, heir: true, lost: from.lost, unmarked: from.unmarked, interval: from.interval, memory: from.memory, file: from.memory, syncing: none, environment: from.environment}
 		w.nodes[replica].follows, w.nodes[replica].connected = true, false
 	}
 	switch s.event { //nolint:exhaustive // these are all of replication
@@ -201,7 +207,7 @@ func (m *model) replicate(w *world, s step) bool {
 		}
 		other.connected, other.stalled = false, false
 		w.live(n, nd.life+1)
-		nd.up, nd.copied, nd.follows, nd.backlog, nd.heir = true, false, false, true, true
+		nd.up, nd.copied, nd.follows, nd.backlog = true, false, false, true
 		m.replace(w, n, nd.memory, true)
 	default:
 		m.logf("node %d becomes a replica of the other one", n+1)

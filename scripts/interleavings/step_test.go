@@ -162,7 +162,7 @@ func (m *model) apply(w *world, s step) outcome {
 		w.clock += 60_000
 		b := &w.clients[1]
 		q := m.request(w, b, 1, collection, 16_200)
-		got, ok := m.take(w, n, q)
+		got, ok := m.take(w, n, q, false)
 		if !ok {
 			return outcome{}
 		}
@@ -205,12 +205,11 @@ func (m *model) ask(w *world, s step) outcome {
 		m.logf("%c asks for %s, which is late", name, what)
 		return outcome{possible: w.posts(id)}
 	}
-	heir := w.nodes[n].heir
-	got, ok := m.take(w, n, q)
+	heir, lost := w.nodes[n].heir, s.event == takeLost || s.event == againLost || s.event == valueLost
+	got, ok := m.take(w, n, q, lost)
 	if !ok {
 		return outcome{possible: heir && !w.nodes[n].heir}
 	}
-	lost := s.event == takeLost || s.event == againLost || s.event == valueLost
 	m.logf("%c asks node %d for %s%s: %s%d..%d of %d %s%s", name, n+1, what, map[bool]string{true: " again"}[s.event == again || s.event == againLost],
 		got.Prefix, got.Low, got.High, got.Ceiling, got.Evidence, map[bool]string{true: ", and the reply is lost"}[lost])
 	if lost {
@@ -269,19 +268,20 @@ func (m *model) question(w *world, s step) bool {
 	n, c, name := s.node, &w.clients[s.client], 'A'+rune(s.client)
 	it := &c.raise
 	q := scripts.PermitRequest{Keys: scripts.Keys{Counter: settingsKey, Server: settingsKey, Other: settingsKey}}
-	if it.stage == stageSure {
+	next, further := m.layers.after[it.stage]
+	if !further {
 		q = scripts.PermitRequest{Keys: keys[it.kind], Origin: it.origin, Raised: it.raised}
 	}
 	if it.stage == 0 || it.stage == stageAsked || m.serve(w, n, q).err != nil {
 		return false
 	}
-	if it.stage == stageSure {
+	if !further {
 		m.logf("%c asks the last question, and the ceiling is %d", name, it.raised)
 		*it = raising{}
 		return true
 	}
 	m.logf("%c asks question %d", name, it.stage)
-	it.stage = m.layers.after[it.stage]
+	it.stage = next
 	return true
 }
 
@@ -309,7 +309,7 @@ func (m *model) giveBack(w *world, s step) bool {
 func (m *model) arrive(w *world, s step) bool {
 	switch q := m.messages.values[w.takes(s.which)].(type) {
 	case taking:
-		got, ok := m.take(w, s.node, q)
+		got, ok := m.take(w, s.node, q, true)
 		m.logf("node %d sees %q late: %s%d..%d for nobody %s", s.node+1, q.Token, got.Prefix, got.Low, got.High, got.Evidence)
 		return ok
 	case seeding:
@@ -389,8 +389,12 @@ func (m *model) operate(w *world, s step) bool {
 		return m.edit(w, n, settingsKey, "Durable", durable)
 	case maxByHand:
 		m.logf("on node %d Max is set to %d by hand", n+1, handTo)
-		counter := m.hash(w, n, keys[collection].Counter)
-		return w.given[collection] < handTo && number(counter, scripts.FieldMax) < handTo && m.edit(w, n, keys[collection].Counter, scripts.FieldMax, strconv.Itoa(handTo))
+		if stored["ServerPrefix"] != "" || w.given[collection]+w.given[identity] > 0 {
+			return false
+		}
+		list := []span{{"", 1, handTo}} // which are in use
+		w.given[collection], w.bare[collection], w.texts = handTo, true, m.texts.id(fmt.Sprint(list), list)
+		return m.edit(w, n, keys[collection].Counter, scripts.FieldMax, strconv.Itoa(handTo))
 	case move:
 		return m.move(w, n)
 	}
@@ -439,7 +443,7 @@ func (m *model) move(w *world, n int8) bool {
 	}
 	from := nd.environment
 	nd.up = false
-	*other = node{up: true, file: none, syncing: none, environment: environment{aof: nd.aof}, lost: nd.lost}
+	*other = node{up: true, file: none, syncing: none, environment: environment{aof: nd.aof}, lost: nd.lost, unmarked: nd.unmarked, interval: nd.interval}
 	other.life = w.lives
 	w.lives++
 	w.clock++

@@ -20,6 +20,7 @@ type world struct {
 	kept     int32    // data of the snapshot, or none before the first one
 	keptPast int8     // the life that the snapshot names, as node.past
 	lives    int8     // of servers so far
+	losses   int8
 	clock    int32    // milliseconds. It advances when data is replaced, since between that each write has a later time by itself
 	texts    int32    // that clients have and did not return
 	given    [2]int64 // by kind, the greatest number that a server issued, even if the reply was lost
@@ -52,17 +53,19 @@ type environment struct {
 type node struct {
 	environment
 
-	up      bool // it is a primary that runs
-	copied  bool // it is a replica, or was one and can be promoted
-	stalled bool // its replica gets nothing at present
-	backlog bool // it has a replication backlog
-	heir    bool // it was promoted, or restarted without its AOF, which removes Durable with the next range
-	quieted bool // its data went back once in this life
-	due     bool // a second passed since the last sync began
-	lost    [2]bool
-	memory  int32
-	file    int32 // what a restart from the AOF loads, or none if there never was one
-	syncing int32 // what the sync in progress covers
+	up       bool    // it is a primary that runs
+	copied   bool    // it is a replica, or was one and can be promoted
+	stalled  bool    // its replica gets nothing at present
+	backlog  bool    // it has a replication backlog
+	heir     bool    // it was promoted, or restarted without its AOF, which removes Durable with the next range
+	quieted  bool    // its data went back once in this life
+	due      bool    // a second passed since the last sync began
+	lost     [2]bool // by kind, whether the counter went back and no replication id shows it
+	unmarked [2]bool // by kind, whether the record of numbers without prefix was lost
+	interval bool    // MinValue was lost
+	memory   int32
+	file     int32 // what a restart from the AOF loads, or none if there never was one
+	syncing  int32 // what the sync in progress covers
 }
 
 // client is an allocator, with what it records.
