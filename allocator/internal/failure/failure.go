@@ -23,6 +23,9 @@ var (
 // ErrOneNode means that a client of a single server was used with a cluster, another node of which has the key.
 var ErrOneNode = errors.New("the client is that of one node of a cluster, and another node has the key: use redis.NewClusterClient")
 
+// ErrClientClosed means that the client was closed before the allocator that uses it.
+var ErrClientClosed = errors.New("the client is closed: close its allocator before it")
+
 // Refused reports whether err is about the request or the settings, so that neither another server nor a later attempt
 // can help.
 func Refused(err error) bool {
@@ -59,7 +62,8 @@ func Demoted(err error) bool { return errors.As(err, new(demotedError)) }
 // or did not confirm it, or the client is the wrong one.
 func Attempt(what string, err error) error {
 	switch {
-	case Refused(err) || Demoted(err) || errors.Is(err, scripts.ErrNotDurable) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOneNode):
+	case Refused(err) || Demoted(err) || errors.Is(err, scripts.ErrNotDurable) || errors.Is(err, ErrUnavailable) ||
+		errors.Is(err, ErrOneNode) || errors.Is(err, ErrClientClosed):
 		return fmt.Errorf("%s: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		err = timeoutError{err}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
@@ -70,7 +71,11 @@ func (b redisBackend) RaiseIdentity(ctx context.Context, keys scripts.Keys, requ
 }
 
 func (b redisBackend) Permit(ctx context.Context, requests ...scripts.PermitRequest) []scripts.Permitted {
-	return scripts.Permit(ctx, b.clients.Client, requests...)
+	all := scripts.Permit(ctx, b.clients.Client, requests...)
+	for i := range all {
+		all[i].Err = b.explain(ctx, all[i].Err)
+	}
+	return all
 }
 
 func (b redisBackend) Describe(ctx context.Context, key string, how How) (scripts.Description, error) {
@@ -112,6 +117,8 @@ func (b redisBackend) explain(ctx context.Context, err error) error {
 		return poolError{b.poolSize}
 	case b.cluster == nil && (redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")):
 		return fmt.Errorf("%w (%w)", failure.ErrOneNode, err)
+	case errors.Is(err, redis.ErrClosed):
+		return fmt.Errorf("%w (%w)", failure.ErrClientClosed, err)
 	}
 	return err
 }

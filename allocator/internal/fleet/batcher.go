@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/hilo-id/hilo/allocator/internal/failure"
@@ -65,7 +66,17 @@ func (s *Server) Take(ctx context.Context, r Request) Result {
 	case got := <-w.result:
 		return got
 	case <-ctx.Done():
+		b.leave(w)
 		return Result{Err: failure.Ended(ctx, r.Name, s.fleet.WhyWaiting(r.Kind, r.Name))}
+	}
+}
+
+// leave removes a caller that gives up from those that wait.
+func (b *batcher) leave(w *waiter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.waiting, w); i >= 0 {
+		b.waiting = slices.Delete(b.waiting, i, i+1)
 	}
 }
 
@@ -128,15 +139,30 @@ func (b *batcher) isWanted() bool {
 	return b.flushing
 }
 
-// flush waits until a request may be sent, and sends one for the callers that wait by then.
+// flush sends one request for the callers that wait when it may be sent. If the ceiling of the counter has to be raised first, they
+// go on waiting for that, while other counters are asked for.
 func (b *batcher) flush() {
+	if err := b.send(); err != nil {
+		b.server.fleet.AwaitRaise(err)
+	}
+}
+
+func (b *batcher) send() error {
 	if b.kind == Identity {
 		b.server.identitySlots <- struct{}{}
 		defer func() { <-b.server.identitySlots }()
 	}
-	if group, total := b.next(); len(group) > 0 {
-		b.request(group, total)
+	group, total := b.next()
+	if len(group) == 0 {
+		return nil
 	}
+	unserved, err := b.request(group, total)
+	if err != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.waiting = append(unserved, b.waiting...)
+	}
+	return err
 }
 
 // next removes and returns the callers that one request serves, and how many values they want. These are the first one, and
@@ -160,47 +186,37 @@ func (b *batcher) next() (group []*waiter, total int64) {
 }
 
 // request sends one request for a group that wants total values, with the name as the first caller spells it. If the limit
-// leaves too little for all of them, each one has a request of its own. A server in back-off is not asked.
-func (b *batcher) request(group []*waiter, total int64) {
+// leaves too little for all of them, each one has a request of its own. A server in back-off is not asked. A *CeilingError is
+// returned with the callers that have no result.
+func (b *batcher) request(group []*waiter, total int64) (unserved []*waiter, err error) {
 	r := group[0].Request
 	r.Count, r.Last = total, true
 	var reply Reply
-	err := fmt.Errorf("%s: %w: the request panicked", r.Name, failure.ErrUnavailable) // unless it returns
+	outcome := fmt.Errorf("%s: %w: the request panicked", r.Name, failure.ErrUnavailable) // unless it returns
 	defer func() {
 		low := reply.Low
 		for _, w := range group {
-			if err != nil {
-				w.result <- Result{Err: err}
+			if outcome != nil {
+				w.result <- Result{Err: outcome}
 				continue
 			}
 			w.result <- Result{Low: low, Issuer: reply.Issuer}
 			low += w.Count
 		}
 	}()
-	reply, err = b.issue(context.WithoutCancel(group[0].ctx), r)
-	if errors.Is(err, scripts.ErrExhausted) && len(group) > 1 {
-		for len(group) > 0 {
-			w := group[0]
-			group = group[1:]
-			b.request([]*waiter{w}, w.Count)
+	reply, outcome = b.server.Issue(context.WithoutCancel(group[0].ctx), r)
+	if errors.As(outcome, new(*CeilingError)) {
+		unserved, group = group, nil
+		return unserved, outcome
+	}
+	if errors.Is(outcome, scripts.ErrExhausted) && len(group) > 1 {
+		each := group
+		group = nil
+		for i, w := range each {
+			if _, err := b.request(each[i:i+1], w.Count); err != nil {
+				return each[i:], err
+			}
 		}
 	}
-}
-
-// issue sends a request, and sends it again when the ceiling of the counter was raised for it. Other counters may be asked for
-// meanwhile.
-func (b *batcher) issue(ctx context.Context, r Request) (Reply, error) {
-	for {
-		reply, err := b.server.Issue(ctx, r)
-		if !errors.As(err, new(*CeilingError)) || b.server.fleet.ctx.Err() != nil {
-			return reply, err
-		}
-		if b.kind == Identity {
-			<-b.server.identitySlots
-		}
-		b.server.fleet.AwaitRaise(err)
-		if b.kind == Identity {
-			b.server.identitySlots <- struct{}{}
-		}
-	}
+	return nil, nil
 }

@@ -91,11 +91,19 @@ func (s *Server) runRaise(it *raising, c *counter, other counterOf, keys scripts
 	f := s.fleet
 	logged := ""
 	for {
+		sent := f.Now()
 		obstacle, left, lasts, err := s.tryRaise(c, other, keys, r)
-		if scripts.Answered(err) && !errors.Is(err, scripts.ErrChanged) { // the next request gets the same answer
+		switch {
+		case f.ctx.Err() != nil || err == nil && obstacle == nil || errors.Is(err, scripts.ErrChanged):
+			return
+		case scripts.Answered(err): // the next request gets the same answer
 			sleep(f.ctx, f.ctx, questionsApart)
-		}
-		if err != nil || obstacle == nil || f.ctx.Err() != nil {
+			return
+		case err != nil: // the server serves no request that needs more numbers
+			f.mu.Lock()
+			changed := s.recordOutcome(r.Kind, sent, err)
+			f.mu.Unlock()
+			changed.finish()
 			return
 		}
 		if text := obstacle.Error(); text != logged {
