@@ -48,6 +48,7 @@ func TestCollectorReportsWhatStatsReports(t *testing.T) {
 			`hilo_collections`:                             1,
 			`hilo_server_up{server="redis"}`:               1,
 			`hilo_server_retry_seconds{server="redis"}`:    0,
+			`hilo_server_ceiling_blocked{server="redis"}`:  0,
 			`hilo_server_info{durable="",identities="",max_value="",min_value="",prefix="NorthServer/",server="redis",tag="A"}`: 1,
 			`hilo_epoch_jumps_total{evidence="epoch",server="redis"}`:                                                           0,
 			`hilo_identity_failures_total{kind="identities_elsewhere",server="redis"}`:                                          0,

@@ -19,6 +19,7 @@ func Example() {
 		panic(err)
 	}
 	defer server.Close()
+	server.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "yes") // hilo init
 	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	defer client.Close()
 	ctx := context.Background()

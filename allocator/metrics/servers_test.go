@@ -2,9 +2,13 @@ package metrics_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/metrics"
@@ -120,9 +124,9 @@ func TestServerUpRecoversWithoutCalls(t *testing.T) {
 			}
 			north.Restart()
 			south.Restart()
-			for deadline := time.Now().Add(15 * time.Second); up() != 3; <-time.After(10 * time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); up() != 3; <-time.After(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatalf("15 s after the outage: got %v servers up, want 3", up())
+					t.Fatalf("a minute after the outage: got %v servers up, want 3", up())
 				}
 			}
 		})
@@ -133,6 +137,7 @@ func TestServerUpRecoversWithoutCalls(t *testing.T) {
 func TestCollectorReportsTheSettingsOfAServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
+	keepFile(server)
 	client := redistest.NewClient(t, server)
 	const low, high int64 = 1_000_000_000_001, 1_000_000_001_000
 	client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "MinValue", low, "MaxValue", high, "Durable", "always")
@@ -146,4 +151,60 @@ func TestCollectorReportsTheSettingsOfAServer(t *testing.T) {
 		`hilo_server_info{durable="always",identities="",max_value="1000000001000",min_value="1000000000001",prefix="",server="redis",tag=""}`: 1,
 		`hilo_headroom_ratio{collection="orders"}`: 0.9,
 	})
+}
+
+// keepFile makes miniredis report an append-only file in order.
+func keepFile(s *redistest.Server) {
+	for _, field := range []string{"aof_enabled:1", "aof_last_write_status:ok", "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_pending_bio_fsync:0"} {
+		name, value, _ := strings.Cut(field, ":")
+		s.SetInfo(name, value)
+	}
+}
+
+// Numbers up to the ceiling are issued while it cannot be raised. The alert that fires meanwhile ends without a call.
+func TestCollectorReportsACeilingThatCannotBeRaised(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartMini(t)
+	keepFile(server)
+	client := redistest.NewClient(t, server)
+	client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "always")
+	ids := newAllocator(t, client, allocator.Options{MinCapacity: 1, MaxCapacity: 1})
+	other := newAllocator(t, client, allocator.Options{})
+	collector := newCollector(t, metrics.Options{}, other, ids)
+	take(t, ids, "orders", 1)
+	got := gather(t, collector)
+	got.want(t, map[string]float64{`hilo_server_ceiling_blocked{server="redis"}`: 0})
+	if _, there := got[`hilo_server_ceiling_seconds{server="redis"}`]; there {
+		t.Error("got seconds that are left, want none while nothing is in the way")
+	}
+
+	server.SetInfo("aof_enabled", "0")
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := ids.Next(ctx, "orders")
+		cancel()
+		if err != nil {
+			if !errors.Is(err, allocator.ErrNotDurable) {
+				t.Fatalf("got %v, want ErrNotDurable", err)
+			}
+			break
+		}
+	}
+	await(t, collector, `hilo_server_ceiling_blocked{server="redis"}`, 1)
+
+	server.SetInfo("aof_enabled", "1")
+	take(t, ids, "orders", 1)
+	await(t, collector, `hilo_server_ceiling_blocked{server="redis"}`, 0)
+}
+
+// await waits until a series has a value.
+func await(t *testing.T, collector prometheus.Collector, name string, want float64) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
+		if got, there := gather(t, collector)[name]; there && got == want {
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%s: got %v, %t after a minute, want %v", name, got, there, want)
+		}
+	}
 }

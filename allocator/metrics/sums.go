@@ -100,6 +100,9 @@ func (s *serverSums) add(one *allocator.ServerStats) {
 	s.Up = s.Up && one.Up
 	s.RetryIn = max(s.RetryIn, one.RetryIn)
 	s.Answered, s.AnswerAge = s.Answered || one.Answered, max(s.AnswerAge, one.AnswerAge)
+	if one.CeilingErr != nil && (s.CeilingErr == nil || one.CeilingLasts < s.CeilingLasts) {
+		s.CeilingErr, s.CeilingLasts = one.CeilingErr, one.CeilingLasts
+	}
 	for evidence, n := range one.Jumps {
 		s.Jumps[evidence] += n
 	}
@@ -108,11 +111,7 @@ func (s *serverSums) add(one *allocator.ServerStats) {
 }
 
 func (s *serverSums) send(metrics chan<- prometheus.Metric, label string) {
-	isUp := 0.0
-	if s.Up {
-		isUp = 1
-	}
-	metrics <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, isUp, label)
+	metrics <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, bit(s.Up), label)
 	metrics <- prometheus.MustNewConstMetric(retry, prometheus.GaugeValue, s.RetryIn.Seconds(), label)
 	for adds := range s.adds {
 		metrics <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, label, valid(adds.ServerPrefix), adds.NodeTag, homes[adds.Identities],
@@ -121,11 +120,22 @@ func (s *serverSums) send(metrics chan<- prometheus.Metric, label string) {
 	if s.Answered { // maybe after the moment of the snapshot
 		metrics <- prometheus.MustNewConstMetric(answerAge, prometheus.GaugeValue, max(0, s.AnswerAge.Seconds()), label)
 	}
+	metrics <- prometheus.MustNewConstMetric(ceilingBlocked, prometheus.GaugeValue, bit(s.CeilingErr != nil), label)
+	if s.CeilingErr != nil && s.CeilingLasts > 0 {
+		metrics <- prometheus.MustNewConstMetric(ceilingSeconds, prometheus.GaugeValue, s.CeilingLasts.Seconds(), label)
+	}
 	for evidence, n := range s.Jumps {
 		metrics <- prometheus.MustNewConstMetric(jumps, prometheus.CounterValue, float64(n), label, string(evidence))
 	}
 	sendAttempts(metrics, &s.Refills, refills, refillFailures, label)
 	sendAttempts(metrics, &s.Identities, identities, identityFailures, label)
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func addAttempts(sum, one *allocator.AttemptStats) {
