@@ -4,11 +4,12 @@
 //	…
 //	prometheus.MustRegister(collector)
 //
-// A scrape reads everything from Allocator.Stats. Nothing is counted per identifier, and without scrapes there is no cost. A scrape costs a short lock per collection that was used.
+// A scrape reads everything from Allocator.Stats, with a short lock per collection that was used. Nothing is counted per identifier, and
+// without scrapes there is no cost.
 //
 // Labels are bounded: collection has at most Options.MostCollections values and "other", server is by name, kind and evidence are
-// fixed lists. All are the same series from one scrape to the next, also those that are still 0.
+// fixed lists. All series of a label are there from the first scrape, also those that are still 0.
 //
-// Where several allocators are given, in one process, their figures are added
-// up; of runway, headroom and health it is the worst that counts.
+// The figures of several allocators in one process are added up, except runway, headroom, ceiling and health, of which the worst
+// counts.
 package metrics

@@ -178,7 +178,14 @@ func TestCollectorReportsACeilingThatCannotBeRaised(t *testing.T) {
 		t.Error("got seconds that are left, want none while nothing is in the way")
 	}
 
+	// The ceiling is at 65. With less than half of that left it is raised ahead.
 	server.SetInfo("aof_enabled", "0")
+	client.HSet(t.Context(), "{Raven}/HiLo/orders", "RaisedAt", time.Now().Add(-time.Hour).UnixMilli())
+	take(t, ids, "orders", 44)
+	await(t, collector, `hilo_server_ceiling_blocked{server="redis"}`, 1)
+	if seconds := gather(t, collector)[`hilo_server_ceiling_seconds{server="redis"}`]; seconds < 60 || seconds > 3600 {
+		t.Errorf("got %v s that the rest lasts, want what an hour's rate gives", seconds)
+	}
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		_, err := ids.Next(ctx, "orders")
