@@ -30,9 +30,9 @@ type inspect struct {
 type inspected struct {
 	Server     string              `json:"server,omitempty"` // of several, its name
 	Collection string              `json:"collection"`
-	Kind       admin.Kind          `json:"kind"` // hilo, identity or server-side
-	Max        int64               `json:"max"`  // value of an identity
-	Ceiling    int64               `json:"ceiling"`        // reserved ahead: nothing above it is in use
+	Kind       admin.Kind          `json:"kind"`    // hilo, identity or server-side
+	Max        int64               `json:"max"`     // value of an identity
+	Ceiling    int64               `json:"ceiling"` // reserved ahead: nothing above it is in use
 	Ranges     int64               `json:"ranges"`
 	Jumps      int64               `json:"jumps"`
 	Born       string              `json:"born,omitempty"`     // time of the first range, missing if none

@@ -28,6 +28,7 @@ type plan struct {
 	DryRun bool   // nothing is written
 	Source string // of the counters, for errors
 	Rows   []planRow
+	After  int64         // is added to each row of a seed after a loss
 	Found  prefix.Server // settings of the server
 	Server prefix.Server // new settings
 	Init   bool          // the server may have no settings, and gets Server then
@@ -81,6 +82,10 @@ func (p *plan) raise(ctx context.Context, prepare func(*target.Client, *admin.Ad
 				return err
 			}
 		}
+		for i := range p.Rows {
+			row := &p.Rows[i]
+			row.Max = afterLoss(row.Max, p.After, row.Kind, p.Server)
+		}
 		would, err := p.check(ctx, m)
 		if done = would; err != nil || p.DryRun {
 			return err
@@ -108,6 +113,15 @@ func (p *plan) raise(ctx context.Context, prepare func(*target.Client, *admin.Ad
 		err = &exit.Error{Code: exit.Code(err), Text: text, Cause: err}
 	}
 	return done, err
+}
+
+// afterLoss returns max with a margin, within the interval of the server unless max is above that.
+func afterLoss(most, margin int64, kind admin.Kind, server prefix.Server) int64 {
+	_, high := server.Interval()
+	if kind == admin.KindServerSide {
+		high = min(high, prefix.MaxServerSide)
+	}
+	return most + max(0, min(margin, high-most))
 }
 
 // noSettings returns the error for a server without settings.
@@ -172,7 +186,9 @@ func (p *plan) writeWithSettings(ctx context.Context, m *admin.Admin, would chan
 	for i, row := range p.Rows {
 		places[row.Key()] = i
 	}
-	key := func(c change) string { return planRow{State: admin.State{Kind: c.Kind, Counter: admin.Counter{Name: c.Collection}}}.Key() }
+	key := func(c change) string {
+		return planRow{State: admin.State{Kind: c.Kind, Counter: admin.Counter{Name: c.Collection}}}.Key()
+	}
 	slices.SortFunc(done.Counters, func(a, b change) int { return cmp.Compare(places[key(a)], places[key(b)]) })
 	return done, err
 }

@@ -33,42 +33,36 @@ func SeedCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "seed",
 		Usage:     "raise counters: one, those of a file, or by a scan",
-		UsageText: "hilo seed COLLECTION --max N [--force] | --file F [--skip NAME] | --scan PATTERN [--yes] | --sql DATABASE",
+		UsageText: "hilo seed COLLECTION --max N [--force] | --file F [--skip NAME] | --scan PATTERN [--yes] | --sql DATABASE [--after-loss]",
 		Description: base.Describe(`
-Raises Max, the greatest number issued, to N: the next identifier is N+1. A counter
-above N keeps its value, which is reported and no error; --force lowers it, and
-numbers that are in use may then be issued again.
+Raises Max, the greatest number issued, to N: the next identifier is N+1. A counter above
+N keeps its value; --force lowers it, and numbers in use may then be issued again.
 
---file raises many, and lowers none. F is CSV, whose first line names the columns,
-or JSON lines; "-" is stdin. collection, max, and kind, which is hilo (as without
-one), identity or server-side:
+--file raises many, and lowers none. F is CSV, whose first line names the columns, or
+JSON lines; "-" is stdin. The columns are collection, max, and kind, which is hilo (as
+without one), identity or server-side:
    collection,max,kind
    orders,4000,hilo
    {"collection":"companies","max":17,"kind":"identity"}
-All lines are checked before the first counter is written: one that cannot be, and
-nothing is. Of several lines for one counter the greatest counts. --skip NAME leaves out
-the lines of that name, such as a table whose name is no collection, and reports each.
-F is UTF-8, or UTF-16 with a byte order mark, which PowerShell writes.
+All lines are checked before one is written. The greatest of several for one counter
+counts. --skip NAME leaves out the lines of that name. Documents of RavenDB keep their
+names, Raven/HiLo/orders.
 
---scan looks through all keys of the Redis that match PATTERN for identifiers, and
-raises each collection to the greatest number found, whatever server's prefix or
-node tag it has. A pattern without braces finds {orders}/1 and {orders/1} too, unless
-it begins with * and does so anyway, and --strip removes an application's own prefix. It shows what it found and asks for
-confirmation, unless --yes. Other keys, and server-side identifiers, are
-counted and left out.
+--scan looks through all keys of the Redis that match PATTERN, in any letter case, for
+identifiers, and raises each collection to the greatest number found. --strip removes an
+application's own prefix. It shows what it found and asks, unless --yes.
 
---sql prints a query, and uses no server. Its result as CSV is what --file reads: each
-table with an integer primary key, or with a column that a sequence or identity fills,
-and the greatest number that is in use there or may have been given out, with the blocks
-of a sequence's increment. It fails where a table or sequence cannot be read.`,
+--after-loss is for a server that lost its data: each counter is raised by --margin more,
+for the numbers that running workers hold. hilo help recover has the steps.
+
+--sql prints a query, and uses no server. Its result as CSV is what --file reads.`,
 			[]string{
-				"hilo seed orders --max 4000", "hilo seed --file counters.csv --dry-run", "hilo seed --file counters.csv --skip 'Order Items'",
-				"hilo seed --scan 'orders/*'", "hilo seed --scan 'app:*' --strip app: --yes",
+				"hilo seed orders --max 4000", "hilo seed --file counters.csv --skip 'Order Items' --dry-run", "hilo seed --scan 'app:*' --strip app: --yes",
 				`psql -X --csv -c "$(hilo seed --sql postgresql)" shop | hilo seed --file -`,
-				`hilo seed --sql mysql | mysql --batch --raw | hilo seed --file -`,
+				`hilo seed --sql mysql | mysql --batch --raw | hilo seed --file - --after-loss`,
 				`sqlite3 shop.db "$(hilo seed --sql sqlite)" | sqlite3 -csv -header shop.db | hilo seed --file -`,
 			},
-			"1 failed, interrupted, or aborted", "3 Redis unavailable", "4 the name is taken by the other kind", "5 --scan found no identifier"),
+			"1 failed, interrupted, or aborted", "3 Redis unavailable", "4 refused by a rule", "5 --scan found no identifier"),
 		Flags: base.OneServerFlags(
 			&cli.GenericFlag{Name: "max", Aliases: []string{"value"}, Usage: "`N`, 0 to 9223372036854775807, the greatest number that is taken", Value: base.Count("", 0)},
 			&cli.BoolFlag{Name: "force", Usage: "lower the counter too"},
@@ -79,19 +73,21 @@ of a sequence's increment. It fails where a table or sequence cannot be read.`,
 			&cli.StringFlag{Name: "strip", Usage: "with --scan: `TEXT` to take off the front of each key"},
 			&cli.GenericFlag{Name: "kind", Usage: "with --scan, the `KIND` to raise", Value: base.Choice("hilo", string(admin.KindHiLo), string(admin.KindIdentity))},
 			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking"},
+			&cli.BoolFlag{Name: flagAfterLoss, Usage: "after a loss: raise by --margin more"},
+			&cli.GenericFlag{Name: flagMargin, Usage: "with --after-loss: `N` that running workers may hold above", Value: base.Number(afterLossMargin, 0, mostMargin)},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
 			base.ReplicasNoneFlag(),
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			if r.IsSet("sql") {
 				refuseOthers(r, "sql")
-				refuse(r, "sql", "dry-run", "replicas-none", "prefer")
+				refuse(r, "sql", "dry-run", "replicas-none", "prefer", flagAfterLoss, flagMargin)
 				if r.IsSet(base.FlagRedis) {
 					r.Failf("--sql uses no server; remove --redis")
 				}
 				return seedQuery{r.Session(), r.String("sql")}
 			}
-			p := plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run")}
+			p := plan{Session: r.Session(), Target: r.Target(), DryRun: r.Bool("dry-run"), After: readMargin(r)}
 			switch {
 			case r.IsSet("file"):
 				refuseOthers(r, "file", "skip")
@@ -103,6 +99,25 @@ of a sequence's increment. It fails where a table or sequence cannot be read.`,
 			return readSeed(r, p)
 		}),
 	}
+}
+
+const (
+	flagAfterLoss   = "after-loss"
+	flagMargin      = "margin"
+	afterLossMargin = "4194304"
+)
+
+// readMargin returns what --after-loss adds.
+func readMargin(r *base.Reader) int64 {
+	switch {
+	case r.Bool(flagAfterLoss) && r.Bool("force"):
+		r.Failf("--after-loss and --force exclude each other; %s", r.Help())
+	case r.Bool(flagAfterLoss):
+		return r.Number(flagMargin)
+	case r.IsSet(flagMargin):
+		r.Failf("--margin requires --after-loss; %s", r.Help())
+	}
+	return 0
 }
 
 // refuseOthers refuses arguments, and flags that have no effect beside the flag way. others are those that have one.
@@ -159,34 +174,34 @@ func (s seed) Run(ctx context.Context) error {
 	}
 	var now, low int64
 	var before *int64
+	wanted := s.Max
 	err := base.Administer(ctx, s.Session, s.Target, func(m *admin.Admin) (err error) {
 		if s.Force {
 			if found, err := see(m, ctx, s.Name); err == nil { // a seed also repairs a counter that cannot be read
 				before = &found.Max
 			}
 		}
-		if now, err = set(m, ctx, s.Name, s.Max, s.Force); err != nil || now == s.Max {
-			return err
-		}
-		settings, _ := m.ServerPrefix(ctx) // hilo prefix get reports its errors
+		settings, _ := m.ServerPrefix(ctx) // hilo settings get reports its errors
 		low, _ = settings.Interval()
-		return nil
+		wanted = afterLoss(s.Max, s.After, admin.KindHiLo, settings)
+		now, err = set(m, ctx, s.Name, wanted, s.Force)
+		return err
 	})
 	switch {
 	case err != nil:
 		return err
 	case s.JSON && s.identity:
-		return s.WriteJSON(seededIdentity{s.Name, now, before, s.Max, now == s.Max})
+		return s.WriteJSON(seededIdentity{s.Name, now, before, wanted, now == wanted})
 	case s.JSON:
-		return s.WriteJSON(seeded{s.Name, now, before, s.Max, now == s.Max})
-	case now > s.Max && now == low-1:
-		return s.Printf("%s: %d is below MinValue of the server, so %s stands at %d\n", s.Name, s.Max, field, now)
+		return s.WriteJSON(seeded{s.Name, now, before, wanted, now == wanted})
+	case now > wanted && now == low-1:
+		return s.Printf("%s: %d is below MinValue of the server, so %s stands at %d\n", s.Name, wanted, field, now)
 	case before != nil && *before > now:
 		return s.Printf("%s: %s lowered from %d to %d\n", s.Name, field, *before, now)
-	case now == s.Max:
+	case now == wanted:
 		return s.Printf("%s: %s is %d\n", s.Name, field, now)
 	}
-	return s.Printf("%s: %s stays %d, above %d; --force lowers it\n", s.Name, field, now, s.Max)
+	return s.Printf("%s: %s stays %d, above %d; --force lowers it\n", s.Name, field, now, wanted)
 }
 
 // fromFile is the command that raises the counters of a file.
@@ -231,7 +246,7 @@ func IdentitySeedCommand(env base.Env) *cli.Command {
 		UsageText: "hilo identity seed NAME --value N [--force]",
 		Description: base.Describe(`
 Raises the greatest value issued to N: the next is N+1. Of several servers, seed the
-home of identities, which hilo prefix check names. An identity above N keeps its
+home of identities, which hilo settings check names. An identity above N keeps its
 value, which is reported and no error; --force lowers it, and values that are in use
 may then be issued again.`,
 			[]string{"hilo identity seed companies --value 1994"},

@@ -156,14 +156,23 @@ func (s *seedFile) json(content []byte) {
 	}
 }
 
+// ravenDocuments is the beginning of the names of RavenDB's documents of counters, in one of its two spellings.
+const ravenDocuments = "Raven/HiLo/"
+
 // add adds the counter of a line.
 func (s *seedFile) add(line int, name, max, kindText string) error {
-	folded := prefix.Fold(name)
-	if _, found := s.skip[folded]; found {
-		s.skip[folded] = true
-		s.skipped(line, name)
-		return nil
+	own, isDocument := cutFolded(name, ravenDocuments)
+	if !isDocument {
+		own = name
 	}
+	for _, spelling := range []string{name, own} {
+		if _, found := s.skip[prefix.Fold(spelling)]; found {
+			s.skip[prefix.Fold(spelling)] = true
+			s.skipped(line, name)
+			return nil
+		}
+	}
+	name = own
 	kind, err := parseKind(kindText)
 	if err != nil {
 		return err

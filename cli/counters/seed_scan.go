@@ -11,7 +11,6 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
-	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -50,7 +49,7 @@ func readScan(r *base.Reader, p plan) *fromScan {
 
 // Run scans, shows what it found, and writes after a confirmation.
 func (s *fromScan) Run(ctx context.Context) error {
-	if !s.Yes && !s.DryRun && (!term.IsTerminal(s.Stdin) || !term.IsTerminal(s.Stderr)) {
+	if !s.Yes && !s.DryRun && !onTerminal(s.Session) {
 		return &exit.Error{Code: exit.Failed, Text: "there is no terminal for the confirmation: " +
 			"add --yes to write, or --dry-run to see what would change"}
 	}
@@ -102,7 +101,7 @@ func (s *fromScan) agree(ctx context.Context, would changes) error {
 	}
 	agreed, err := base.Confirm(ctx, s.Session, "Raise "+s.Style(s.Stderr).Plural(int64(would.New+would.Raised), "counter")+"?")
 	if err == nil && !agreed {
-		err = &exit.Error{Code: exit.Failed, Text: "aborted; nothing was written"}
+		err = errAborted
 	}
 	return err
 }
@@ -121,12 +120,14 @@ func (s *fromScan) scan(ctx context.Context, client *target.Client) error {
 	defer b.End()
 	for _, node := range nodes {
 		for _, pattern := range patterns {
-			for keys, err := range node.Keys(ctx, pattern) {
+			for keys, err := range node.Keys(ctx, pattern.wider) {
 				if err != nil {
 					return err
 				}
 				for _, key := range keys {
-					s.key(key)
+					if pattern.matches(key) {
+						s.key(key)
+					}
 				}
 				b.Add(target.KeysAtOnce)
 			}
@@ -137,21 +138,21 @@ func (s *fromScan) scan(ctx context.Context, client *target.Client) error {
 
 // patterns returns the pattern, and those that find the same keys with a hash tag at the beginning, {orders/1} and {orders}/1.
 // The pattern itself finds a hash tag behind the separator.
-func (s *fromScan) patterns() []string {
-	all := []string{s.Pattern}
+func (s *fromScan) patterns() []glob {
+	all := []glob{newGlob(s.Pattern)}
 	if strings.HasPrefix(s.Pattern, "*") || strings.ContainsAny(s.Pattern, "{}") {
 		return all
 	}
-	all = append(all, "{"+s.Pattern)
+	all = append(all, newGlob("{"+s.Pattern))
 	if head, rest, found := strings.Cut(s.Pattern, s.Separator); found && head != "" && !strings.Contains(head, "*") { // which has them
-		all = append(all, "{"+head+"}"+s.Separator+rest)
+		all = append(all, newGlob("{"+head+"}"+s.Separator+rest))
 	}
 	return all
 }
 
 func (s *fromScan) key(key string) {
 	s.found.Matched++
-	text, stripped := strings.CutPrefix(withoutHashTag(key), s.Strip)
+	text, stripped := cutFolded(withoutHashTag(key), s.Strip)
 	id, err := prefix.Parse(text, s.Separator)
 	ofKind := s.Kind == admin.KindHiLo || id.ServerPrefix+id.NodeTag == "" // an identity has neither
 	if !stripped || err != nil || !ofKind || isOurs(key) {

@@ -28,7 +28,8 @@ Exit codes:
    4 refused by a rule, or exhausted
    5 a check found a fault
 
-hilo COMMAND --help has examples. hilo help urls has the URLs of --redis.
+hilo COMMAND --help has examples. hilo help urls has the URLs of --redis, and
+hilo help recover the steps after a loss.
 `
 	aboutOne  = "\nThe global flags (hilo --help) may stand here too.\n"
 	topicURLs = "urls"
@@ -113,24 +114,27 @@ func misused(c *cli.Context, err error, _ bool) error {
 	return exit.Usagef("%s; see %s --help", err, c.Command.HelpName)
 }
 
+// topics are the texts of hilo help that are of no command.
+var topics = map[string]string{topicURLs: aboutURLs, topicRecover: aboutRecover}
+
 // HelpCommand returns the command help of the command at path: hilo help next shows what hilo next --help does.
 func HelpCommand(path ...string) *cli.Command {
 	topic := "[COMMAND]"
 	if len(path) == 0 {
-		topic = "[COMMAND | urls]"
+		topic = "[COMMAND | urls | recover]"
 	}
 	return &cli.Command{
 		Name:        HelpName,
 		Usage:       "show the help of a command",
 		UsageText:   strings.Join(append(append([]string{"hilo"}, path...), "help", topic), " "),
-		Description: Describe("Shows what a command does, its flags, examples and exit codes.", []string{"hilo help next", "hilo help urls"}),
+		Description: Describe("Shows what a command does, its flags, examples and exit codes.", []string{"hilo help next", "hilo help urls", "hilo help recover"}),
 		Action: func(c *cli.Context) error {
 			about := NewLine(c.App)
-			if len(path) == 0 && c.Args().First() == topicURLs {
+			if text, found := topics[c.Args().First()]; found && len(path) == 0 {
 				if c.Args().Len() > 1 {
-					return exit.Usagef("hilo help urls takes no arguments: %q is one too many", c.Args().Get(1))
+					return exit.Usagef("hilo help %s takes no arguments: %q is one too many", c.Args().First(), c.Args().Get(1))
 				}
-				return about.show(aboutURLs)
+				return about.show(text)
 			}
 			for _, word := range append(path, c.Args().Slice()...) {
 				if strings.HasPrefix(word, "-") || len(about.Command.Subcommands) == 0 {

@@ -12,6 +12,7 @@
 //	input        files, stdin and questions, and waiting
 //	output       text, JSON, tables, progress and the log
 //	help         the help texts, and what all commands have in common
+//	recover      the help text for after a loss
 package base
 
 import (
