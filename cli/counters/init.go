@@ -170,12 +170,24 @@ func (i initialize) counters(ctx context.Context, m *admin.Admin) (string, error
 		}
 		what := "one that cannot be read (" + exit.Plain(cmp.Or(err, errors.New(""))) + ")"
 		if err == nil {
-			what = i.Style(i.Stdout).Sprintf("%s %s, which stands at %d", state.Kind, state.Name, state.Max)
+			what = i.Style(i.Stdout).Sprintf("%s, which stands at %d", spoken(&state), state.Max)
 		}
 		return "counters stand here without settings, such as " + what + ": hilo 0.1 made them, or the settings were deleted; " +
 			"name the prefix, tag, home of identities and interval that the server had", nil
 	}
 	return "", nil
+}
+
+// spoken returns the kind and the name of a counter in words.
+func spoken(s *admin.State) string {
+	switch s.Kind {
+	case admin.KindIdentity:
+		return "identity " + s.Name
+	case admin.KindServerSide:
+		return "that of server-side identifiers"
+	default:
+		return "collection " + s.Name
+	}
 }
 
 // agree waits until the person states that the server is new.

@@ -48,7 +48,7 @@ func SettingsCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "settings",
 		Aliases:   []string{"prefix"},
-		Usage:     "show or change the settings of the server, such as its prefix",
+		Usage:     "show or change what a server adds and states",
 		UsageText: "hilo settings get | set " + settingsUsage + " | clear | check",
 		Description: base.Describe(`
 What is true of a server for all its clients is set at the server, once. hilo init makes
@@ -117,7 +117,14 @@ func (s getSettings) Run(ctx context.Context) error {
 	if shown.Initialized = initialized; !initialized {
 		fmt.Fprintln(s.Stderr, "hilo: the server has no settings, so it makes no counters; if it is new: hilo init; if it lost its data: hilo help recover")
 	}
-	return s.Show(shown, func() error { return s.WriteTable(settingsTable(s.Session, now)) })
+	return s.Show(shown, func() error {
+		t := settingsTable(s.Session, now)
+		if !initialized {
+			t = term.Table{}
+			t.Add("settings:", "none")
+		}
+		return s.WriteTable(t)
+	})
 }
 
 // settingsTable returns the settings of a server as rows of text.

@@ -83,8 +83,8 @@ func NewLogger(w io.Writer, level zapcore.Level) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(config), zapcore.Lock(zapcore.AddSync(term.Fold(w, term.Indent))), level))
 }
 
-// WithoutReturned returns log without warnings that have an error. The allocator logs outages in this way, for programs that
-// continue, but a command that ends with the error prints it itself. Other entries stay, such as jumps of a counter.
+// WithoutReturned returns log without entries that have an error. The allocator logs outages and refusals in this way, for programs
+// that continue, but a command that ends with the error prints it itself. Other entries stay, such as jumps of a counter.
 func WithoutReturned(log *zap.Logger) *zap.Logger {
 	if log.Core().Enabled(zapcore.InfoLevel) {
 		return log // the level was lowered to see everything
@@ -107,7 +107,7 @@ func (c returnedCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) 
 
 func (c returnedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	returned := slices.ContainsFunc(fields, func(f zapcore.Field) bool { return f.Type == zapcore.ErrorType })
-	if returned && entry.Level == zapcore.WarnLevel {
+	if returned {
 		return nil
 	}
 	return c.Core.Write(entry, fields)

@@ -30,7 +30,7 @@ A. The server came back empty: commands say that it has no settings.
       restart. They jump, once for each counter, and log it.
 
 B. A backup was restored, or an older copy of the data was started.
-   1. Keep all workers away from the server, with a firewall or ACL SETUSER off.
+   1. Keep all workers away from the server, with a firewall or ACL SETUSER … off.
    2. Find N as in A 2.
    3. Do one of these:
       a. hilo settings set --min-value N     (if N leaves room below --max-value)
