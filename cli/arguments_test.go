@@ -41,7 +41,7 @@ func TestReadMovesEveryFlagToItsCommand(t *testing.T) {
 		{"the empty argument among others", "id companies/ '' --redis u x", "--redis u id -- companies/ '' x"},
 		{"an argument that is a command's name", "next list", "next -- list"},
 		{"a collection named help", "next help", "next -- help"},
-		{"a command below a command", "prefix set North/ --tag A", "prefix set --tag A -- North/"},
+		{"a command below a command", "settings set North/ --tag A", "settings set --tag A -- North/"},
 		{"a global flag between the two", "prefix --redis u set North/", "--redis u prefix set -- North/"},
 		{"help of a command", "next --help", "next --help"},
 		{"help asked for before the command", "-h next", "-h next"},

@@ -65,9 +65,9 @@ func TestShellsComplete(t *testing.T) {
 	}{
 		{"commands", "hilo ide", []string{"identity"}},
 		{"all commands", "hilo ", names(New(base.Env{}).Commands)},
-		{"commands of a command", "hilo prefix s", []string{"set"}},
+		{"commands of a command", "hilo settings s", []string{"set"}},
 		{"a command behind flags", "hilo --redis list --output json pre", []string{"prefix"}},
-		{"the flags of a command, and the global ones", "hilo prefix set --", append([]string{"--tag", "--identities", "--durable", "--min-value", "--max-value", "--limit", "--yes", "--prefer", "--replicas-none", "--help"}, globals...)},
+		{"the flags of a command, and the global ones", "hilo settings set --", append([]string{"--tag", "--identities", "--durable", "--min-value", "--max-value", "--limit", "--yes", "--prefer", "--replicas-none", "--help"}, globals...)},
 		{"the flags of the whole", "hilo --", append([]string{"--version", "--help"}, globals...)},
 		{"a flag", "hilo next orders --cou", []string{"--count"}},
 		{"a flag's values", "hilo list --output ", []string{"text", "json"}},

@@ -11,7 +11,7 @@ func TestListShowsTheHeadroomToMaxValue(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })
-		clitest.Must(t, "prefix", "set", "--min-value", "3000000001", "--max-value", "3100000000", "--redis", south.URL())
+		clitest.Must(t, "settings", "set", "--min-value", "3000000001", "--max-value", "3100000000", "--redis", south.URL())
 		clitest.Must(t, "seed", "orders", "--max", "3050000000", "--redis", south.URL())
 		clitest.Must(t, "seed", "users", "--max", "3050000000", "--redis", north.URL())
 		got := clitest.Decode[[]listed](t, clitest.Must(t, append([]string{"list", "--sort", "headroom", "--output", "json"}, flags...)...))

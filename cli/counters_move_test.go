@@ -198,7 +198,7 @@ func TestMoveContinuesAboveBareNumbers(t *testing.T) {
 		}
 		for name, lines := range map[string]string{"as it is": lines, "of an earlier version": strings.Replace(lines, `,"bare":50`, "", 1)} {
 			next := start()
-			clitest.Must(t, "prefix", "set", "North/", "--identities", "--redis", next.URL())
+			clitest.Must(t, "settings", "set", "North/", "--identities", "--redis", next.URL())
 			if r := clitest.HiloIn(t, lines, "import", "--prefix", "keep", "--redis", next.URL()); r.Code != exit.Done {
 				t.Fatalf("%s: %+v", name, r)
 			}
@@ -217,10 +217,10 @@ func TestImportMakesOnlyAnEmptyServerTheHomeOfIdentities(t *testing.T) {
 		home         bool
 	}{
 		{"empty", "", "", true},
-		{"empty but for the same prefix", "prefix set NorthServer/ --tag A", "", true},
-		{"in use, with the same prefix", "prefix set NorthServer/ --tag A;next orders", "", false},
-		{"in use, with the same prefix, and told to", "prefix set NorthServer/ --tag A;next orders", "--prefix take", true},
-		{"with another prefix that it keeps", "prefix set SouthServer/;next orders", "--prefix keep", false},
+		{"empty but for the same prefix", "settings set NorthServer/ --tag A", "", true},
+		{"in use, with the same prefix", "settings set NorthServer/ --tag A;next orders", "", false},
+		{"in use, with the same prefix, and told to", "settings set NorthServer/ --tag A;next orders", "--prefix take", true},
+		{"with another prefix that it keeps", "settings set SouthServer/;next orders", "--prefix keep", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -234,7 +234,7 @@ func TestImportMakesOnlyAnEmptyServerTheHomeOfIdentities(t *testing.T) {
 				if r := clitest.HiloIn(t, clitest.Furnished, args...); r.Code != exit.Done {
 					t.Fatalf("%+v", r)
 				}
-				got := clitest.Must(t, "prefix", "get", "--redis", s.URL())
+				got := clitest.Must(t, "settings", "get", "--redis", s.URL())
 				if strings.Contains(got, "identities:   here\n") != test.home {
 					t.Errorf("%s", got)
 				}

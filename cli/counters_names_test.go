@@ -36,8 +36,8 @@ func TestEachCommandRefusesNamesThatLookLikeOthers(t *testing.T) {
 			{[]string{"list", "--namespace", decomposed}, form},
 			{[]string{"list", "--separator", "\u200b"}, "separator U+200B is a format character"},
 			{[]string{"list", "--separator", "\u037e"}, "it holds U+037E where NFC has U+003B"},
-			{[]string{"prefix", "set", "North\u200b/"}, hidden},
-			{[]string{"prefix", "set", decomposed + "/"}, form},
+			{[]string{"settings", "set", "North\u200b/"}, hidden},
+			{[]string{"settings", "set", decomposed + "/"}, form},
 			{[]string{"worker", zeroWidth}, hidden},
 			{[]string{"serve", zeroWidth}, hidden},
 			{[]string{"serve", "--database", zeroWidth + "=Raven"}, hidden},
@@ -117,7 +117,7 @@ func TestCountersUnderRefusedNamesStayReadable(t *testing.T) {
 
 		// A namespace with such counters is not locked.
 		clitest.WantUnchanged(t, client, before)
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--identities", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "NorthServer/", "--identities", "--redis", s.URL())
 		if got := client.HGet(t.Context(), "{Raven}/HiLo/"+decomposed, "Bare").Val(); got != "7" {
 			t.Errorf("Bare after the first prefix: got %q, want 7", got)
 		}
@@ -127,7 +127,7 @@ func TestCountersUnderRefusedNamesStayReadable(t *testing.T) {
 func TestInspectByKeyRefusesOtherKeys(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "NorthServer/", "--redis", s.URL())
 		for _, key := range []string{"{Raven}/ServerPrefixForHilo", "{Raven}/Other/orders", "{Other}/HiLo/orders", "{Raven", "{Raven}/ServerSide/x"} {
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "inspect", key, "--redis", s.URL()), "is the key of no counter in the namespace Raven")
 		}

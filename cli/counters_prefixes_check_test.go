@@ -14,22 +14,22 @@ func TestPrefixCheckOfServers(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, south, flags := clitest.Masters(t, func() *redistest.Server { return start() })
-		check := append([]string{"prefix", "check"}, flags...)
+		check := append([]string{"settings", "check"}, flags...)
 		if got := clitest.Must(t, check...); !strings.Contains(got, "north   NorthServer/  none  here        -        all      orders/NorthServer/1\n") || !strings.Contains(got, "identities come from north") || !strings.Contains(got, "\n0 faults") {
 			t.Errorf("%q", got)
 		}
-		clitest.Must(t, "prefix", "set", "northserver/", "--redis", south.URL())
+		clitest.Must(t, "settings", "set", "northserver/", "--redis", south.URL())
 		r := clitest.Hilo(t, append(check, "--output", "json")...)
 		got := clitest.Decode[comparedServers](t, r.Stdout)
 		if r.Code != exit.Fault || got.Faults != 1 || len(got.Servers) != 2 || got.Servers[1].Prefix != "northserver/" {
 			t.Errorf("exit %d, %+v", r.Code, got)
 		}
-		clitest.Must(t, "prefix", "set", "SouthServer/", "--identities", "--redis", south.URL())
+		clitest.Must(t, "settings", "set", "SouthServer/", "--identities", "--redis", south.URL())
 		if r := clitest.Hilo(t, check...); r.Code != exit.Fault || !strings.Contains(r.Stdout, "north and south both report that they are the home of identities") {
 			t.Errorf("%+v", r)
 		}
-		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append([]string{"identity", "next", "companies"}, flags...)...), "both report that they are the home of identities", "hilo prefix check")
-		clitest.Must(t, "prefix", "set", "northserver/", "--identities=false", "--redis", south.URL())
+		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append([]string{"identity", "next", "companies"}, flags...)...), "both report that they are the home of identities", "hilo settings check")
+		clitest.Must(t, "settings", "set", "northserver/", "--identities=false", "--redis", south.URL())
 		if err := north.Client(t).Set(t.Context(), "{Raven}/ServerPrefixForHilo", "x", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestPrefixCheckOfServers(t *testing.T) {
 		if err := north.Client(t).Del(t.Context(), "{Raven}/ServerPrefixForHilo").Err(); err != nil {
 			t.Fatal(err)
 		}
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--identities", "--redis", north.URL())
+		clitest.Must(t, "settings", "set", "NorthServer/", "--identities", "--redis", north.URL())
 		r = clitest.Hilo(t, check...)
 		if r.Code != exit.Unavailable || !strings.Contains(r.Stdout, "prefix NorthServer/") || !strings.Contains(r.Stderr, "south: no Redis answers at "+south.HostPort()) {
 			t.Errorf("south is down: %+v", r)
@@ -70,8 +70,8 @@ func TestPrefixCheckOfOneServerListedTwice(t *testing.T) {
 			"another database": {database, "a and b are one server (same run_id)"},
 			"its replica":      {replica.URL(), "a and b have the same data (same replication id)"},
 		} {
-			clitest.Must(t, "prefix", "set", "North/", "--identities", "--redis", s.URL())
-			r := clitest.Hilo(t, "prefix", "check", "--redis", "a="+s.URL(), "--redis", "b="+test.other, "--output", "json")
+			clitest.Must(t, "settings", "set", "North/", "--identities", "--redis", s.URL())
+			r := clitest.Hilo(t, "settings", "check", "--redis", "a="+s.URL(), "--redis", "b="+test.other, "--output", "json")
 			got := clitest.Decode[comparedServers](t, r.Stdout)
 			clitest.WantFinding(t, got.Findings, "shared", "", finding.Fault, test.want)
 			if r.Code != exit.Fault || got.Faults != 1 || len(got.Servers) != 2 || strings.Contains(r.Stdout, "same prefix") {

@@ -41,11 +41,11 @@ func TestPrefixSetReplacesWhatIsNamedAndKeepsWhatIsNot(t *testing.T) {
 			}
 		}
 		const want = "prefix:       none\ntag:          none\nidentifiers:  orders/1\nidentities:   here, as long as it is the only server\ndurable:      no\nnumbers:      all\n"
-		if got := clitest.Must(t, "prefix", "get", "--redis", s.URL()); got != want {
+		if got := clitest.Must(t, "settings", "get", "--redis", s.URL()); got != want {
 			t.Errorf("%q", got)
 		}
 		for home, want := range map[string]string{"--identities": "\nidentities:   here\n", "--identities=false": "\nidentities:   elsewhere\n"} {
-			if got := clitest.Must(t, "prefix", "set", "North/", home, "--redis", s.URL()); !strings.Contains(got, want) {
+			if got := clitest.Must(t, "settings", "set", "North/", home, "--redis", s.URL()); !strings.Contains(got, want) {
 				t.Errorf("%s: %q", home, got)
 			}
 		}
@@ -57,13 +57,13 @@ func TestIdentitiesComeFromTheHomeThatIsSet(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		next := func() clitest.Result { return clitest.Hilo(t, "identity", "next", "companies", "--redis", s.URL()) }
-		clitest.Must(t, "prefix", "set", "North/", "--redis", s.URL())
-		clitest.MustFail(t, exit.Refused, next(), "is not the home of identities", "make one the home with hilo prefix set --identities")
-		clitest.Must(t, "prefix", "set", "--identities", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "North/", "--redis", s.URL())
+		clitest.MustFail(t, exit.Refused, next(), "is not the home of identities", "make one the home with hilo settings set --identities")
+		clitest.Must(t, "settings", "set", "--identities", "--redis", s.URL())
 		if r := next(); r.Stdout != "companies/1\n" {
 			t.Errorf("%+v", r)
 		}
-		clitest.Must(t, "prefix", "set", "--identities=false", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "--identities=false", "--redis", s.URL())
 		clitest.MustFail(t, exit.Refused, next(), "is not the home of identities")
 	})
 }
@@ -118,8 +118,8 @@ func TestHomeMovesAwayFromADeadServer(t *testing.T) {
 				}
 				return clitest.Hilo(t, args...)
 			}
-			clitest.Must(t, "prefix", "set", "North/", "--identities", "--redis", north.URL())
-			clitest.Must(t, "prefix", "set", "South/", "--redis", south.URL())
+			clitest.Must(t, "settings", "set", "North/", "--identities", "--redis", north.URL())
+			clitest.Must(t, "settings", "set", "South/", "--redis", south.URL())
 			if r := next(reached); r.Stdout != "companies/1\n" {
 				t.Fatalf("before: got %+v, want companies/1", r)
 			}
@@ -128,7 +128,7 @@ func TestHomeMovesAwayFromADeadServer(t *testing.T) {
 			proxy.Refuse(true)
 			clitest.MustFail(t, exit.Unavailable, next(reached), "north")
 			clitest.Must(t, "identity", "seed", "companies", "--value", "100", "--redis", south.URL())
-			clitest.Must(t, "prefix", "set", "--identities", "--redis", south.URL())
+			clitest.Must(t, "settings", "set", "--identities", "--redis", south.URL())
 			if r := next(reached); r.Stdout != "companies/101\n" {
 				t.Errorf("at the new home: got %+v, want companies/101", r)
 			}
@@ -138,7 +138,7 @@ func TestHomeMovesAwayFromADeadServer(t *testing.T) {
 				t.Errorf("with the old home out of reach: got %+v, want companies/102", r)
 			}
 			clitest.MustFail(t, exit.Refused, next(north.URL()), "server prefix conflict") // had it been let back now
-			clitest.Must(t, "prefix", "set", "--identities=false", "--redis", north.URL())
+			clitest.Must(t, "settings", "set", "--identities=false", "--redis", north.URL())
 			proxy.Refuse(false)
 			if r := next(reached); r.Stdout != "companies/103\n" {
 				t.Errorf("afterwards: got %+v, want companies/103", r)
@@ -154,7 +154,7 @@ func TestPrefixSetDurableStatesThatTheServerKeepsEveryWrite(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t, b, "--appendonly", "yes", "--appendfsync", "everysec")
-			set := func(args ...string) []string { return append([]string{"prefix", "set", "--redis", s.URL()}, args...) }
+			set := func(args ...string) []string { return append([]string{"settings", "set", "--redis", s.URL()}, args...) }
 			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, set("--durable", "always")...),
 				"the server does not keep writes as Durable states: appendfsync is everysec: CONFIG SET appendfsync always, also in its configuration file")
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("--durable", "sometimes")...), `--durable is "sometimes": must be always, replicas:N with N of 1 to 999, or empty`)
@@ -187,9 +187,9 @@ func TestPrefixSetDurableStatesThatTheServerKeepsEveryWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			url := "redis://operator:secret@" + s.HostPort()
-			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, "prefix", "set", "--durable", "always", "--redis", url),
+			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, "settings", "set", "--durable", "always", "--redis", url),
 				"settings could not be seen: appendfsync, appendonly, no-appendfsync-on-rewrite; permit +config|get and +info, or check them yourself and add --yes")
-			clitest.Must(t, "prefix", "set", "--durable", "always", "--yes", "--redis", url)
+			clitest.Must(t, "settings", "set", "--durable", "always", "--yes", "--redis", url)
 			if got := clitest.Must(t, "export", "--redis", s.URL()); !strings.Contains(got, `{"kind":"prefix","durable":"always"}`) {
 				t.Errorf("export: got %s", got)
 			} else if r := clitest.HiloIn(t, got, "import", "--redis", redistest.StartMini(t).URL()); r.Code != exit.Done {
@@ -204,7 +204,7 @@ func TestWritesOfTheCommandsFailWhereTheyAreNotConfirmed(t *testing.T) {
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		file := clitest.WriteFile(t, "collection,max\nusers,7\n")
 		replica := redistest.StartReplica(t, s)
-		commands := []string{"seed orders --max 7", "seed --file " + file, "identity seed people --value 7", "prefix set N/ --identities", "prefix clear"}
+		commands := []string{"seed orders --max 7", "seed --file " + file, "identity seed people --value 7", "settings set N/ --identities", "prefix clear"}
 		for _, command := range commands {
 			clitest.Must(t, append(strings.Fields(command), "--redis", s.URL())...)
 		}
@@ -268,7 +268,7 @@ func TestPrefixSetRemovesNoMinValue(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		set := func(flags ...string) clitest.Result {
-			return clitest.Hilo(t, append([]string{"prefix", "set", "--redis", s.URL()}, flags...)...)
+			return clitest.Hilo(t, append([]string{"settings", "set", "--redis", s.URL()}, flags...)...)
 		}
 		if r := set("--min-value", "1000000000001"); r.Code != exit.Done {
 			t.Fatalf("%+v", r)

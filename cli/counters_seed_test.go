@@ -11,7 +11,7 @@ import (
 func TestSeedBelowTheIntervalOfTheServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "--min-value", "1001", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "--min-value", "1001", "--redis", s.URL())
 		for _, args := range [][]string{{"seed", "orders"}, {"seed", "orders", "--force"}, {"identity", "seed", "people"}} {
 			got := clitest.Must(t, append(args, "--max", "40", "--redis", s.URL())...)
 			if !strings.Contains(got, ": 40 is below MinValue of the server, so ") || !strings.Contains(got, " stands at 1000\n") {

@@ -66,7 +66,7 @@ func TestPreferChoosesTheServerThatIsChanged(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		flags := []string{"--redis", "north=redis://127.0.0.1:1", "--redis", "south=" + s.URL()}
 		for _, command := range []string{
-			"seed orders --max 7", "identity seed companies --value 3", "prefix set South/ --identities", "prefix get", "export", "prefix clear",
+			"seed orders --max 7", "identity seed companies --value 3", "settings set South/ --identities", "prefix get", "export", "prefix clear",
 		} {
 			args := slices.Concat(flags, strings.Fields(command))
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, args...), "uses one server, and 2 are named: choose one with --prefer, such as --prefer north")

@@ -19,7 +19,7 @@ var guid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a
 func TestIDResolvesEachText(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--tag", "A", "--identities", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "NorthServer/", "--tag", "A", "--identities", "--redis", s.URL())
 		got := strings.Split(clitest.Must(t, "id", "companies/", "companies|", "products/ravendb", "people/", "", "companies|", "--redis", s.URL()), "\n")
 		if len(got) != 7 || !guid.MatchString(got[4]) {
 			t.Fatalf("%q", got)
@@ -108,7 +108,7 @@ func TestIDThatFailsInTheMiddleReportsHowManyItPrinted(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
-		const remedy = "set a prefix with hilo prefix set"
+		const remedy = "set a prefix with hilo settings set"
 
 		r := clitest.Hilo(t, "id", "products/ravendb", "people|", "orders|", "people|", "--redis", s.URL())
 		if r.Stdout != "products/ravendb\npeople/1\n" {

@@ -36,7 +36,7 @@ func TestIdentityNextCountsOn(t *testing.T) {
 func TestIdentitiesCarryNeitherPrefixNorTag(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--tag", "A", "--identities", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "NorthServer/", "--tag", "A", "--identities", "--redis", s.URL())
 		clitest.Must(t, "next", "companies", "--redis", s.URL()) // both is fine there
 		if got := clitest.Must(t, "identity", "next", "companies", "--redis", s.URL()); got != "companies/1\n" {
 			t.Errorf("%q", got)
@@ -66,7 +66,7 @@ func TestIdentityAndCollectionOfOneNameAreRefused(t *testing.T) {
 			"identity next orders", "identity seed orders --value 3", "id orders|", "next companies", "seed companies --max 3",
 		} {
 			r := clitest.Hilo(t, append(strings.Fields(command), "--redis", s.URL())...)
-			clitest.MustFail(t, exit.Refused, r, "{Raven}/HiLo/", "{Raven}/Identities/", "set a prefix with hilo prefix set")
+			clitest.MustFail(t, exit.Refused, r, "{Raven}/HiLo/", "{Raven}/Identities/", "set a prefix with hilo settings set")
 		}
 	})
 }

@@ -38,7 +38,7 @@ func TestNextContinuesWhereItEnded(t *testing.T) {
 func TestNextCarriesPrefixAndTag(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--tag", "A", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "NorthServer/", "--tag", "A", "--redis", s.URL())
 		if got := clitest.Must(t, "next", "orders", "--count", "2", "--redis", s.URL()); got != "orders/NorthServer/1-A\norders/NorthServer/2-A\n" {
 			t.Errorf("%q", got)
 		}
@@ -48,7 +48,7 @@ func TestNextCarriesPrefixAndTag(t *testing.T) {
 func TestNextGoesOnBesideAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "NorthServer/", "--redis", s.URL())
 		hung, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nothing is read
 		if err != nil {
 			t.Fatal(err)

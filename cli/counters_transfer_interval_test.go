@@ -30,7 +30,7 @@ func TestImportKeepsTheIntervalOfTheServer(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				clitest.Must(t, append(strings.Fields("prefix set --redis "+s.URL()), strings.Fields(test.set)...)...)
+				clitest.Must(t, append(strings.Fields("settings set --redis "+s.URL()), strings.Fields(test.set)...)...)
 				args := append(strings.Fields("import --redis "+s.URL()), strings.Fields(test.flags)...)
 				if r := clitest.HiloIn(t, exportOf(test.file), args...); r.Code != exit.Done {
 					t.Errorf("%+v", r)
@@ -51,20 +51,20 @@ func TestImportRefusesAnIntervalThatTheServerDoesNotHave(t *testing.T) {
 		{
 			"another one", "--min-value 1000000000001", lower, "",
 			"numbers 1 to 1000000000000, and this one 1000000000001 to 9223372036854775807: nothing was written; " +
-				"first set that of the file with hilo prefix set --min-value 1 --max-value 1000000000000",
+				"first set that of the file with hilo settings set --min-value 1 --max-value 1000000000000",
 		},
-		{"a part of it", "--min-value 20 --max-value 1000000000000", lower, "", "hilo prefix set --min-value 1 --max-value 1000000000000"},
-		{"another one and the file's prefix", "South/ --min-value 7", lower, "--prefix take", "hilo prefix set --min-value 1"},
-		{"another one and the server's prefix", "South/ --min-value 7", lower, "--prefix keep", "hilo prefix set --min-value 1"},
-		{"a server in use whose identities would end", "", lower, "", "hilo prefix set --min-value 1 --max-value 1000000000000"},
-		{"a server in use without one and without its home", "", `,"identities":true` + lower, "", "hilo prefix set --min-value 1 --max-value 1000000000000"},
+		{"a part of it", "--min-value 20 --max-value 1000000000000", lower, "", "hilo settings set --min-value 1 --max-value 1000000000000"},
+		{"another one and the file's prefix", "South/ --min-value 7", lower, "--prefix take", "hilo settings set --min-value 1"},
+		{"another one and the server's prefix", "South/ --min-value 7", lower, "--prefix keep", "hilo settings set --min-value 1"},
+		{"a server in use whose identities would end", "", lower, "", "hilo settings set --min-value 1 --max-value 1000000000000"},
+		{"a server in use without one and without its home", "", `,"identities":true` + lower, "", "hilo settings set --min-value 1 --max-value 1000000000000"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				if test.set != "" {
-					clitest.Must(t, append(strings.Fields("prefix set --redis "+s.URL()), strings.Fields(test.set)...)...)
+					clitest.Must(t, append(strings.Fields("settings set --redis "+s.URL()), strings.Fields(test.set)...)...)
 				}
 				clitest.Must(t, "seed", "people", "--max", "5", "--redis", s.URL())
 				before := clitest.Everything(t, s.Client(t))
@@ -99,7 +99,7 @@ func TestImportSetsTheIntervalOfTheFile(t *testing.T) {
 func TestImportSetsTheIntervalOfAHomeInUse(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "--identities", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "--identities", "--redis", s.URL())
 		clitest.Must(t, "identity", "seed", "companies", "--value", "5", "--redis", s.URL())
 		r := clitest.HiloIn(t, exportOf(`,"identities":true,"maxValue":1000000000000`), "import", "--redis", s.URL())
 		if r.Code != exit.Done || !strings.Contains(r.Stdout, "its numbers are now 1 to 1000000000000\n") {

@@ -35,7 +35,7 @@ func TestExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
 		if again := clitest.Must(t, "export", "--redis", other.URL()); clitest.Lasting(again) != clitest.Furnished {
 			t.Errorf("exported again: %s", again)
 		}
-		for _, args := range []string{"list --output json", "identity list --output json", "prefix get --output json"} {
+		for _, args := range []string{"list --output json", "identity list --output json", "settings get --output json"} {
 			here := clitest.Must(t, append(strings.Fields(args), "--redis", s.URL())...)
 			if there := clitest.Must(t, append(strings.Fields(args), "--redis", other.URL())...); there != here {
 				t.Errorf("%s: %s, and before %s", args, there, here)
@@ -85,7 +85,7 @@ func TestImportSetsThePrefixLast(t *testing.T) {
 func TestImportRaisesOnly(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--tag", "A", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "NorthServer/", "--tag", "A", "--redis", s.URL())
 		clitest.Must(t, "seed", "orders", "--max", "1000", "--redis", s.URL())
 		clitest.Must(t, "seed", "empty", "--max", "0", "--redis", s.URL())
 		clitest.Must(t, "seed", "other", "--max", "5", "--redis", s.URL())
@@ -179,7 +179,7 @@ func TestImportFollowsItsFlags(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				clitest.Must(t, "prefix", "set", "SouthServer/", "--redis", s.URL())
+				clitest.Must(t, "settings", "set", "SouthServer/", "--redis", s.URL())
 				r := clitest.HiloIn(t, test.content, append([]string{"import", "--redis", s.URL()}, strings.Fields(test.flags)...)...)
 				if r.Code != exit.Done || r.Stderr != "" {
 					t.Errorf("%+v", r)

@@ -21,8 +21,8 @@ func TestCommandLineIsValidated(t *testing.T) {
 	}{
 		{"an unknown command", []string{"frobnicate"}, `hilo has no command "frobnicate"; see hilo --help`},
 		{"a command misspelt", []string{"nxt"}, `did you mean "next"?`},
-		{"an unknown command below another", []string{"prefix", "frobnicate"}, `hilo prefix has no command "frobnicate"; see hilo prefix --help`},
-		{"a command below another misspelt", []string{"prefix", "chekc"}, `did you mean "check"?`},
+		{"an unknown command below another", []string{"settings", "frobnicate"}, `hilo settings has no command "frobnicate"; see hilo settings --help`},
+		{"a command below another misspelt", []string{"settings", "chekc"}, `did you mean "check"?`},
 		{"an unknown topic of help", []string{"help", "frobnicate"}, `hilo has no command "frobnicate"`},
 		{"a flag as a topic of help", []string{"help", "--", "--count"}, `no help about "--count"`},
 		{"an unknown flag", []string{"next", "orders", "--frobnicate"}, "hilo next has no flag --frobnicate; see hilo next --help"},
@@ -38,12 +38,12 @@ func TestCommandLineIsValidated(t *testing.T) {
 		{"no collection to seed", []string{"seed", "--max", "3"}, "hilo seed needs a COLLECTION"},
 		{"an argument too many", []string{"next", "orders", "companies"}, `takes one argument: "companies" is one too many`},
 		{"an argument where none belongs", []string{"list", "orders"}, `takes no arguments: "orders" is one too many`},
-		{"two prefixes", []string{"prefix", "set", "A/", "B/"}, `"B/" is one too many`},
-		{"neither prefix nor tag", []string{"prefix", "set"}, "needs a PREFIX, a --tag, --identities, --durable, --min-value, --max-value, or some of them"},
-		{"a prefix that ends in a digit", []string{"prefix", "set", "North1"}, `"North1" ends in a digit: "North1"+"1" would read as "North"+"11"; choose one such as NorthServer/`},
-		{"a tag that begins with a digit", []string{"prefix", "set", "--tag", "9x"}, `node tag "9x" is not 1 to 8 of A-Z a-z 0-9 with a letter first; choose one such as A` + "\n"},
-		{"a durability of nobody", []string{"prefix", "set", "--durable", "yes"}, `--durable is "yes": must be always, replicas:N with N of 1 to 999, or empty`},
-		{"a durability that is taken for granted", []string{"prefix", "set", "--tag", "A", "--yes"}, "--yes goes with --durable, --min-value and --max-value only"},
+		{"two prefixes", []string{"settings", "set", "A/", "B/"}, `"B/" is one too many`},
+		{"neither prefix nor tag", []string{"settings", "set"}, "needs a PREFIX, a --tag, --identities, --durable, --min-value, --max-value, or some of them"},
+		{"a prefix that ends in a digit", []string{"settings", "set", "North1"}, `"North1" ends in a digit: "North1"+"1" would read as "North"+"11"; choose one such as NorthServer/`},
+		{"a tag that begins with a digit", []string{"settings", "set", "--tag", "9x"}, `node tag "9x" is not 1 to 8 of A-Z a-z 0-9 with a letter first; choose one such as A` + "\n"},
+		{"a durability of nobody", []string{"settings", "set", "--durable", "yes"}, `--durable is "yes": must be always, replicas:N with N of 1 to 999, or empty`},
+		{"a durability that is taken for granted", []string{"settings", "set", "--tag", "A", "--yes"}, "--yes goes with --durable, --min-value and --max-value only"},
 		{"an empty filter", []string{"list", "--filter", ""}, "--filter is empty"},
 		{"a filter with an open set", []string{"list", "--filter", "x[a-"}, `--filter is "x[a-": must close each [ with a ]`},
 		{"a filter that escapes the end of a set", []string{"identity", "list", "--filter", `[a\]`}, `must close each [ with a ]`},
@@ -72,7 +72,7 @@ func TestCommandLineIsValidated(t *testing.T) {
 		{"help with a value", []string{"--help=maybe"}, `--help is "maybe": must be true or false`},
 		{"a topic with more", []string{"help", "urls", "x"}, `hilo help urls takes no arguments: "x" is one too many`},
 		{"a topic below a command without any", []string{"help", "next", "x"}, `no help about "x"`},
-		{"a tag with a dash", []string{"prefix", "set", "--tag", "A-B"}, `node tag "A-B"`},
+		{"a tag with a dash", []string{"settings", "set", "--tag", "A-B"}, `node tag "A-B"`},
 		{"count 0", []string{"next", "orders", "--count", "0"}, "--count is 0: must be 1 or more"},
 		{"count -1", []string{"next", "orders", "--count", "-1"}, "--count is -1: must be 1 or more"},
 		{"count far below", []string{"next", "orders", "--count", "-99999999999999999999"}, "must be 1 or more"},
@@ -162,7 +162,7 @@ func TestFlagsOverrideTheEnvironment(t *testing.T) {
 
 // commandsOnAServer returns the commands that use a server, in an order in which they all succeed.
 func commandsOnAServer() []string {
-	return []string{"next orders", "bench --count 100", "seed orders --max 3", "list", "inspect orders", "prefix get", "prefix set North/", "prefix set North/ --tag A", "prefix clear",
+	return []string{"next orders", "bench --count 100", "seed orders --max 3", "list", "inspect orders", "prefix get", "settings set North/", "settings set North/ --tag A", "prefix clear",
 		"id companies/", "id companies|", "identity next companies", "identity seed companies --value 3", "identity list",
 		"prefix check", "doctor --require-seeded"}
 }

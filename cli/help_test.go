@@ -60,7 +60,7 @@ func TestHelpOfURLs(t *testing.T) {
 		}
 	}
 	clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, nil, "help", "urls", "next"), `"next" is one too many`)
-	clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, nil, "prefix", "help", "urls"), `hilo prefix has no command "urls"`)
+	clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, nil, "settings", "help", "urls"), `hilo settings has no command "urls"`)
 }
 
 func TestEveryCommandHasItsHelp(t *testing.T) {
@@ -145,7 +145,7 @@ func TestHelpRefusesWhatIsNoCommand(t *testing.T) {
 		"help next orders":          `there is no help about "orders"`,
 		"identity help next orders": `there is no help about "orders"`,
 		"help nxt":                  `did you mean "next"`,
-		"help prefix nope":          `hilo prefix has no command "nope"`,
+		"help prefix nope":          `hilo settings has no command "nope"`,
 	} {
 		if r := clitest.HiloWith(t, nil, strings.Fields(line)...); r.Code != exit.Usage || !strings.Contains(r.Stderr, want) {
 			t.Errorf("hilo %s: %+v", line, r)
@@ -161,8 +161,8 @@ func TestHelpOfACommandWithCommands(t *testing.T) {
 			t.Errorf("hilo %s: %q", args, got)
 		}
 	}
-	if got, want := clitest.Must(t, "prefix", "help", "set"), clitest.Must(t, "prefix", "set", "-h"); got != want {
-		t.Errorf("hilo prefix help set: %q", got)
+	if got, want := clitest.Must(t, "settings", "help", "set"), clitest.Must(t, "settings", "set", "-h"); got != want {
+		t.Errorf("hilo settings help set: %q", got)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestNewHasNoSideEffects(t *testing.T) {
 	if stdout.String() != "orders/1\norders/2\n" {
 		t.Errorf("%q", stdout.String())
 	}
-	for _, args := range [][]string{{"hilo", "nxt"}, {"hilo", "next", "--nope"}, {"hilo", "prefix", "nope"}, {"hilo", "next", "--count"}} {
+	for _, args := range [][]string{{"hilo", "nxt"}, {"hilo", "next", "--nope"}, {"hilo", "settings", "nope"}, {"hilo", "next", "--count"}} {
 		if err := New(env).RunContext(t.Context(), args); exit.Code(err) != exit.Usage {
 			t.Errorf("%q: %v", args, err)
 		}

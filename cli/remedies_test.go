@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/term"
 )
@@ -18,10 +19,10 @@ func TestRefusalNamesItsRemedy(t *testing.T) {
 		err    error
 		remedy string
 	}{
-		{"a home that is elsewhere", allocator.ErrIdentitiesElsewhere, "hilo prefix set --identities"},
-		{"a forced seed that came too late", allocator.ErrChanged, "seed again"},
-		{"no prefix", allocator.ErrPrefixMissing, "hilo prefix set"},
-		{"two of one prefix", allocator.ErrPrefixConflict, "hilo prefix check"},
+		{"a home that is elsewhere", allocator.ErrIdentitiesElsewhere, "hilo settings set --identities"},
+		{"a forced seed that came too late", admin.ErrChanged, "hilo inspect"},
+		{"no prefix", allocator.ErrPrefixMissing, "hilo settings set"},
+		{"two of one prefix", allocator.ErrPrefixConflict, "hilo settings check"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

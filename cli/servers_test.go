@@ -55,8 +55,8 @@ func TestMasterWithoutPrefixIsRefused(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, _, flags := clitest.Masters(t, func() *redistest.Server { return start() })
-		clitest.Must(t, "prefix", "clear", "--redis", north.URL())
-		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append(flags, "next", "orders")...), "orders on north: server prefix missing", "hilo prefix set")
+		clitest.Must(t, "settings", "clear", "--redis", north.URL())
+		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append(flags, "next", "orders")...), "orders on north: server prefix missing", "hilo settings set")
 	})
 }
 
@@ -169,14 +169,14 @@ func TestServerFlagsAreValidated(t *testing.T) {
 func TestRequirePrefixRefusesAMasterThatRestartedEmpty(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "North/", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "North/", "--redis", s.URL())
 		clitest.Must(t, "next", "orders", "--require-prefix", "--redis", s.URL())
 		if err := s.Client(t).FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
 		for _, command := range []string{"next orders", "id companies/", "identity next companies"} {
 			args := append(strings.Fields(command), "--redis", s.URL())
-			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append(args, "--require-prefix")...), "{Raven}/ServerPrefixForHilo", "hilo prefix set")
+			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append(args, "--require-prefix")...), "{Raven}/ServerPrefixForHilo", "hilo settings set")
 		}
 		clitest.CheckEmpty(t, s)
 		if got := clitest.Must(t, "next", "orders", "--redis", s.URL()); got != "orders/1\n" { // without it

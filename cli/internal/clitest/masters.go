@@ -32,8 +32,8 @@ func Lines(low, high int) string {
 func Masters(t *testing.T, start func() *redistest.Server) (north, south *redistest.Server, flags []string) {
 	t.Helper()
 	north, south = start(), start()
-	Must(t, "prefix", "set", "NorthServer/", "--identities", "--redis", north.URL())
-	Must(t, "prefix", "set", "SouthServer/", "--redis", south.URL())
+	Must(t, "settings", "set", "NorthServer/", "--identities", "--redis", north.URL())
+	Must(t, "settings", "set", "SouthServer/", "--redis", south.URL())
 	return north, south, []string{"--redis", "north=" + north.URL(), "--redis", "south=" + south.URL(), "--timeout", "2s"}
 }
 

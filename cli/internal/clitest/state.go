@@ -38,7 +38,7 @@ func WriteFile(t *testing.T, text string) (path string) {
 func Furnish(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	for _, args := range []string{
-		"prefix set NorthServer/ --tag A --identities", "next Orders --count 50", "seed people --max 9223372036854775807", "seed empty --max 0",
+		"settings set NorthServer/ --tag A --identities", "next Orders --count 50", "seed people --max 9223372036854775807", "seed empty --max 0",
 		"identity next companies --count 3", "identity seed orders --value 7", "id invoices/ companies/",
 	} {
 		Must(t, append(strings.Fields(args), "--redis", s.URL())...)
