@@ -25,6 +25,7 @@ func TestBenchWithoutTheRightToRemoveKeysWritesNothing(t *testing.T) {
 	})
 	clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "bench", "--count", "100", "--redis", s.URL()), "denies this user a command (NOPERM")
 	clitest.CheckEmpty(t, s)
+	s.Initialize("Mine")
 	clitest.Must(t, "bench", "orders", "--namespace", "Mine", "--count", "100", "--redis", s.URL()) // nothing to remove
 }
 
@@ -51,7 +52,7 @@ func TestBenchReportsKeysThatItCannotRemove(t *testing.T) {
 		t.Errorf("stdout %q", r.Stdout)
 	}
 	r.Stdout = ""
-	clitest.MustFail(t, exit.Failed, r, "the key of the benchmark, {hilo-bench-", "}/HiLo/orders, could not be removed (ERR not now); remove it with redis-cli")
+	clitest.MustFail(t, exit.Failed, r, "the keys of the benchmark, {hilo-bench-", "}/HiLo/orders and {hilo-bench-", "}/ServerPrefixForHilo, could not be removed (ERR not now); remove them with redis-cli")
 }
 
 func TestBenchOnATerminal(t *testing.T) {

@@ -164,12 +164,14 @@ func TestBenchInTheUsersNamespaceKeepsTheCounter(t *testing.T) {
 		args := []string{"bench", "--namespace", "Mine", "--count", "500", "--redis", s.URL()}
 		clitest.MustFail(t, exit.Usage, clitest.Hilo(t, args...), "needs a COLLECTION", "raised")
 		clitest.CheckEmpty(t, s)
+		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append(args, "orders")...), "hilo init")
 
+		s.Initialize("Mine")
 		if got := clitest.Must(t, append(args, "orders")...); !strings.Contains(got, "The counter in the namespace Mine stays raised.") {
 			t.Errorf("%s", got)
 		}
 		client := s.Client(t)
-		if got := client.Keys(t.Context(), "*").Val(); !slices.Equal(got, []string{"{Mine}/HiLo/orders"}) {
+		if got := client.Keys(t.Context(), "{Mine}/HiLo/*").Val(); !slices.Equal(got, []string{"{Mine}/HiLo/orders"}) {
 			t.Errorf("keys %q", got)
 		}
 		if got := client.HGet(t.Context(), "{Mine}/HiLo/orders", "Max").Val(); got != "500" {

@@ -177,7 +177,7 @@ func TestDoctorOfSeveralMasters(t *testing.T) {
 		got = runDoctor(t, exit.Fault, flags...)
 		got.must(t, "reach", "south", finding.Fault, "no Redis answers at "+south.HostPort())
 		got.must(t, "exactness", "north", finding.OK, "")
-		clitest.Must(t, "prefix", "clear", "--redis", north.URL())
+		clitest.Must(t, "settings", "clear", "--yes", "--redis", north.URL())
 		runDoctor(t, exit.Fault, flags...).must(t, "prefix", "north", finding.Fault, "it has neither prefix nor tag") // although it is the only one that answers
 		north.Kill()
 		clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, append([]string{"doctor"}, flags...)...),

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	crand "crypto/rand"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.uber.org/zap"
 
-	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -28,7 +26,6 @@ import (
 type bench struct {
 	*base.Session
 	target     target.Target
-	Base       string // the user's namespace; Namespace belongs to the benchmark, unless Keep is set
 	Collection string
 	Workers    int
 	Count      int64         // identifiers in total; 0 means no limit
@@ -64,9 +61,10 @@ the rate, the number of ranges (one round trip each), percentiles of the latency
 what was reserved, issued, returned and burnt. Ctrl-C ends the measurement early and
 prints the result so far.
 
-bench uses a namespace of its own, {hilo-bench-…}, which no other program uses, with
-Durable where yours, $HILO_NAMESPACE, has it. It removes its keys at the end, also after
-an error or Ctrl-C; kill -9 leaves them. With --namespace NAME it uses that one, and needs a
+bench uses a namespace of its own, {hilo-bench-…}, which no other program uses, and
+removes its keys at the end, also after an error or Ctrl-C; kill -9 leaves them.
+$HILO_NAMESPACE has no effect, and Durable of your settings has none: there a counter
+that grows fast first waits for the disk, a second each time. With --namespace NAME it uses that one, and needs a
 COLLECTION: its counter stays raised by all that was issued, and nothing is removed.
 
 Latency: at full speed a random sample of one call in 100 is timed, and each call that
@@ -106,7 +104,6 @@ func readBench(r *base.Reader) base.Runner {
 	if b.Count == 0 && b.Duration == 0 {
 		b.Duration = 5 * time.Second
 	}
-	b.Base = b.Namespace
 	if b.Keep = r.IsSet(base.FlagNamespace); !b.Keep {
 		b.Namespace = scratchNamespace + strings.ToLower(crand.Text())
 	}
@@ -145,20 +142,13 @@ func (b *bench) Run(ctx context.Context) error {
 	return exit.After(err, issued)
 }
 
-// setUp makes the settings of the benchmark's namespace, with Durable where the user's namespace has it.
+// setUp makes the settings of the benchmark's namespace.
 func (b *bench) setUp(ctx context.Context, client *target.Client) error {
-	operator, err := client.Admin(admin.Options{Namespace: b.Base})
+	operator, err := client.Admin(admin.Options{Namespace: b.Namespace})
 	if err != nil {
 		return err
 	}
-	has, err := operator.ServerPrefix(ctx)
-	if err != nil && !errors.Is(err, allocator.ErrCorrupt) {
-		return err
-	}
-	if operator, err = client.Admin(admin.Options{Namespace: b.Namespace}); err != nil {
-		return err
-	}
-	return operator.TrustSettings().Init(ctx, prefix.Server{Durable: has.Durable})
+	return operator.Init(ctx, prefix.Server{})
 }
 
 // measure returns the result, which is valid even if err is not nil.

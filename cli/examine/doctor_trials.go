@@ -42,6 +42,8 @@ type ownKeys interface {
 	PExpire(ctx context.Context, key string, d time.Duration) error
 }
 
+const grantScripts = "Grant this user +evalsha +eval +hmget +hset +hdel +exists +time on the keys of the namespace."
+
 // checkCounting takes ranges where doubles are not exact, and at the end of int64.
 func (p *probedServer) checkCounting(ctx context.Context, c counter) {
 	probes := []struct{ max, capacity, low, high int64 }{
@@ -61,7 +63,7 @@ func (p *probedServer) checkCounting(ctx context.Context, c counter) {
 		case err != nil:
 			remedy := "Correct what the message names, and run hilo doctor again."
 			if target.Forbidden(err) {
-				remedy = "Grant this user +evalsha +eval +hmget +hset +hdel +exists +time on the keys of the namespace."
+				remedy = grantScripts
 			}
 			p.Add(checkScripts, finding.Fault, "a range could not be taken: %s", exit.Plain(err)).
 				Because("It issues no identifiers.").Remedy("%s", remedy)
@@ -88,6 +90,11 @@ func (d doctor) newKey() string { return "{" + d.Namespace + "}/Doctor/" + crand
 // checkScripts takes ranges of a counter of the doctor's own and removes it.
 func (p *probedServer) checkScripts(ctx context.Context) {
 	key := p.newKey()
+	if err := p.own.HDel(ctx, key, "Name"); target.Forbidden(err) { // before anything is written that could not be removed
+		p.Add(checkScripts, finding.Fault, "this user may not call HDEL").
+			Because("Workers return no numbers without it, and cannot remove a Durable that is not true.").Remedy(grantScripts)
+		return
+	}
 	p.checkCounting(ctx, p.admin.Probe(key))
 	p.remove(ctx, key)
 }
