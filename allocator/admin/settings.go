@@ -57,27 +57,23 @@ func settingsOf(s prefix.Server) scripts.Settings {
 type stored struct {
 	texts       scripts.Settings
 	server      prefix.Server
-	initialized bool // the key exists
+	initialized bool // there are settings, or it was initialised without any
 	corrupt     error
 }
 
 // stored reads the settings.
 func (m *Admin) stored(ctx context.Context) (got stored, err error) {
 	key := m.keys.Server()
-	var values *redis.SliceCmd
-	var exists *redis.IntCmd
-	_, _ = m.client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
-		values, exists = p.HMGet(ctx, key, scripts.SettingsFields[:]...), p.Exists(ctx, key)
-		return nil
-	})
-	for _, err := range []error{values.Err(), exists.Err()} {
-		if err != nil {
-			return got, attemptError(ctx, key, err)
-		}
+	values, err := m.client.HMGet(ctx, key, append(scripts.SettingsFields[:], "Initialized")...).Result() // EXISTS takes one right more
+	if err != nil {
+		return got, attemptError(ctx, key, err)
 	}
-	got.initialized = exists.Val() > 0
-	for i, value := range values.Val() {
-		got.texts[i], _ = value.(string)
+	for i, value := range values {
+		text, is := value.(string)
+		got.initialized = got.initialized || is
+		if i < len(got.texts) {
+			got.texts[i] = text
+		}
 	}
 	got.server, got.corrupt = m.parse(got.texts)
 	return got, nil
