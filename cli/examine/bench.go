@@ -63,9 +63,9 @@ prints the result so far.
 
 bench uses a namespace of its own, {hilo-bench-…}, which no other program uses, and
 removes its keys at the end, also after an error or Ctrl-C; kill -9 leaves them.
-$HILO_NAMESPACE has no effect, and Durable of your settings has none: there a counter
-that grows fast first waits for the disk, a second each time. With --namespace NAME it uses that one, and needs a
-COLLECTION: its counter stays raised by all that was issued, and nothing is removed.
+$HILO_NAMESPACE has no effect, and neither has Durable. With --namespace NAME it uses
+that one with its settings, and needs a COLLECTION: its counter stays raised by all that
+was issued, and nothing is removed. A durable counter then waits for the disk at first.
 
 Latency: at full speed a random sample of one call in 100 is timed, and each call that
 found no number in hand. With --rate up to 1000000, or --count up to 100000, every call
