@@ -238,6 +238,6 @@ func scheme(name string) chromedp.Action[chromedp.Void] {
 func startServer(t *testing.T, prefix string, home bool) *redistest.Server {
 	t.Helper()
 	s := redistest.Start(t, redistest.Binaries(t)[0], "--appendonly", "yes", "--appendfsync", "always")
-	hilo(t, "prefix", "set", prefix, "--tag", prefix[:1], fmt.Sprintf("--identities=%t", home), "--redis", s.URL())
+	hilo(t, "settings", "set", prefix, "--tag", prefix[:1], fmt.Sprintf("--identities=%t", home), "--redis", s.URL())
 	return s
 }

@@ -55,7 +55,7 @@ func TestPageFollowsItsServers(t *testing.T) {
 
 	add(t, north.Client(t), 20)
 	p.await("all rows", `document.querySelectorAll("tr[data-collection]").length === 21`)
-	north.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", "9007199254740993", "Epoch", "1")
+	north.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Max", "9007199254740993", "Raised", "9007199254741993", "Epoch", "1795848387772000001")
 	p.await("an exact number beyond 2^53", cell(orders, "max")+` === "9007199254740993"`)
 	p.await("a jump that is marked, and on top", `document.querySelector("#collections tbody tr.alarming .mark")?.textContent.startsWith("jumped +9,007,199,254,740,") &&
 		document.querySelector("#collections tbody tr")?.dataset.collection === "orders"`)
@@ -64,10 +64,14 @@ func TestPageFollowsItsServers(t *testing.T) {
 
 	p.click(fmt.Sprintf("tr[%s] button", orders))
 	p.await("its history", `document.querySelector(".history")?.textContent.includes("+9,007,199,254,740,890, epoch 1")`)
+	p.await("its ceiling", `document.querySelector(".history")?.textContent.includes("1,000 left to its ceiling, 9,007,199,254,741,993")`)
 	south.Kill()
 	p.await("a server that is down", cell(`data-server="south"`, "state")+` === "down" && document.querySelector("#figure-servers.alarming") !== null`)
 	south.Restart()
 	p.await("a server that is back", cell(`data-server="south"`, "state")+` === "up" && /^[0-9:]{8}$/.test(`+cell(`data-server="south"`, "since")+`)`)
+	south.Client(t).FlushAll(t.Context())
+	p.await("a server that lost its settings", cell(`data-server="south"`, "since")+`.endsWith(": no settings: see hilo doctor") &&
+		document.querySelector("#figure-servers.alarming") !== null`)
 }
 
 // TestPageReconnectsToItsProgram restarts the program. The page shows the outage meanwhile.

@@ -41,7 +41,7 @@ func TestPictures(t *testing.T) {
 			hilo(t, "next", name, "--count", fmt.Sprint(200+40*i*i), "--redis", north.URL())
 		}
 	}
-	north.Client(t).HIncrBy(t.Context(), "{Raven}/HiLo/payments", "Epoch", 1)
+	north.Client(t).HSet(t.Context(), "{Raven}/HiLo/payments", "Epoch", "1795848387772000001")
 	north.Client(t).HIncrBy(t.Context(), "{Raven}/HiLo/payments", "Max", 2_162_688)
 	south.Kill()
 	for name, p := range pages {
