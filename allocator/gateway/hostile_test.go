@@ -199,25 +199,3 @@ func TestServerAnswersAThousandConnections(t *testing.T) {
 		t.Errorf("got %d different answers, want 1000", len(seen))
 	}
 }
-
-func TestLimitConnectionsMakesOthersWait(t *testing.T) {
-	t.Parallel()
-	l := listen(t, 1, nil)
-	first := l.dial()
-	request := "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-	fmt.Fprint(first, request)
-	if _, err := bufio.NewReader(first).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	second := l.dial()
-	fmt.Fprint(second, request)
-	_ = second.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if _, err := second.Read(make([]byte, 1)); err == nil {
-		t.Fatal("got an answer on a second connection beside the first, want none yet")
-	}
-	_ = first.Close()
-	_ = second.SetReadDeadline(time.Now().Add(time.Minute))
-	if _, err := second.Read(make([]byte, 1)); err != nil {
-		t.Error(err)
-	}
-}

@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -74,6 +76,7 @@ func NewServer(handler http.Handler, logger *zap.Logger) *http.Server {
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
+		ConnState:         noteIdle,
 		ErrorLog:          log.New(escaping{logger.WithOptions(zap.AddCallerSkip(3))}, "", 0), // the caller is in net/http
 	}
 }
@@ -87,43 +90,102 @@ func (e escaping) Write(message []byte) (int, error) {
 	return len(message), nil
 }
 
-// LimitConnections returns a listener that has at most max connections open. Others wait.
+// LimitConnections returns a listener that has at most max connections open. A further one waits until one of them closes. With
+// NewServer, the connection that has waited longest for its next request is closed for it: connections that clients keep open and
+// do not use would lock out all others.
 func LimitConnections(listener net.Listener, max int) net.Listener {
-	return &limited{Listener: listener, slots: make(chan struct{}, max), closed: make(chan struct{})}
+	l := &limited{Listener: listener, max: max, open: make(map[*counted]bool)}
+	l.changed.L = &l.mu
+	return l
 }
 
 type limited struct {
 	net.Listener
-	slots  chan struct{} // one element for each open connection
-	closed chan struct{}
-	once   sync.Once
+	max     int
+	waiting atomic.Bool // a connection waits for another one to close
+
+	mu      sync.Mutex // guards what follows
+	changed sync.Cond  // a connection was closed, or is idle while one waits
+	open    map[*counted]bool
+	closed  bool
 }
 
 func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
 	conn, err := l.Listener.Accept()
 	if err != nil {
-		<-l.slots
 		return nil, err
 	}
-	return &counted{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
+	c := &counted{Conn: conn, of: l}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.open) >= l.max && !l.closed {
+		l.waiting.Store(true)
+		if idle := l.longestIdle(); idle != nil {
+			delete(l.open, idle)
+			_ = idle.Conn.Close()
+		} else {
+			l.changed.Wait()
+		}
+		l.waiting.Store(false)
+	}
+	if l.closed {
+		_ = conn.Close()
+		return nil, net.ErrClosed
+	}
+	l.open[c] = true
+	return c, nil
+}
+
+// longestIdle returns the connection that has been idle for the longest time, or nil, with mu held.
+func (l *limited) longestIdle() (longest *counted) {
+	var since int64
+	for c := range l.open {
+		if at := c.idle.Load(); at != 0 && (longest == nil || at < since) {
+			longest, since = c, at
+		}
+	}
+	return longest
 }
 
 func (l *limited) Close() error {
-	l.once.Do(func() { close(l.closed) })
+	l.mu.Lock()
+	l.closed = true
+	l.changed.Broadcast()
+	l.mu.Unlock()
 	return l.Listener.Close()
 }
 
+// counted is a connection that counts as open until it is closed.
 type counted struct {
 	net.Conn
-	release func()
+	of   *limited
+	idle atomic.Int64 // since when it waits for its next request, in nanoseconds, or 0
 }
 
 func (c *counted) Close() error {
-	defer c.release()
+	c.of.mu.Lock()
+	delete(c.of.open, c)
+	c.of.changed.Broadcast()
+	c.of.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// noteIdle records for LimitConnections whether a connection waits for its next request.
+func noteIdle(conn net.Conn, state http.ConnState) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	c, ok := conn.(*counted)
+	switch {
+	case !ok:
+	case state != http.StateIdle:
+		c.idle.Store(0)
+	default:
+		c.idle.Store(time.Now().UnixNano())
+		if c.of.waiting.Load() {
+			c.of.mu.Lock()
+			c.of.changed.Broadcast()
+			c.of.mu.Unlock()
+		}
+	}
 }
