@@ -156,7 +156,9 @@ func TestIdentityRefusesBeforeItWrites(t *testing.T) {
 	one, cut, exact := identityRequest(1), identityRequest(3), identityRequest(0)
 	cut.Limit, exact.Limit, exact.Exact = 2, 2, 3
 	field := func(name, value string) func(*testing.T, redistest.Client) {
-		return func(t *testing.T, client redistest.Client) { client.HSet(t.Context(), identityKeys.Counter, name, value) }
+		return func(t *testing.T, client redistest.Client) {
+			client.HSet(t.Context(), identityKeys.Counter, name, value)
+		}
 	}
 	tests := []struct {
 		name    string

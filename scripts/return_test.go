@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -44,6 +45,7 @@ func TestReturnMatchesTheVectors(t *testing.T) {
 }
 
 // back returns a request that returns what is left of a range after last.
+
 func back(got Range, token string, last int64) ReturnRequest {
 	return ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch, Written: got.Written}
 }
@@ -90,7 +92,9 @@ func TestReturnRefusesAKeyThatIsNoHash(t *testing.T) {
 }
 
 // A return that compares Max alone takes back numbers of another client after Max reached the same value again. The second
+
 // half shows that fault with such a return.
+
 func TestReturnChecksMoreThanMax(t *testing.T) {
 	t.Parallel()
 	bare := redis.NewScript(`
@@ -122,6 +126,7 @@ func TestReturnChecksMoreThanMax(t *testing.T) {
 }
 
 // A late copy of the request of a range makes its token the newest lease again. A late copy of its return must still do nothing.
+
 func TestReturnIgnoresALateCopyOfItsRequest(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -138,83 +143,10 @@ func TestReturnIgnoresALateCopyOfItsRequest(t *testing.T) {
 }
 
 // As above, but an edit sets Max to the end of the range.
-func TestReturnIgnoresARequestBeforeAnEdit(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		got := mustNext(t, client, request("a"))
-		wantReturned(t, client, back(got, "a", 5), true)
-		wantRange(t, mustNext(t, client, request("a")), 6, 37) // late, for nobody
-		set(t, client, "Max", 32)                              // up to here are other people's
-		wantReturned(t, client, back(got, "a", 5), false)
-
-		mustSeed(t, client, SeedRequest{Value: 100})
-		got = mustNext(t, client, request("c"))
-		wantReturned(t, client, back(got, "c", 100), true)
-		wantRange(t, mustNext(t, client, request("d")), 101, 132) // d holds these
-		client.Del(t.Context(), keys.Counter)
-		wantRange(t, mustNext(t, client, request("c")), 1, 32) // late, for nobody
-		set(t, client, "Max", 132)                             // as it was
-		wantReturned(t, client, back(got, "c", 100), false)
-	})
-}
 
 // A lost counter restarts, so late copies of requests can take ranges with the same end and size as before. The numbers below
-// them belong to other clients, or to a seed or an edit.
-func TestReturnIgnoresLateCopiesAfterALoss(t *testing.T) {
-	t.Parallel()
-	const capacity = 5
-	tests := []struct {
-		name string
-		from int64 // what stands at first
-		last int64 // used of two ranges in a row
-		anew func(t *testing.T, client redistest.Client, first, second NextRequest)
-	}{
-		{"another client's", 0, 4, func(t *testing.T, client redistest.Client, _, second NextRequest) {
-			mustSeed(t, client, SeedRequest{Value: 3})
-			r := request("b")
-			r.Capacity = 2
-			wantRange(t, mustNext(t, client, r), 4, 5) // b holds these
-			wantRange(t, mustNext(t, client, second), 6, 10)
-		}},
-		{"another client's in the same place", 0, 4, func(t *testing.T, client redistest.Client, _, second NextRequest) {
-			r := request("b")
-			r.Capacity = capacity
-			wantRange(t, mustNext(t, client, r), 1, 5) // b holds these
-			wantRange(t, mustNext(t, client, second), 6, 10)
-		}},
-		{"a seed", 0, 0, func(t *testing.T, client redistest.Client, first, second NextRequest) {
-			mustSeed(t, client, SeedRequest{Value: 1})
-			first.Limit = 5 // which cut nothing the first time
-			wantRange(t, mustNext(t, client, first), 2, 5)
-			wantRange(t, mustNext(t, client, second), 6, 10)
-		}},
-		{"an edit", 5, 5, func(t *testing.T, client redistest.Client, first, second NextRequest) {
-			wantRange(t, mustNext(t, client, first), 1, 5)
-			set(t, client, "Max", 10) // up to here are other people's
-			wantRange(t, mustNext(t, client, second), 11, 15)
-		}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				client := s.Client(t)
-				mustSeed(t, client, SeedRequest{Value: test.from})
-				first, second := request("a1"), request("a2")
-				first.Capacity, second.Capacity = capacity, capacity
-				held := mustNext(t, client, first)
-				second.Floor = held.High
-				all := back(mustNext(t, client, second), "a2", test.last)
-				wantReturned(t, client, all, true)
 
-				client.Del(t.Context(), keys.Counter)
-				test.anew(t, client, first, second)
-				wantReturned(t, client, all, false)
-			})
-		})
-	}
-}
+// them belong to other clients, or to a seed or an edit.
 
 func TestReturnDoesNothingAfterAnyChange(t *testing.T) {
 	t.Parallel()
@@ -244,6 +176,12 @@ func TestReturnDoesNothingAfterAnyChange(t *testing.T) {
 		}},
 		{"another epoch", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
 			set(t, client, "Epoch", "1")
+		}},
+		{"a counter that was made anew", func(t *testing.T, s *redistest.Server, client redistest.Client) {
+			client.Del(t.Context(), keys.Counter)
+			written := client.Time(t.Context()).Val() // two births in one millisecond look equal
+			s.Await("to be past it", func(ctx context.Context) bool { return client.Time(ctx).Val().Sub(written) > time.Millisecond })
+			wantRange(t, mustNext(t, client, request("one")), 1, 32) // a late copy of the request
 		}},
 		{"a counter that vanished", func(t *testing.T, _ *redistest.Server, client redistest.Client) {
 			client.Del(t.Context(), keys.Counter)

@@ -219,8 +219,10 @@ func TestSeedByForceRefusesAnUnexpectedState(t *testing.T) {
 func TestSeedWritesOriginAsEvidenceOfALaterLoss(t *testing.T) {
 	t.Parallel()
 	writes := map[string]func(t *testing.T, client redistest.Client){
-		"seed":         func(t *testing.T, client redistest.Client) { mustSeed(t, client, SeedRequest{Value: 4000}) },
-		"forced seed":  func(t *testing.T, client redistest.Client) { mustSeed(t, client, SeedRequest{Value: 4000, Force: true}) },
+		"seed": func(t *testing.T, client redistest.Client) { mustSeed(t, client, SeedRequest{Value: 4000}) },
+		"forced seed": func(t *testing.T, client redistest.Client) {
+			mustSeed(t, client, SeedRequest{Value: 4000, Force: true})
+		},
 		"import":       func(t *testing.T, client redistest.Client) { importOne(t, client, ImportRequest{Value: 4000}) },
 		"seed by hand": func(t *testing.T, client redistest.Client) { set(t, client, "Max", "4000") }, // the fault
 	}

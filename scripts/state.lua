@@ -28,6 +28,6 @@ local function write_time(last)
   local clock = seconds .. sub('00000' .. now[2], -6, -4) -- joined as texts: formatting their sum takes 3 % of a range's time
   if above(clock, last) or #last > 14 then return clock, clock end
   local tail = sub(last, -9) + 1 -- ranges that follow within a millisecond cost 3 % less so
-  if tail < 1000000000 and #last > 9 then return clock, sub(last, 1, -10) .. format('%09d', tail) end
+  if tail < 1000000000 and #last > 9 then return clock, sub(last, 1, -10) .. format('%09d', tail) end -- below 2^31
   return clock, plus(last, '1')
 end

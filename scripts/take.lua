@@ -341,7 +341,6 @@ if MODE == 'raise' then
   if evidence == '' and before ~= '0' then written = before end -- nothing is issued, so a range before may still be returned
   if durable == 'always' then ceiling = raised end
   if missing then redis.call('HSET', key, 'Name', name) end
-  if not missing and evidence == '' and before ~= '0' then written = before end -- so that ranges can still be returned
   if evidence ~= '' and not IDENTITY then redis.call('HDEL', key, 'Lease', 'Low') end
   redis.call('HSET', key, field, base, 'Ceiling', ceiling, 'Epoch', epoch, 'Origin', replication, 'Written', written, unpack(more))
   return {token, raised, durable == 'always' and '1' or '0', replication, epoch, jump, evidence, base, left, lasts, ''}
