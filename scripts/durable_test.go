@@ -11,7 +11,6 @@ import (
 )
 
 // miniDurable starts a miniredis that reports what a durable server does.
-
 func miniDurable(t *testing.T, word string) (*redistest.Server, redistest.Client) {
 	t.Helper()
 	s := redistest.StartMini(t)
@@ -27,7 +26,6 @@ func miniDurable(t *testing.T, word string) (*redistest.Server, redistest.Client
 }
 
 // eachDurable runs a test on a durable server of each kind, with each appendfsync. restart kills a server and starts it again.
-
 func eachDurable(t *testing.T, test func(t *testing.T, client redistest.Client, restart func())) {
 	t.Helper()
 	for _, word := range []string{"everysec", "always"} {
@@ -49,7 +47,6 @@ func eachDurable(t *testing.T, test func(t *testing.T, client redistest.Client, 
 }
 
 // mustRaise raises and, unless that permitted it, permits. Tests do not wait for the disk, since they lose no write.
-
 func mustNextDurable(t *testing.T, client redistest.Client, r NextRequest) Range {
 	t.Helper()
 	got, err := Next(t.Context(), client, keys, r)
@@ -71,11 +68,8 @@ func wantDurable(t *testing.T, client redistest.Client, want string) {
 }
 
 // A resend of a cut range is the same range.
-
 // A second client that raises waits for a write of its own, and must not disturb those of the first.
-
 // Each obstacle is one that INFO shows. While it lasts, what is permitted is still issued.
-
 func TestNextContinuesAboveRaisedAfterARestartOfADurableServer(t *testing.T) {
 	t.Parallel()
 	eachDurable(t, func(t *testing.T, client redistest.Client, restart func()) {
@@ -104,7 +98,6 @@ func TestNextContinuesAboveRaisedAfterARestartOfADurableServer(t *testing.T) {
 }
 
 // A resend after a restart may be of a range that the file lost, so it is another one.
-
 func TestNextResentAfterARestartOfADurableServerReturnsAnotherRange(t *testing.T) {
 	t.Parallel()
 	eachDurable(t, func(t *testing.T, client redistest.Client, restart func()) {
@@ -117,7 +110,6 @@ func TestNextResentAfterARestartOfADurableServerReturnsAnotherRange(t *testing.T
 }
 
 // What contradicts the statement removes it, and the counter jumps as at a plain server.
-
 func TestNextRemovesDurableOnContradiction(t *testing.T) {
 	t.Parallel()
 	replica := map[string]string{"connected_slaves": "1", "slave0": "ip=127.0.0.1,port=6380,state=online"}
@@ -197,7 +189,6 @@ func TestNextRemovesDurableOnContradiction(t *testing.T) {
 }
 
 // Setting Durable and taking it back touches no counter. One that was issued from meanwhile jumps once, since its Max may be lost.
-
 func TestNextJumpsOnceWhereDurableWasTakenBack(t *testing.T) {
 	t.Parallel()
 	_, client := miniDurable(t, "everysec")
@@ -239,7 +230,6 @@ func TestNextJumpsOnceWhereDurableWasTakenBack(t *testing.T) {
 }
 
 // A counter that was issued from before Durable was set has no Raised that is known to be on disk, so a restart then is one of a plain server.
-
 func TestDurableIsRemovedBesideAReplica(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
@@ -270,7 +260,6 @@ func TestDurableIsRemovedBesideAReplica(t *testing.T) {
 }
 
 // A slot moves the statement to a primary for which it was not made. There each counter has another origin.
-
 func TestDurableIsRemovedOnANodeOfACluster(t *testing.T) {
 	t.Parallel()
 	for _, b := range redistest.Binaries(t) {
@@ -289,9 +278,7 @@ func TestDurableIsRemovedOnANodeOfACluster(t *testing.T) {
 }
 
 // A restart from the AOF is told from a promotion by the zeros in master_replid2. A future server may keep its id or a history, which
-
 // this test would show.
-
 func TestReplicationHistoryAfterARestart(t *testing.T) {
 	t.Parallel()
 	aof := []string{"--appendonly", "yes", "--appendfsync", "always"}

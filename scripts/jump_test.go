@@ -13,14 +13,12 @@ import (
 )
 
 // The units of a jump of a counter that was raised by its first block, in which the margin and the offset are counted.
-
 const (
 	rangeUnit    = 4 * 16384
 	identityUnit = 4 * 256
 )
 
 // jump describes where a counter of a plain server jumps.
-
 type jump struct {
 	start int64 // greatest number that was reserved, or issued to the client
 	unit  int64
@@ -30,7 +28,6 @@ type jump struct {
 }
 
 // jumped returns the number up to which a counter jumps, the start plus margin and offset, computed independently of the scripts.
-
 func jumped(t *testing.T, client redistest.Client, j jump) int64 {
 	t.Helper()
 	if j.limit == 0 {
@@ -53,7 +50,6 @@ func jumped(t *testing.T, client redistest.Client, j jump) int64 {
 }
 
 // place returns a number from 0 to places-1 that is derived from a text.
-
 func place(t *testing.T, text string, places int64) int64 {
 	t.Helper()
 	sum := sha1.Sum([]byte(text))
@@ -72,7 +68,6 @@ func place(t *testing.T, text string, places int64) int64 {
 }
 
 // A server that was restarted lost the newest ranges. Without the evidence it issues them again.
-
 func TestNextJumpsOnceAfterARestart(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -99,7 +94,6 @@ func TestNextJumpsOnceAfterARestart(t *testing.T) {
 }
 
 // Of what was reserved the client saw more than survived. Each case sets what it changes of a counter at 32 that was raised to 16416.
-
 func TestNextJumpsOnEvidenceOfLostWrites(t *testing.T) {
 	t.Parallel()
 	const birth int64 = 1_800_000_000_000_000_000
@@ -168,9 +162,7 @@ func TestNextJumpsOnEvidenceOfLostWrites(t *testing.T) {
 }
 
 // A counter that was deleted and made anew is below none of the numbers that the client saw once it has issued as many. Its birth
-
 // still differs.
-
 func TestNextJumpsOnAnotherBirth(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
@@ -197,7 +189,6 @@ func TestNextJumpsOnAnotherBirth(t *testing.T) {
 }
 
 // The newest snapshot of a server without an append-only file may be an hour old.
-
 func TestIdentityJumpsOnEvidenceOfLostWrites(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -228,5 +219,4 @@ func TestIdentityJumpsOnEvidenceOfLostWrites(t *testing.T) {
 }
 
 // withoutInfo returns a client whose user is not permitted to call INFO. Other clients are.
-
 // Without INFO a client cannot detect a restart of the server, and its write would hide one from the others.

@@ -48,7 +48,6 @@ func TestNextJumpsByAnHourOnlyAfterARestartFromASnapshot(t *testing.T) {
 }
 
 // The replica of a real server is promoted, and has the id of its primary in master_replid2.
-
 func TestNextJumpsByOneUnitAfterAFailover(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
@@ -68,9 +67,7 @@ func TestNextJumpsByOneUnitAfterAFailover(t *testing.T) {
 }
 
 // Two servers that continue from the same state cannot coordinate, so the tokens of the requests and the replication ids separate
-
 // them.
-
 func TestNextJumpsApartFromTheSameState(t *testing.T) {
 	t.Parallel()
 	for _, block := range []int64{16384, 250_000, 1 << 31, 1 << 54} { // numbers above 2^53 are not exact as doubles

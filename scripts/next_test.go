@@ -66,7 +66,6 @@ func TestNextKeepsTheBookkeeping(t *testing.T) {
 }
 
 // A script spends most of its time in the commands that it calls.
-
 func TestNextCallsAsFewCommandsAsPossible(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
@@ -140,7 +139,6 @@ func TestNextResentReturnsAnotherRangeWhereTheFirstMayBeInUse(t *testing.T) {
 }
 
 // Two ranges are consecutive only if the newer one names the time at which the older one was written.
-
 func TestNextReportsThePrecedingWrite(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -175,7 +173,6 @@ func TestNextReportsThePrecedingWrite(t *testing.T) {
 }
 
 // A machine without a battery for its clock starts in 1970.
-
 func TestNextWorksWithAClockNearZero(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
@@ -284,7 +281,6 @@ func TestNextIgnoresTheFieldsOfVersion01(t *testing.T) {
 }
 
 // forged answers every request with the same reply.
-
 type forged struct {
 	redis.Scripter
 

@@ -25,7 +25,6 @@ func mustPermit(t *testing.T, client redistest.Client, k Keys, got Raised) {
 }
 
 // mustNextDurable takes a range, and raises for it if it has to.
-
 func TestRaiseAndPermitNameWhatIsInTheWay(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -136,7 +135,6 @@ func TestPermitIsHarmlessLate(t *testing.T) {
 }
 
 // A seed at a durable server is confirmed by a permit, so that a restart before the first range is covered.
-
 func TestPermitMakesASeedTheCeiling(t *testing.T) {
 	t.Parallel()
 	eachDurable(t, func(t *testing.T, client redistest.Client, restart func()) {

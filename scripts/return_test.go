@@ -45,7 +45,6 @@ func TestReturnMatchesTheVectors(t *testing.T) {
 }
 
 // back returns a request that returns what is left of a range after last.
-
 func back(got Range, token string, last int64) ReturnRequest {
 	return ReturnRequest{Counter: keys.Counter, Token: token, End: got.High, Last: last, Epoch: got.Epoch, Written: got.Written}
 }
@@ -92,9 +91,7 @@ func TestReturnRefusesAKeyThatIsNoHash(t *testing.T) {
 }
 
 // A return that compares Max alone takes back numbers of another client after Max reached the same value again. The second
-
 // half shows that fault with such a return.
-
 func TestReturnChecksMoreThanMax(t *testing.T) {
 	t.Parallel()
 	bare := redis.NewScript(`
@@ -126,7 +123,6 @@ func TestReturnChecksMoreThanMax(t *testing.T) {
 }
 
 // A late copy of the request of a range makes its token the newest lease again. A late copy of its return must still do nothing.
-
 func TestReturnIgnoresALateCopyOfItsRequest(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -143,11 +139,8 @@ func TestReturnIgnoresALateCopyOfItsRequest(t *testing.T) {
 }
 
 // As above, but an edit sets Max to the end of the range.
-
 // A lost counter restarts, so late copies of requests can take ranges with the same end and size as before. The numbers below
-
 // them belong to other clients, or to a seed or an edit.
-
 func TestReturnDoesNothingAfterAnyChange(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

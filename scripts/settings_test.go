@@ -10,7 +10,6 @@ import (
 )
 
 // A server without settings is new, or was emptied. Nothing is issued or seeded there, and nothing is written.
-
 func TestScriptsRefuseAServerWithoutSettings(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -76,7 +75,6 @@ func TestNewCountersDecidesWhetherACounterIsMade(t *testing.T) {
 }
 
 // A client that heard of the counter within ten minutes makes it again, with or without settings. Later it is refused like a new one.
-
 func TestNextMakesALostCounterAgainWithinTenMinutes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -105,7 +103,6 @@ func TestNextMakesALostCounterAgainWithinTenMinutes(t *testing.T) {
 }
 
 // The server had a prefix, tag or interval when this client was issued numbers there.
-
 func TestScriptsRefuseAServerThatLostItsSettings(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
