@@ -116,6 +116,9 @@ func TestAskWaitsForTheSyncThatCoversTheRaise(t *testing.T) {
 		d := disk{began: time.Now()}
 		covered := 3 * time.Second
 		d.pending = func(at time.Duration) bool { return at > 0 && at < covered }
+		if one := d.send(t.Context(), PermitRequest{})[0]; one.Err != nil {
+			t.Fatalf("one question: got %v, want none in the way, which is the fault", one.Err)
+		}
 		if _, err := Ask(t.Context(), d.send, serverKey, false); err != nil {
 			t.Fatal(err)
 		}

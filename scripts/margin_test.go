@@ -11,6 +11,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
+// The newest snapshot of a server without an append-only file may be an hour old.
 func TestNextJumpsByAnHourOnlyAfterARestartFromASnapshot(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

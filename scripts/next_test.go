@@ -339,5 +339,3 @@ func TestNextRejectsARangeThatWasNotRequested(t *testing.T) {
 		}
 	}
 }
-
-// A writable replica has the replication id of its primary, which issues the same numbers, so no evidence would show the conflict.

@@ -24,7 +24,7 @@ func mustPermit(t *testing.T, client redistest.Client, k Keys, got Raised) {
 	}
 }
 
-// mustNextDurable takes a range, and raises for it if it has to.
+// Each obstacle is one that INFO shows. While it lasts, what is permitted is still issued.
 func TestRaiseAndPermitNameWhatIsInTheWay(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -141,6 +141,7 @@ func TestPermitMakesASeedTheCeiling(t *testing.T) {
 		mustSeed(t, client, SeedRequest{Value: 4000})
 		mustPermit(t, client, keys, Raised{Raised: 4000})
 		wantStored(t, client, "Ceiling", "4000")
+		wantStored(t, client, "Raised", "4000")
 		restart()
 		if got := mustNextDurable(t, client, request("one")); got.Low != 4001 || !got.Durable.Holds() {
 			t.Errorf("after a restart: got %+v, want 4001", got)
@@ -148,4 +149,18 @@ func TestPermitMakesASeedTheCeiling(t *testing.T) {
 	})
 }
 
-// After a restart from its own file a counter continues above Raised, without margin and offset. The file may have lost Max, as here.
+// Such a counter has to jump by the margin of the plain server that wrote it last.
+func TestPermitGivesNoCeilingToACounterOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	s, client := miniDurable(t, "everysec")
+	settings(t, client, "Initialized", "now")
+	held := mustNext(t, client, request("one"))
+	s.ChangeReplicationID()
+	settings(t, client, "Durable", "everysec")
+	mustSeed(t, client, SeedRequest{Value: 10})
+	mustPermit(t, client, keys, Raised{Raised: 10})
+	wantStored(t, client, "Ceiling", "")
+	if got := mustRaise(t, client, request("two")); got.Evidence != EvidenceOrigin || got.Base <= held.Ceiling+rangeUnit {
+		t.Errorf("got %+v, want a jump above %d", got, held.Ceiling)
+	}
+}

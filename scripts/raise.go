@@ -21,10 +21,10 @@ var (
 
 // Raised is the reply of Raise.
 type Raised struct {
-	Raised    int64  // greatest number that may be issued once it is permitted
-	Permitted bool   // it may be issued now, which a server with appendfsync always knows at once
-	Origin    string // replication id of the server, for Permit
-	Epoch     int64
+	Raised    int64    // greatest number that may be issued once it is permitted
+	Permitted bool     // it may be issued now, which a server with appendfsync always knows at once
+	Origin    string   // replication id of the server, for Permit
+	Epoch     int64    // 0 with an Obstacle
 	Jump      int64    // as of Range
 	Evidence  Evidence // as of Range
 	Base      int64    // where the counter stands

@@ -8,6 +8,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
+// mustRaise raises and, unless that permitted it, permits. Tests that lose no write do not wait for the disk.
 func mustRaise(t *testing.T, client redistest.Client, r NextRequest) Raised {
 	t.Helper()
 	got, err := RaiseNext(t.Context(), client, keys, r)
@@ -54,6 +55,7 @@ func TestNextIssuesNothingAboveTheCeiling(t *testing.T) {
 	})
 }
 
+// A resend of a cut range is the same range.
 func TestNextResentReturnsTheSameRangeCutAtTheCeiling(t *testing.T) {
 	t.Parallel()
 	_, client := miniDurable(t, "always")
@@ -104,6 +106,7 @@ func TestIdentityIssuesNothingAboveTheCeiling(t *testing.T) {
 	})
 }
 
+// A second client that raises waits for a write of its own, and must not disturb those of the first.
 func TestRaiseAlwaysWritesAndKeepsWhatARangeNeeds(t *testing.T) {
 	t.Parallel()
 	s, client := miniDurable(t, "everysec")
@@ -119,6 +122,11 @@ func TestRaiseAlwaysWritesAndKeepsWhatARangeNeeds(t *testing.T) {
 	again, err := RaiseNext(t.Context(), client, keys, request("raise again"))
 	if err != nil || again.Raised != first.Raised || writes != 1 {
 		t.Errorf("raise again: got %+v, %v, %d writes, want %d and 1 write", again, err, writes, first.Raised)
+	}
+	small := request("small")
+	small.Limit = 50
+	if got, err := RaiseNext(t.Context(), client, keys, small); err != nil || got.Raised != first.Raised {
+		t.Errorf("raise with a smaller limit: got %+v, %v, want %d as before", got, err, first.Raised)
 	}
 	wantReturned(t, client, back(got, "range", 5), true)
 	two := mustNext(t, client, request("two"))
@@ -185,6 +193,7 @@ func TestRaiseReportsWhatIsLeft(t *testing.T) {
 	}
 }
 
+// A counter that was issued from before Durable was set has no Raised that is known to be on disk, so a restart then is one of a plain server.
 func TestRaiseJumpsAsAPlainServerWithoutACeiling(t *testing.T) {
 	t.Parallel()
 	s, client := miniDurable(t, "always")

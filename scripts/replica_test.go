@@ -8,6 +8,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
+// A writable replica has the replication id of its primary, which issues the same numbers, so no evidence would show the conflict.
 func TestScriptsRefuseAWritableReplica(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, primary *redistest.Server) {

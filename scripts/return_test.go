@@ -138,9 +138,6 @@ func TestReturnIgnoresALateCopyOfItsRequest(t *testing.T) {
 	})
 }
 
-// As above, but an edit sets Max to the end of the range.
-// A lost counter restarts, so late copies of requests can take ranges with the same end and size as before. The numbers below
-// them belong to other clients, or to a seed or an edit.
 func TestReturnDoesNothingAfterAnyChange(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

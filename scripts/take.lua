@@ -53,19 +53,19 @@
 --             (the replication id changed otherwise than by a restart from the AOF), 'cluster' (the server is a node of one),
 --             'evidence' (writes were lost all the same)
 --   interval  MinValue and MaxValue, with a space between them
--- If an exact value cannot be issued, low is '0', and the counter is not written.
+-- If an exact value cannot be issued, low and epoch are '0', ceiling is what is stored, and the counter is not written.
 --
 -- Output of raise: {token; raised; permitted, '1' if numbers up to it may be issued now; origin; epoch, jump and evidence as
 -- above; low, the number after which the counter continues; left, how many numbers may still be issued, and lasts, how many
 -- seconds they last at the rate since the raise before; obstacle, what keeps the ceiling from being raised, '' for none}. With an
--- obstacle nothing was written. Output of check: {'1'}.
+-- obstacle nothing was written, and raised, epoch and jump are '0'. Output of check: {'1'}.
 --
 -- Errors: HILO_ARGUMENT, HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED; of next and
 -- identity HILO_CEILING, if the server is durable and its ceiling has to be raised first; of identity HILO_ELSEWHERE; of raise
 -- HILO_CHANGED, if the server is not durable; of check HILO_NOTDURABLE. Nothing is written.
 --
--- Sent twice: next replies the same range as long as the token is the newest lease and there is no evidence of lost
--- writes. No other client can hold that range, because it was computed once, for this token, and the reply was lost.
+-- Sent twice: next replies the same range as long as the token is the newest lease, there is no evidence of lost writes and,
+-- where the ceiling cut the range, it would still do so. No other client can hold that range, because it was computed once, for this token, and the reply was lost.
 -- identity issues other values, and the first ones become a gap. An exact value is refused. raise writes something each time,
 -- so that whoever waits for the disk waits for a write that is at least as new.
 --

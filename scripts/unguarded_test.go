@@ -10,6 +10,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
+// withoutInfo returns a client whose user is not permitted to call INFO. Other clients are.
 func withoutInfo(t *testing.T, s *redistest.Server) redistest.Client {
 	t.Helper()
 	if !s.Real() { // miniredis has no users, so all clients are refused
@@ -32,6 +33,7 @@ func withoutInfo(t *testing.T, s *redistest.Server) redistest.Client {
 	return client
 }
 
+// Without INFO a client cannot detect a restart of the server, and its write would hide one from the others.
 func TestScriptsWithoutInfoRefuseAGuardedCounter(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
