@@ -117,40 +117,6 @@ func TestIdentityDistinguishesAForcedSeedFromALoss(t *testing.T) {
 	})
 }
 
-// Lowered counts the forced seeds of one server. A replacement server that was seeded instead of receiving an import may have had
-// more of them. Clients then ignore their floors, so its Value has to be above everything that was issued.
-func TestIdentityIgnoresTheFloorWhereItWasLoweredMore(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name        string
-		lowered     bool
-		seeded, low int64 // low is 0 for a jump
-	}{
-		{"seeded to what was issued", true, 10, 11},
-		{"seeded lower", true, 4, 5}, // 5 to 10 are issued again
-		{"seeded lower, without an own forced seed", false, 4, 0},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				client := s.Client(t)
-				old := mustIdentity(t, client, identityRequest(10))
-				client.Del(t.Context(), identityKeys.Counter) // as at another server
-				if test.lowered {
-					mustSeedIdentity(t, client, 5, false)
-					mustSeedIdentity(t, client, 0, true)
-				}
-				mustSeedIdentity(t, client, test.seeded, false)
-				r := identityRequest(1)
-				r.Floor, r.Lowered = old.High, old.Lowered
-				if got := mustIdentity(t, client, r); got.Low != test.low && (test.low > 0 || got.Low <= old.High+identityUnit) {
-					t.Errorf("got %d, want %d, or a jump where that is 0", got.Low, test.low)
-				}
-			})
-		})
-	}
-}
-
 func TestIdentityRefusesBeforeItWrites(t *testing.T) {
 	t.Parallel()
 	one, cut, exact := identityRequest(1), identityRequest(3), identityRequest(0)

@@ -2,7 +2,6 @@ package scripts
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
@@ -144,35 +143,6 @@ func TestImportOfAnIdentityWritesNoBare(t *testing.T) {
 			if bare := client.HGet(t.Context(), k.Counter, "Bare").Val(); bare != "" {
 				t.Errorf("%s: got Bare %s, want none", k.Counter, bare)
 			}
-		}
-	})
-}
-
-func TestImportAllLoadsAMissingScript(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := s.Client(t)
-		const n = 1300 // more than one round trip
-		requests := make([]ImportRequest, n)
-		for i := range requests {
-			requests[i] = ImportRequest{
-				Keys:  Keys{Counter: fmt.Sprintf("{Raven}/HiLo/c%d", i), Server: serverKey, Other: fmt.Sprintf("{Raven}/Identities/c%d", i)},
-				Field: FieldMax, Name: "c", Value: int64(i),
-			}
-		}
-		client.HSet(t.Context(), "{Raven}/HiLo/c1200", "Max", "x")
-		client.ScriptFlush(t.Context())
-		for i, got := range ImportAll(t.Context(), client, requests) {
-			if i == 1200 {
-				if !errors.Is(got.Err, ErrCorrupt) {
-					t.Errorf("the corrupt one: got %+v, want ErrCorrupt", got)
-				}
-			} else if got.Err != nil || got.Stands != int64(i) {
-				t.Fatalf("import %d: got %+v, want %[1]d", i, got)
-			}
-		}
-		if size := client.DBSize(t.Context()).Val(); size != n+1 {
-			t.Errorf("got %d keys, want %d and the settings", size, n)
 		}
 	})
 }

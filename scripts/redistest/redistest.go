@@ -21,8 +21,9 @@
 //
 // On a Debian 12 `.ci/servers` makes all three servers, and prints what HILO_TEST_SERVERS is to be.
 //
-// Every server is started empty on addresses of its own and is gone, with its directory, when the test ends. Its methods
-// that can fail end the test, so Kill, Restart, Pause and Resume belong on the test's own goroutine.
+// Every server is started on addresses of its own and is gone, with its directory, when the test ends. It is empty but for the
+// settings of the default namespace: see [Server.Initialize]. Its methods that can fail end the test, so Kill, Restart, Pause and
+// Resume belong on the test's own goroutine.
 package redistest
 
 import (

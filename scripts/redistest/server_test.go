@@ -57,6 +57,19 @@ func TestRealServerIsOfTheVersionItIsNamedFor(t *testing.T) {
 	})
 }
 
+func TestInitializeMakesTheSettingsOfANamespace(t *testing.T) {
+	t.Parallel()
+	Each(t, func(t *testing.T, s *Server) {
+		client := s.Client(t)
+		s.Initialize("Shop")
+		for _, namespace := range []string{"Raven", "Shop"} { // the first one from the start
+			if at := client.HGet(t.Context(), "{"+namespace+"}/ServerPrefixForHilo", "Initialized").Val(); at == "" {
+				t.Errorf("%s: got no settings, want some", namespace)
+			}
+		}
+	})
+}
+
 func TestURLIsTheSameServer(t *testing.T) {
 	t.Parallel()
 	Each(t, func(t *testing.T, s *Server) {
