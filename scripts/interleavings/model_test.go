@@ -279,7 +279,7 @@ func (m *model) replace(w *world, n int8, data int32, anotherLife bool) {
 		// A range of a lease may have been issued to others since.
 		back := number(counter, kind(k).field()) < w.given[k] || counter["Lease"] != ""
 		if nd.lost[k] = back && !anotherLife; counter["Written"] == "" { // then it has no Origin
-			nd.lost[k] = back || w.nodes[1-n].up && len(counter) > 0
+			nd.lost[k] = back || w.nodes[1-n].up
 		}
 		nd.unmarked[k] = w.bare[k] && (len(counter) == 0 || k == int(collection) && counter["Bare"] == "")
 	}
