@@ -195,8 +195,10 @@ func TestNoInterleavingIssuesATextTwice(t *testing.T) {
 			m := newModel(whole, s.setting)
 			seen := search(m, s)
 			t.Logf("to a depth of %d: %v, %d runs of the scripts", s.depth, seen, len(m.served))
-			if seen.found != nil {
-				words, _ := describe(m, seen.found)
+			switch words, _ := describe(m, slices.Concat(s.begin[:seen.stopped], seen.found)); {
+			case seen.stopped > 0:
+				t.Errorf("it cannot begin so:%s", words)
+			case seen.found != nil:
 				t.Errorf("a text is issued twice:%s", words)
 			}
 		})

@@ -319,7 +319,7 @@ func (m *model) take(w *world, n int8, q taking, lost bool) (got scripts.Range, 
 	r := m.serve(w, n, q)
 	nd.heir = false
 	if nd.connected && !nd.stalled {
-		w.nodes[1-n].heir = false
+		w.beside = true
 	}
 	if got = r.got; r.err != nil {
 		m.logf("node %d refuses: %v", n+1, r.err)

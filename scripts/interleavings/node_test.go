@@ -82,7 +82,7 @@ func (m *model) befall(w *world, s step) bool {
 // forgotten reports whether the next step of a node hides for ever that Durable is not true of it any more. Only a request for
 // numbers can detect that before.
 func (m *model) forgotten(w *world, n int8) bool {
-	return w.nodes[n].heir && m.durable(w, n) != "" && !m.trusting
+	return w.nodes[n].heir && !w.beside && m.durable(w, n) != "" && !m.trusting
 }
 
 // live gives a node another replication id, and has it say which one was before.

@@ -43,6 +43,12 @@ var wide = setting{aof: aofOn, counts: [3]int64{200, 200}, first: scripts.Settin
 
 var wideAlways = setting{aof: aofOn, counts: [3]int64{200, 200}, first: scripts.Settings{3: "always"}, always: true}
 
+// later returns a server with an AOF, which becomes durable later.
+func later(n int64) setting { return setting{aof: aofOn, counts: [3]int64{n, n}} }
+
+// tail is what shows that a permit came too early.
+var tail = []event{take, ask, crash, reserve}
+
 var rules = []rule{
 	// What is lost, late or repeated.
 	{
@@ -206,8 +212,8 @@ var rules = []rule{
 	{
 		"Raised is never lowered", running("if above(to, raised) then raised = to end", "raised = to"),
 		scope{
-			clients: 3, depth: 5, events: []event{take, reserve, crash}, begin: begun(reserve, take),
-			setting: setting{aof: aofOn, counts: [3]int64{200, 200, 200}, limit: 250, first: wide.first},
+			clients: 3, depth: 4, events: []event{take, reserve, crash}, begin: []step{{event: reserve}, took, {event: take, client: 2}, {event: reserve, client: 1}, {event: ended}, {event: ended, client: 2}},
+			setting: setting{aof: aofOn, counts: [3]int64{240, 200, 40}, limit: 290, first: wide.first},
 		},
 	},
 	{
@@ -240,31 +246,40 @@ var rules = []rule{
 	},
 	{
 		"no permit while a sync is pending", running("if durable == 'everysec' and not", "if 1 == 0 and not"),
-		scope{clients: 2, depth: 12, events: []event{take, reserve, raise, ask, second, turn, crash}, setting: wide, begin: begun(reserve, take, take)},
+		scope{clients: 2, depth: 5, events: tail, setting: wide, begin: begun(reserve, take, take, raise, ask, second, ask)},
 	},
 	{
 		"the first question", asking(map[stage]stage{stageRaised: stageSure}),
-		scope{clients: 2, depth: 8, events: []event{take, reserve, raise, ask, second, turn, synced, crash}, setting: wide, begin: begun(reserve, take, take)},
+		scope{clients: 2, depth: 6, events: tail, setting: wide, begin: begun(reserve, take, take, raise)},
 	},
 	{
 		"the second between two questions", asking(map[stage]stage{stageRaised: stageApart, stageApart: stageSure}),
-		scope{clients: 2, depth: 8, events: []event{take, reserve, raise, ask, second, turn, synced, crash}, setting: wide, begin: begun(reserve, take, take)},
+		scope{clients: 2, depth: 6, events: tail, setting: wide, begin: begun(reserve, take, take, raise, ask)},
 	},
 	{
 		"the last question", asking(map[stage]stage{stageRaised: stageAsked}),
-		scope{clients: 2, depth: 9, events: []event{take, reserve, raise, ask, second, turn, synced, crash}, setting: wide, begin: begun(reserve, take, take)},
+		scope{clients: 2, depth: 6, events: tail, setting: wide, begin: begun(reserve, take, take, raise, ask, second)},
 	},
 	{
 		"the replication id of a permit", running("expected ~= '' and expected ~= replication", never),
-		scope{clients: 2, depth: 7, events: []event{take, reserve, raise, ask, second, crash}, setting: wide, begin: begun(reserve, take, take, raise, ask, crash)},
+		scope{
+			clients: 2, depth: 5, events: tail, setting: setting{aof: aofOn, counts: [3]int64{2, 200}, first: wide.first},
+			begin: slices.Concat([]step{{event: reserve, client: 1}, tookB, tookB}, begun(raise, ask, crash, second, ask, prefixByHand, synced), []step{{event: raise, client: 1}}),
+		},
 	},
 	{
 		"the look for replicas", running("if not find(info, 'connected_slaves:0\\r', 1, true) and", "if 1 == 0 and"),
-		scope{clients: 2, depth: 7, events: []event{take, reserve, detach, promote, restart}, setting: wide, begin: begun(reserve, take, attach)},
+		scope{
+			clients: 2, depth: 3, events: []event{take, reserve, restart}, setting: later(200),
+			begin: append(begun(attach, detach, setDurable, reserve, take, attach, take, detach, reserve, take), step{event: promote, node: 1}),
+		},
 	},
 	{
 		"the removal of Durable", running("if state ~= durable then redis.call('HDEL', server_key, 'Durable') end", ""),
-		scope{clients: 2, depth: 7, events: []event{take, reserve, detach, promote, restart}, setting: wide, begin: begun(reserve, take, attach)},
+		scope{
+			clients: 2, depth: 3, events: []event{take, reserve, restart}, setting: later(40_000),
+			begin: append(begun(attach, detach, setDurable, reserve, take, attach, take, detach, reserve, take, attach, detach, take, take, reserve, take), step{event: promote, node: 1}),
+		},
 	},
 	{
 		"the history of a promoted replica", running("if not find(info, 'master_replid2:0000000000000000000000000000000000000000\\r', 1, true) or", "if"),
@@ -296,7 +311,8 @@ func TestEachRuleIsNeeded(t *testing.T) {
 			without.lua = func(source string) string { return with.lua(r.without.lua(source)) }
 			seen := search(newModel(without, r.scope.setting), r.scope)
 			if seen.found == nil {
-				t.Fatalf("without "+r.name+" no text is issued twice: %v", seen)
+				words, _ := describe(newModel(without, r.scope.setting), r.scope.begin)
+				t.Fatalf("without it no text is issued twice: %v, from%s", seen, words)
 			}
 			fault, _ := describe(newModel(without, r.scope.setting), seen.found)
 			t.Logf("without it, after %v:%s", seen, fault)

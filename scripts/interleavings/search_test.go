@@ -21,6 +21,7 @@ type scope struct {
 type walk struct {
 	states, steps int
 	found         []step // the shortest that issues a text twice
+	stopped       int    // which of the first steps is impossible, or 0
 }
 
 func (w walk) String() string { return fmt.Sprintf("%d states, %d steps", w.states, w.steps) }
@@ -39,10 +40,9 @@ func search(m *model, s scope) (seen walk) {
 	seeds := [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 	tree := []place{{from: none}}
 	w := m.newWorld()
-	for _, st := range s.begin {
+	for i, st := range s.begin {
 		if o := m.apply(&w, st); !o.possible || o.twice != "" {
-			words, _ := describe(m, s.begin)
-			panic(fmt.Sprintf("bug: it cannot begin with %+v: %s%s", st, o.twice, words))
+			return walk{stopped: i + 1}
 		}
 	}
 	frontier := []spot{{w, 0}}

@@ -272,7 +272,11 @@ func (m *model) question(w *world, s step) bool {
 	if !further {
 		q = scripts.PermitRequest{Keys: keys[it.kind], Origin: it.origin, Raised: it.raised}
 	}
-	if it.stage == 0 || it.stage == stageAsked || m.serve(w, n, q).err != nil {
+	if it.stage == 0 || it.stage == stageAsked {
+		return false
+	}
+	if err := m.serve(w, n, q).err; err != nil {
+		m.logf("node %d refuses: %v", n+1, err)
 		return false
 	}
 	if !further {
@@ -368,6 +372,7 @@ func (m *model) operate(w *world, s step) bool {
 	case clearPrefix:
 		return set(0, "N/", "")
 	case setDurable:
+		w.beside = false
 		return nd.aof == aofOn && !nd.connected && !nd.heir && set(3, "", durable)
 	case unsetDurable:
 		return set(3, durable, "")
@@ -379,8 +384,7 @@ func (m *model) operate(w *world, s step) bool {
 		return w.posts(m.messageID(configuring{read: read, wanted: wanted}))
 	case prefixByHand:
 		m.logf("on node %d the prefix is set by hand", n+1)
-		m.edit(w, n, settingsKey, "Identities", "here")
-		return m.edit(w, n, settingsKey, "ServerPrefix", "N/")
+		return m.edit(w, n, settingsKey, "ServerPrefix", "N/") && m.edit(w, n, settingsKey, "Identities", "here")
 	case clearByHand:
 		m.logf("on node %d the prefix is cleared by hand", n+1)
 		return m.edit(w, n, settingsKey, "ServerPrefix", "")

@@ -25,6 +25,7 @@ type world struct {
 	texts    int32    // that clients have and did not return
 	given    [2]int64 // by kind, the greatest number that a server issued, even if the reply was lost
 	bare     [2]bool  // by kind, whether a number without prefix was issued
+	beside   bool     // a request arrived beside a replica, which removed Durable
 	low      int64    // the greatest MinValue that was confirmed. Other servers issue what is below
 }
 
