@@ -105,8 +105,13 @@ var covered = []scope{
 		events: []event{take, takeLost, again, unused, flush, crash, lose, ended},
 	},
 	{
-		name: "an hour at a steady rate", clients: 2, depth: 6, setting: plain, begin: []step{took, {event: keep}, {event: minute}, {event: minute}, {event: minute}},
-		events: []event{take, minute, keep, crashRDB, lose, emptied, attach, promote, eleven},
+		name: "a steady rate", clients: 2, depth: 5, setting: counting(plain, 2, 1), begin: slices.Concat(begun(take, keep), times(3, step{event: minute})),
+		events: []event{take, minute, keep, crashRDB, lose, emptied, eleven, ended},
+	},
+	{
+		name: "a steady rate beside replicas", clients: 2, depth: 5, setting: counting(plain, 2, 1),
+		begin:  slices.Concat(begun(attach, take, keep), times(5, step{event: minute})),
+		events: []event{take, minute, detach, crashRDB, ended},
 	},
 	{
 		name: "an identity", clients: 2, depth: 5, setting: plain,
@@ -192,7 +197,7 @@ func TestNoInterleavingIssuesATextTwice(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			s.depth += *deeper
-			m := newModel(whole, s.setting)
+			m := newModel(s.setting.layers(), s.setting)
 			seen := search(m, s)
 			t.Logf("to a depth of %d: %v, %d runs of the scripts", s.depth, seen, len(m.served))
 			switch words, _ := describe(m, slices.Concat(s.begin[:seen.stopped], seen.found)); {

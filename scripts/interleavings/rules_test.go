@@ -21,6 +21,14 @@ const (
 	noOffset = "'0'"
 )
 
+// layers returns the whole protection.
+func (s setting) layers() layers {
+	if s.losses > 0 {
+		return running(offset, noOffset)
+	}
+	return whole
+}
+
 // counting returns a setting in which the clients request so many numbers, and one loss happens.
 func counting(s setting, a, b int64) setting {
 	s.counts, s.losses = [3]int64{a, b, 2}, 1
@@ -303,10 +311,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			with := whole
-			if r.scope.setting.losses > 0 {
-				with = running(offset, noOffset)
-			}
+			with := r.scope.setting.layers()
 			without := r.without
 			without.lua = func(source string) string { return with.lua(r.without.lua(source)) }
 			seen := search(newModel(without, r.scope.setting), r.scope)
