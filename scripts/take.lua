@@ -198,6 +198,10 @@ if ceiling and not is_durable and evidence == '' then evidence = 'origin' end --
 -- lasts four minutes at a steady rate, and an hour is 15 of them. A pseudo-random offset derived from token and replication id
 -- is added: two servers that continue from the same state, such as an old primary and its replacement, are unlikely to issue
 -- overlapping ranges. The replication id is part of it because one request may be sent to both, if the reply of the first is lost.
+--
+-- A restart is told from a promotion because the snapshot of a server with replicas has the id of its history too, as
+-- master_replid2: a promoted replica was up by the last write that it has. What was lost within the minute between that write
+-- and a restart is below one unit.
 local clock, written = write_time(before)
 local base, jump = max, '0'
 if evidence ~= '' and is_durable and ceiling then
@@ -221,9 +225,11 @@ elseif evidence ~= '' then
   end
   unit = plus(unit, unit)
   unit = plus(unit, unit)
-  if moved and not find(info, 'master_replid2:' .. origin .. '\r', 1, true) then -- restarted, perhaps from an old snapshot
-    local persistence = redis.pcall('INFO', 'persistence')
-    if type(persistence) ~= 'string' or not find(persistence, 'aof_enabled:1\r', 1, true) then units = 15 end
+  if moved then
+    local persistence, process = redis.pcall('INFO', 'persistence'), redis.pcall('INFO', 'server')
+    local uptime = type(process) == 'string' and string.match(process, 'uptime_in_seconds:(%d+)')
+    local promoted = find(info, 'master_replid2:' .. origin .. '\r', 1, true) and uptime and uptime * 1000 + 60000 > clock - before
+    if not promoted and (type(persistence) ~= 'string' or not find(persistence, 'aof_enabled:1\r', 1, true)) then units = 15 end
   end
   base = raised
   if above(seen_ceiling, base) then base = seen_ceiling end
