@@ -29,7 +29,15 @@ func TestNextJumpsByAnHourOnlyAfterARestartFromASnapshot(t *testing.T) {
 				return ""
 			})
 		}, 15},
-		{"a promotion", func(s *redistest.Server, origin string) { s.SetInfo("master_replid2", origin) }, 1},
+		{"a promotion", func(s *redistest.Server, origin string) {
+			s.SetInfo("master_replid2", origin)
+			s.SetInfo("uptime_in_seconds", "3600")
+		}, 1},
+		// The snapshot of a server with replicas has the replication id, which a restart puts into master_replid2.
+		{"a restart of a server with replicas", func(s *redistest.Server, origin string) {
+			s.SetInfo("master_replid2", origin)
+			s.SetInfo("uptime_in_seconds", "0")
+		}, 15},
 		{"a promotion from another history", func(s *redistest.Server, _ string) { s.SetInfo("master_replid2", anotherOrigin) }, 15},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,6 +61,7 @@ func TestNextJumpsByOneUnitAfterAFailover(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		replica := redistest.StartReplica(t, s)
+		replica.AwaitUptime(3) // a promotion is told from a restart by it
 		held := mustNext(t, s.Client(t), request("before"))
 		other := replica.Client(t)
 		replica.Await("to have the range", func(ctx context.Context) bool { return other.HGet(ctx, keys.Counter, "Max").Val() == "32" })
