@@ -85,6 +85,8 @@ func (e environment) info(section string) string {
 		return fmt.Sprintf("# Persistence\r\naof_enabled:%d\r\naof_rewrite_in_progress:%d\r\naof_rewrite_scheduled:%d\r\n"+
 			"aof_last_write_status:%s\r\naof_pending_bio_fsync:%d\r\n",
 			bit[e.aof != aofOff], bit[e.aof == aofRewriting], bit[e.aof == aofScheduled], status[e.aof == aofFailing], bit[e.pending])
+	case "server":
+		return fmt.Sprintf("# Server\r\nuptime_in_seconds:%d\r\n", e.uptime)
 	case "cluster":
 		return "# Cluster\r\ncluster_enabled:0\r\n"
 	}

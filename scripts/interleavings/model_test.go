@@ -87,7 +87,7 @@ func newModel(l layers, s setting) *model {
 
 func (m *model) newWorld() world {
 	w := world{kept: none, lives: 1}
-	w.nodes[0] = node{up: true, environment: environment{aof: m.aof}, file: none, syncing: none}
+	w.nodes[0] = node{up: true, environment: environment{aof: m.aof}, since: -3_600_000, file: none, syncing: none}
 	for i := range w.clients {
 		w.clients[i] = newClient(0)
 	}
@@ -124,7 +124,7 @@ func (m *model) messageID(message any) int32 { return m.messages.id(message, mes
 // serve runs a script on a node.
 func (m *model) serve(w *world, n int8, message any) reply {
 	nd := &w.nodes[n]
-	nd.environment.pending = nd.syncing != none
+	nd.environment.pending, nd.environment.uptime = nd.syncing != none, (w.clock-nd.since)/1000
 	s := service{m.messageID(message), nd.memory, w.clock, nd.environment}
 	r, ok := m.served[s]
 	if !ok {
@@ -245,7 +245,7 @@ func (m *model) edit(w *world, n int8, key, field, value string) bool {
 func (m *model) covered(w *world, n int8, q taking) bool {
 	nd, counter, settings := &w.nodes[n], m.hash(w, n, keys[q.kind].Counter), m.settings(w, n)
 	missing := counter[q.kind.field()] == ""
-	refused := missing && q.Floor == 0 && (len(settings) == 0 || settings["NewCounters"] != "") || missing && q.Age > 600
+	refused := missing && q.Floor == 0 && (len(settings) == 0 || settings["NewCounters"] != "") || missing && q.Floor > 0 && q.Age > 600
 	if nd.follows || refused {
 		return true
 	}

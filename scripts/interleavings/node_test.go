@@ -133,6 +133,7 @@ func (m *model) start(w *world, s step) bool {
 	if s.event != crashRDB && !(s.event == restart && nd.aof == aofOff) {
 		nd.aof, nd.file = aofOn, from
 	}
+	nd.since = w.clock
 	m.replace(w, s.node, from, true)
 	return true
 }
@@ -180,7 +181,7 @@ func (m *model) replicate(w *world, s step) bool {
 			w.live(primary, 0)
 		}
 		from.connected, from.backlog, from.stalled = true, true, false
-		w.nodes[replica] = node{copied: true, heir: true, lost: from.lost, unmarked: from.unmarked, interval: from.interval, memory: from.memory, file: from.memory, syncing: none, environment: from.environment}
+		w.nodes[replica] = node{copied: true, heir: true, since: w.clock, lost: from.lost, unmarked: from.unmarked, interval: from.interval, memory: from.memory, file: from.memory, syncing: none, environment: from.environment}
 		w.nodes[replica].follows, w.nodes[replica].connected = true, false
 	}
 	switch s.event { //nolint:exhaustive // these are all of replication

@@ -170,13 +170,21 @@ var rules = []rule{
 		scope{clients: 1, depth: 2, events: []event{take, lose}, begin: slices.Concat(begun(take, eleven), times(3, tookB)), setting: counting(plain, 2, 300_000)},
 	},
 	{
-		"the margin of an old snapshot", running("then units = 15 end", "then units = 1 end"),
+		"the margin of an old snapshot", running("units = 15\n", "units = 1\n"),
 		scope{clients: 3, depth: 2, events: []event{take, crashRDB}, begin: slices.Concat(begun(take, keep), times(6, step{event: minute})), setting: counting(plain, 2, 2)},
+	},
+	{
+		"the margin of an old snapshot of a server with replicas",
+		running("(uptime and clock - before >= 0 and\n        uptime * 1000 >= clock - before + 1000 and find(", "(find("),
+		scope{
+			clients: 3, depth: 2, events: []event{take, crashRDB}, setting: counting(plain, 2, 2),
+			begin: slices.Concat(begun(attach, take, keep), times(6, step{event: minute}), begun(detach)),
+		},
 	},
 
 	// Settings.
 	{
-		"a server without settings makes no counter", running("if not (new or settings[2]", "if 1 == 0 and not (new or settings[2]"),
+		"a server without settings makes no counter", running("if not new and redis.call('EXISTS', server_key) == 0 then", "if 1 == 0 then"),
 		scope{clients: 2, depth: 3, events: []event{take, emptied}},
 	},
 	{

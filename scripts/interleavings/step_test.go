@@ -447,7 +447,7 @@ func (m *model) move(w *world, n int8) bool {
 	}
 	from := nd.environment
 	nd.up = false
-	*other = node{up: true, file: none, syncing: none, environment: environment{aof: nd.aof}, lost: nd.lost, unmarked: nd.unmarked, interval: nd.interval}
+	*other = node{up: true, since: w.clock, file: none, syncing: none, environment: environment{aof: nd.aof}, lost: nd.lost, unmarked: nd.unmarked, interval: nd.interval}
 	other.life = w.lives
 	w.lives++
 	w.clock++

@@ -47,6 +47,7 @@ type environment struct {
 	follows   bool // it is a replica
 	connected bool // it has a replica
 	pending   bool // a sync is
+	uptime    int32
 	aof       aof
 }
 
@@ -54,6 +55,7 @@ type environment struct {
 type node struct {
 	environment
 
+	since    int32   // clock at the start of its process
 	up       bool    // it is a primary that runs
 	copied   bool    // it is a replica, or was one and can be promoted
 	stalled  bool    // its replica gets nothing at present
