@@ -180,7 +180,7 @@ var covered = []scope{
 	},
 	{
 		name: "Durable set and taken back", clients: 2, depth: 6, setting: plainAOFDurable, begin: []step{took},
-		events: []event{take, reserve, setDurable, unsetDurable, flush, crash, restart, lose},
+		events: []event{take, reserve, setDurable, unsetDurable, keep, older, crash, restart, lose},
 	},
 	{
 		name: "Durable and a prefix", clients: 2, depth: 6, setting: everysec,

@@ -24,7 +24,6 @@ type model struct {
 	served   map[service]reply
 
 	log func(format string, args ...any) // logs what happens, or nil
-	see func(s service, r reply)         // sees each run of a script, or nil
 }
 
 // service is one run of a script.
@@ -73,11 +72,14 @@ type setting struct {
 	losses int8             // how many losses may happen, 0 for any number
 	// trusting permits what violates the statement of Durable: a copy of its data is started in its place before anybody asked it.
 	trusting bool
+	beyond   bool // what the promise does not cover happens too
 }
 
 func newModel(l layers, s setting) *model {
-	if s.counts == [3]int64{} {
-		s.counts = [3]int64{2, 1, 2}
+	for i, n := range s.counts {
+		if n == 0 {
+			s.counts[i] = [...]int64{2, 1, 2}[i]
+		}
 	}
 	m := &model{setting: s, layers: l, server: newInProcess(l.lua), served: map[service]reply{}}
 	m.data.id("", nil)
@@ -136,9 +138,6 @@ func (m *model) serve(w *world, n int8, message any) reply {
 			panic(fmt.Sprintf("bug: %v of %+v at\n%s", r.err, message, m.data.values[s.data].text()))
 		}
 		m.served[s] = r
-	}
-	if m.see != nil {
-		m.see(s, r)
 	}
 	m.write(w, n, r.data)
 	return r
@@ -246,7 +245,7 @@ func (m *model) covered(w *world, n int8, q taking) bool {
 	nd, counter, settings := &w.nodes[n], m.hash(w, n, keys[q.kind].Counter), m.settings(w, n)
 	missing := counter[q.kind.field()] == ""
 	refused := missing && q.Floor == 0 && (len(settings) == 0 || settings["NewCounters"] != "") || missing && q.Floor > 0 && q.Age > 600
-	if nd.follows || refused {
+	if nd.follows || refused || m.beyond {
 		return true
 	}
 	floor, epoch, origin := q.Floor, number(counter, "Epoch"), counter["Origin"]

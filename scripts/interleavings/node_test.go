@@ -121,7 +121,7 @@ func (m *model) start(w *world, s step) bool {
 		}
 	default:
 		m.logf("node %d restarts from what was kept", s.node+1)
-		if from = w.kept; from == nd.memory {
+		if from = w.kept; from == nd.memory || from != none && m.data.values[from][settingsKey]["Durable"] != "" && !m.trusting {
 			return false
 		}
 	}

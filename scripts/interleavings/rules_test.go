@@ -312,6 +312,10 @@ var rules = []rule{
 		"other evidence than a restart", running("elseif evidence ~= '' and evidence ~= 'origin' then\n    state", "elseif 1 == 0 then\n    state"),
 		scope{clients: 2, depth: 5, events: []event{take, reserve, quiet}, setting: wide, begin: begun(reserve, keep, take, take, reserve, take)},
 	},
+	{
+		"a statement that was withdrawn", running("if ceiling and not is_durable and evidence == '' then evidence = 'origin' end", ""),
+		scope{clients: 2, depth: 4, events: []event{take, reserve, setDurable, older}, setting: wide, begin: begun(reserve, unsetDurable, keep, take, take)},
+	},
 }
 
 func TestEachRuleIsNeeded(t *testing.T) {

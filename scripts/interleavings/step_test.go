@@ -81,7 +81,6 @@ const (
 	setMinLate // hilo settings set --tag, decided before setMin, and late
 	prefixByHand
 	clearByHand
-	durableByHand
 	maxByHand
 	seed
 	seedValue
@@ -388,9 +387,6 @@ func (m *model) operate(w *world, s step) bool {
 	case clearByHand:
 		m.logf("on node %d the prefix is cleared by hand", n+1)
 		return m.edit(w, n, settingsKey, "ServerPrefix", "")
-	case durableByHand:
-		m.logf("on node %d Durable is set by hand", n+1)
-		return m.edit(w, n, settingsKey, "Durable", durable)
 	case maxByHand:
 		m.logf("on node %d Max is set to %d by hand", n+1, handTo)
 		if stored["ServerPrefix"] != "" || w.given[collection]+w.given[identity] > 0 {
