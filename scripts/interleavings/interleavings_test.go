@@ -77,7 +77,7 @@ var (
 // covered are the cases that the promise covers.
 var covered = []scope{
 	{
-		name: "two clients of a plain server", clients: 2, depth: 5, setting: plain,
+		name: "two clients of a plain server", clients: 2, depth: 4, setting: plain,
 		events: []event{take, takeLost, takeLate, again, unused, unusedLate, unusedTwice, ended, arrive, keep, crashRDB, restart, quiet, lose, seed, force, forceTwice},
 	},
 	{
@@ -85,23 +85,23 @@ var covered = []scope{
 		events: []event{take, takeLost, takeLate, again, unused, unusedLate, unusedTwice, arrive, keep, crashRDB, lose, force},
 	},
 	{
-		name: "late requests and returns", clients: 2, depth: 6, setting: plain,
+		name: "late requests and returns", clients: 2, depth: 5, setting: plain,
 		events: []event{take, takeLost, takeLate, again, unused, unusedLate, unusedTwice, arrive},
 	},
 	{
-		name: "losses that no replication id shows", clients: 2, depth: 6, setting: plain,
+		name: "losses that no replication id shows", clients: 2, depth: 5, setting: plain,
 		events: []event{take, takeLost, again, unused, keep, quiet, lose, emptied, ended, initSeeded},
 	},
 	{
-		name: "a plain server with an AOF that loses its newest writes", clients: 2, depth: 6, setting: plainAOF,
+		name: "a plain server with an AOF that loses its newest writes", clients: 2, depth: 5, setting: plainAOF,
 		events: []event{take, takeLost, again, value, unused, flush, crash, restart, ended},
 	},
 	{
-		name: "failovers of a plain server", clients: 2, depth: 6, setting: plain, begin: []step{{event: attach}, took},
+		name: "failovers of a plain server", clients: 2, depth: 5, setting: plain, begin: []step{{event: attach}, took},
 		events: []event{take, takeLost, again, stall, detach, attach, promote, demote, atReplica, restart, crashRDB},
 	},
 	{
-		name: "the blocks of a plain server", clients: 2, depth: 6, setting: setting{aof: aofOn, counts: [3]int64{20_000, 15_000}},
+		name: "the blocks of a plain server", clients: 2, depth: 5, setting: setting{aof: aofOn, counts: [3]int64{20_000, 15_000}},
 		events: []event{take, takeLost, again, unused, flush, crash, lose, ended},
 	},
 	{
@@ -114,15 +114,15 @@ var covered = []scope{
 		events: []event{take, minute, detach, crashRDB, ended},
 	},
 	{
-		name: "an identity", clients: 2, depth: 5, setting: plain,
+		name: "an identity", clients: 2, depth: 4, setting: plain,
 		events: []event{value, valueLost, valueLate, exact, arrive, ended, keep, crashRDB, restart, quiet, loseValue, seedValue},
 	},
 	{
-		name: "failovers of an identity", clients: 2, depth: 6, setting: plain, begin: []step{{event: attach}, {event: value}},
+		name: "failovers of an identity", clients: 2, depth: 5, setting: plain, begin: []step{{event: attach}, {event: value}},
 		events: []event{value, exact, stall, detach, attach, promote, demote, crashRDB},
 	},
 	{
-		name: "a name of both kinds", clients: 2, depth: 5, setting: plain,
+		name: "a name of both kinds", clients: 2, depth: 4, setting: plain,
 		events: []event{take, value, ended, setPrefix, clearPrefix, prefixByHand, clearByHand, keep, crashRDB, quiet, lose, loseValue, maxByHand, seed},
 	},
 	{
@@ -130,7 +130,7 @@ var covered = []scope{
 		events: []event{take, value, clearPrefix, clearByHand, prefixByHand, keep, crashRDB, older, seed, move},
 	},
 	{
-		name: "a server with an interval", clients: 2, depth: 5, setting: interval, begin: []step{took},
+		name: "a server with an interval", clients: 2, depth: 4, setting: interval, begin: []step{took},
 		events: []event{take, value, takeLost, again, ended, keep, crashRDB, emptied, move, attach, promote, seed, force},
 	},
 	{
@@ -138,23 +138,23 @@ var covered = []scope{
 		events: []event{take, value, setMin, setMinLate, arrive, ended, emptied, move},
 	},
 	{
-		name: "a limit", clients: 2, depth: 6, setting: setting{aof: aofOff, limit: 70_000},
+		name: "a limit", clients: 2, depth: 5, setting: setting{aof: aofOff, limit: 70_000},
 		events: []event{take, takeLost, again, unused, keep, crashRDB, restart, lose},
 	},
 	{
-		name: "a durable server", clients: 2, depth: 6, setting: everysec,
+		name: "a durable server", clients: 2, depth: 5, setting: everysec,
 		events: []event{take, takeLost, again, unused, reserve, raise, flush, crash, restart, ended},
 	},
 	{
-		name: "a durable server and late messages", clients: 2, depth: 6, setting: everysec,
+		name: "a durable server and late messages", clients: 2, depth: 5, setting: everysec,
 		events: []event{take, takeLate, reserve, permitted, raise, arrive, unusedLate, crash, flush},
 	},
 	{
-		name: "a durable server that syncs always", clients: 2, depth: 6, setting: always,
+		name: "a durable server that syncs always", clients: 2, depth: 5, setting: always,
 		events: []event{take, takeLost, again, unused, raise, restart, ended, seed},
 	},
 	{
-		name: "an identity of a durable server", clients: 2, depth: 6, setting: everysec,
+		name: "an identity of a durable server", clients: 2, depth: 5, setting: everysec,
 		events: []event{value, valueLost, valueLate, arrive, exact, reserveValue, crash, restart, seedValue},
 	},
 	{
@@ -162,11 +162,11 @@ var covered = []scope{
 		events: []event{take, raise, ask, second, turn, synced, crash},
 	},
 	{
-		name: "the AOF off and on, everysec", clients: 2, depth: 6, setting: everysec, begin: []step{{event: reserve}, took, {event: keep}},
+		name: "the AOF off and on, everysec", clients: 2, depth: 5, setting: everysec, begin: []step{{event: reserve}, took, {event: keep}},
 		events: []event{take, reserve, switchOff, switchOn, rewrite, rewritten, full, crash, crashRDB, restart},
 	},
 	{
-		name: "the AOF off and on, always", clients: 2, depth: 6, setting: always, begin: []step{{event: raise}, took, {event: keep}},
+		name: "the AOF off and on, always", clients: 2, depth: 5, setting: always, begin: []step{{event: raise}, took, {event: keep}},
 		events: []event{take, raise, switchOff, switchOn, rewrite, rewritten, full, crash, crashRDB, restart},
 	},
 	{
@@ -175,15 +175,15 @@ var covered = []scope{
 		events: []event{take, raise, switchOn, rewrite, rewritten, crashRDB, crash},
 	},
 	{
-		name: "a durable server beside replicas", clients: 2, depth: 6, setting: everysec, begin: []step{{event: reserve}, took},
+		name: "a durable server beside replicas", clients: 2, depth: 5, setting: everysec, begin: []step{{event: reserve}, took},
 		events: []event{take, reserve, crash, restart, attach, stall, detach, promote, demote},
 	},
 	{
-		name: "Durable set and taken back", clients: 2, depth: 6, setting: plainAOFDurable, begin: []step{took},
+		name: "Durable set and taken back", clients: 2, depth: 5, setting: plainAOFDurable, begin: []step{took},
 		events: []event{take, reserve, setDurable, unsetDurable, keep, older, crash, restart, lose},
 	},
 	{
-		name: "Durable and a prefix", clients: 2, depth: 6, setting: everysec,
+		name: "Durable and a prefix", clients: 2, depth: 5, setting: everysec,
 		events: []event{take, value, reserve, reserveValue, setPrefix, clearPrefix, crash},
 	},
 }
