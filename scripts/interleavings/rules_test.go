@@ -324,6 +324,11 @@ func TestEachRuleIsNeeded(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			with := r.scope.setting.layers()
+			for _, l := range []layers{with, r.without} {
+				if part := l.missing(); part != "" {
+					t.Fatalf("no script has the text %q", part)
+				}
+			}
 			without := r.without
 			without.lua = func(source string) string { return with.lua(r.without.lua(source)) }
 			seen := search(newModel(without, r.scope.setting), r.scope)
