@@ -38,7 +38,7 @@ func counting(s setting, a, b int64) setting {
 // times returns a step several times.
 func times(n int, s step) []step { return slices.Repeat([]step{s}, n) }
 
-// one of each event.
+// begun returns steps of node 1 and client 0.
 func begun(events ...event) (all []step) {
 	for _, e := range events {
 		all = append(all, step{event: e})
