@@ -101,7 +101,8 @@ func TestJumpOverAnEmptiedServerCountsTheMinutesSinceItWasSeen(t *testing.T) {
 		t.Run(fmt.Sprintf("%d minutes", minutes), func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, s *bubbleServer) {
-				c := mustCollection(t, mustNew(t, s.client(t), Options{}), "orders")
+				a := mustNew(t, s.client(t), Options{})
+				c := mustCollection(t, a, "orders")
 				take := func() int64 {
 					t.Helper()
 					batch, err := c.Take(t.Context(), 32)
@@ -113,7 +114,7 @@ func TestJumpOverAnEmptiedServerCountsTheMinutesSinceItWasSeen(t *testing.T) {
 				take()
 				for range 300 {
 					raised, _ := strconv.ParseInt(s.HGet("{Raven}/HiLo/orders", "Raised"), 10, 64)
-					<-time.After(time.Duration(minutes)*time.Minute + 30*time.Second)
+					a.fleet.Start = a.fleet.Start.Add(-time.Duration(minutes)*time.Minute - 30*time.Second) // without the checks meanwhile
 					s.FlushAll()
 					margin := (1 + minutes) * unit
 					if jump := take() - 1 - raised; jump < margin || jump >= margin+64*unit {
