@@ -18,11 +18,11 @@ var (
 	ErrInvalidOptions = failure.ErrInvalidOptions
 	// ErrInvalidName means that a collection, namespace, separator, prefix or tag breaks a rule of package prefix.
 	ErrInvalidName = prefix.ErrInvalid
-	// ErrExhausted means that the counter stands at Options.Limit, or so near that a jump on evidence of lost writes has
-	// no room. The text states which.
+	// ErrExhausted means that the counter stands at Options.Limit or the server's MaxValue, or so near that a jump on evidence of
+	// lost writes has no room. The text states which.
 	ErrExhausted = scripts.ErrExhausted
 	// ErrNotSeeded means that the counter is missing and is not made: the server has no settings, so that it is new or lost its
-	// data, or it makes no counters, or the counter is gone and nobody knows how far others are. The text names the ways out,
+	// data, or it makes no counters, or the counter is gone and this client cannot know how far others are. The text names the ways out,
 	// hilo init or hilo seed where nothing was issued, and hilo help recover. Package admin returns it for a missing counter too.
 	ErrNotSeeded = scripts.ErrNotSeeded
 	// ErrMixed means that a collection and an identity have the same name on a server without prefix and tag, where both
@@ -36,13 +36,16 @@ var (
 	// ErrNotDurable means that a durable server has no more numbers that are known to be on disk, until ctx ended. The text
 	// names what is in the way, such as an append-only file that is off.
 	ErrNotDurable = scripts.ErrNotDurable
-	// ErrPrefixed means that a number alone was requested from several servers, each of which counts from 1.
+	// ErrPrefixed means that a number alone was requested from several servers, and that the interval of one that issues is not
+	// known to be disjoint from those of the others.
 	ErrPrefixed = failure.ErrPrefixed
-	// ErrPrefixMissing means that a server has neither prefix nor tag nor interval. Each of several servers needs one. A single
-	// server that had one when it issued numbers to this client lost its settings.
+	// ErrPrefixMissing means that a server has neither prefix nor tag nor interval. Each of several servers needs one, and is out of
+	// use without. A single server that had one when it issued numbers to this client lost its settings.
 	ErrPrefixMissing = scripts.ErrPrefixMissing
-	// ErrPrefixConflict means that two servers have the same prefix and tag, in any letter case, that they are one server
-	// or both the home of identities, or that a server has another prefix than it should.
+	// ErrPrefixConflict means that two servers could issue the same identifier. They have the same prefix and tag, in any letter
+	// case, and no disjoint intervals, or they are one server, or both are the home of identities, or the numbers of one without
+	// prefix and tag overlap the identities of the other. It is also the error of a server with another prefix or interval than
+	// Server states.
 	ErrPrefixConflict = failure.ErrPrefixConflict
 	// ErrCorrupt means that the stored state is not what hilo writes, such as a value that is not a canonical decimal, an
 	// unusable prefix, or a key of another type.
@@ -59,8 +62,9 @@ type ServerError struct {
 func (e *ServerError) Error() string { return e.err.Error() }
 func (e *ServerError) Unwrap() error { return e.err }
 
-// Retryable reports whether the same call may succeed later without a change by an operator. It is true if err matches
-// ErrUnavailable or ErrNotDurable, and not ErrClosed.
+// Retryable reports whether the same call may succeed later without a change to the program or a server's settings. It is true if
+// err matches ErrUnavailable or ErrNotDurable, and not ErrClosed. The error of a client that was closed matches redis.ErrClosed and
+// neither of them.
 func Retryable(err error) bool {
 	return (errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotDurable)) && !errors.Is(err, ErrClosed)
 }

@@ -33,12 +33,12 @@ type Server struct {
 //
 // With the first range, and whenever a server's prefix changes, all reachable servers are described, first the others
 // concurrently and then the server itself. That delays the range by two round trips, and by Options.RefillTimeout if a
-// server hangs. No two servers may have the same prefix and tag unless their intervals are disjoint, be one server (two
-// databases of one count as one), or both be the home of identities (ErrPrefixConflict), and each one needs a prefix, a tag or
-// an interval (ErrPrefixMissing). Before the first identifier these are errors of every call. After it, a server in conflict
-// was emptied or misconfigured, and is treated like one that fails. No identifier is issued with its prefix while the others
-// serve. All servers are checked every 10 s, so that Stats and the log report one that is down or misconfigured before it is
-// needed.
+// server hangs. Each server needs a prefix, a tag or an interval. One without is out of use, and the others serve
+// (ErrPrefixMissing if none is left). No two servers may have the same prefix and tag unless their intervals are disjoint, be one
+// server (two databases of one count as one), or both be the home of identities (ErrPrefixConflict). Before the first identifier
+// that is an error of every call. After it, a server in conflict was misconfigured, and is treated like one that fails. No
+// identifier is issued with its prefix while the others serve. All servers are checked every 10 s from the first request on, so
+// that Stats and the log report one that is down or misconfigured before it is needed.
 func NewMulti(servers []Server, opts Options) (*Allocator, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {

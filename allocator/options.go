@@ -41,8 +41,9 @@ type Options struct {
 	// CollectionOf names the collection of a Go type for Assign. If it is nil or returns "", that is the plural of the
 	// type's name.
 	CollectionOf func(reflect.Type) string
-	// Logger receives jumps, outages and refusals, each once, and never a line per id. Default zap.L(), the global logger, which
-	// is silent unless zap.ReplaceGlobals was called. The recipe allocator/recipes/slogging makes one of a *slog.Logger. go-redis logs to standard error, whatever Logger is.
+	// Logger receives jumps, outages, refusals and ceilings that cannot be raised, each once, and never a line per identifier or
+	// attempt. Default zap.L(), the global logger, which is silent unless zap.ReplaceGlobals was called. The recipe
+	// allocator/recipes/slogging makes one of a *slog.Logger. go-redis logs to standard error, whatever Logger is, unless
 	// redis.SetLogger replaces its logger.
 	Logger *zap.Logger
 }

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -37,9 +38,7 @@ func (c *Collection) ended(ctx context.Context) error {
 	why := c.failed
 	if !failure.Refused(why) {
 		_, why = c.a.fleet.RetryDelay(c.name, c.a.fleet.Servers()...)
-	}
-	if why == nil {
-		why = c.a.fleet.WhyWaiting(fleet.Range, c.name)
+		why = errors.Join(why, c.a.fleet.WhyWaiting(fleet.Range, c.name))
 	}
 	return failure.Ended(ctx, c.name, why)
 }

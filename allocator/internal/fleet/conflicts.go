@@ -71,8 +71,7 @@ func (s *Server) verify(ctx context.Context, sent time.Duration, got scripts.Ran
 	}
 	s.verified = from
 	if several {
-		f.served = true
-		f.startMonitor()
+		f.setServed()
 	}
 	return from, nil
 }
@@ -134,7 +133,7 @@ func (s *Server) emptiedError() error {
 }
 
 // conflict returns why two servers could issue the same identifier, or with homes the same identity, with mu held. An emptied
-// server issues nothing, and so is in conflict with nobody.
+// server issues nothing, and so is in conflict with no other.
 func (s *Server) conflict(desc prefix.Server, other *Server, otherDesc prefix.Server, homes bool) error {
 	switch {
 	case s.origin != "" && s.origin == other.origin && s.Namespace == other.Namespace:

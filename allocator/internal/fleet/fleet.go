@@ -65,7 +65,7 @@ type Fleet struct {
 	served bool
 	// search is the search for the home of identities in flight, or nil.
 	search *check
-	// monitor is the timer of the periodic check, or nil before a server has answered.
+	// monitor is the timer of the periodic check, or nil before the first request.
 	monitor *time.Timer
 }
 
@@ -103,7 +103,7 @@ type Server struct {
 	down     error
 	backoff  serverBackoff
 	recovery *time.Timer
-	// unsent is why the latest request for a description was not sent, or nil. It says nothing about the server.
+	// unsent is why the latest request for a description was not sent, or nil. It proves nothing about the server.
 	unsent error
 	// answered is the time of the latest answer, or 0. servedAsOf is the time at which the newest served request was sent.
 	answered, servedAsOf time.Duration
@@ -140,7 +140,7 @@ type Server struct {
 type Issuer struct {
 	Server *Server
 	Desc   prefix.Server
-	// unique reports whether no number of the server is one of another server. It is judged again whenever a server
+	// unique reports whether no number of the server is one of another server. It is decided again whenever a server
 	// reports other settings.
 	unique atomic.Bool
 }

@@ -103,7 +103,7 @@ func (s *Server) recordPrefix(sent time.Duration, desc prefix.Server, origin str
 		changed := s.current != from
 		s.current, s.origin, s.currentAsOf = from, origin, sent
 		if changed && len(s.fleet.servers) > 1 {
-			s.fleet.judgeNumbers()
+			s.fleet.updateUnique()
 		}
 	}
 	return from, nil

@@ -96,9 +96,8 @@ func (f *Fleet) searchHome() *check {
 				s.backoff.failAgain(f.Now())
 			}
 		}
-		if home, _ := f.knownHome(); c.err == nil && home != nil && !f.served {
-			f.served = true
-			f.startMonitor()
+		if home, _ := f.knownHome(); c.err == nil && home != nil {
+			f.setServed()
 		}
 		f.search = nil
 	})

@@ -123,9 +123,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 		}
 	}
 	changed := s.recordOutcome(r.Kind, sent, err)
-	if len(f.servers) == 1 {
-		f.startMonitor()
-	}
+	f.startMonitor()
 	f.mu.Unlock()
 	changed.finish()
 	log()

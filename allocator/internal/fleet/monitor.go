@@ -19,15 +19,22 @@ import (
 // before they are needed. Ranges do not show which server is the home of identities, nor an outage without traffic.
 const MonitorInterval = 10 * time.Second
 
-// startMonitor starts the periodic check with mu held. The first check of several servers is due at once and verifies the others.
+// startMonitor starts the periodic check, with mu held.
 func (f *Fleet) startMonitor() {
 	if f.monitor == nil && !f.closed {
-		first := MonitorInterval
-		if len(f.servers) > 1 {
-			first = 0
-		}
-		f.monitor = time.AfterFunc(first, func() { f.goBackground(f.runMonitor) })
+		f.monitor = time.AfterFunc(MonitorInterval, func() { f.goBackground(f.runMonitor) })
 	}
+}
+
+// setServed records that several servers were compared and found without conflict, with mu held. The first time a check is due at
+// once, which verifies the others.
+func (f *Fleet) setServed() {
+	if f.served || f.closed {
+		return
+	}
+	f.served = true
+	f.startMonitor()
+	f.monitor.Reset(0)
 }
 
 // runMonitor checks the servers and schedules the next check. Unless a prefix has to be verified, those that are down are left
@@ -77,9 +84,8 @@ func (f *Fleet) checkServers(servers ...*Server) {
 //
 // A candidate reported its prefix before all servers were described, was in no conflict with their answers, and reported it
 // again after that, from again on. So it becomes verified as by a range, and a server that changes to the same prefix later is
-// the one that is demoted. A verified
-// prefix stays as it is, because the next range shows what the server reports then. Before the first identifier nothing is
-// decided here.
+// the one that is demoted. A verified prefix stays as it is, because the next range shows what the server reports then. Before the
+// first identifier nothing is decided here.
 func (f *Fleet) recheckAll(candidates map[*Server]*Issuer, again time.Duration) {
 	var changes []transition
 	f.mu.Lock()

@@ -30,8 +30,8 @@ func emptied(desc prefix.Server) bool { return desc.IsZero() && !desc.HasInterva
 // UniqueNumber reports whether a number of the issuer alone is one that no other server issues. There is none of a nil Issuer.
 func (i *Issuer) UniqueNumber() bool { return i != nil && i.unique.Load() }
 
-// judgeNumbers decides for each server whether its numbers are unique, with mu held.
-func (f *Fleet) judgeNumbers() {
+// updateUnique decides for each server whether its numbers are unique, with mu held.
+func (f *Fleet) updateUnique() {
 	for _, s := range f.servers {
 		for _, from := range []*Issuer{s.current, s.verified} {
 			if from != nil {

@@ -26,7 +26,7 @@ func (b redisBackend) exhausted(err error) bool {
 	return int(stats.TotalConns) >= b.poolSize && stats.IdleConns == 0
 }
 
-// poolError means that a request was not sent for lack of a connection. It says nothing about the server. It matches
+// poolError means that a request was not sent for lack of a connection. It proves nothing about the server. It matches
 // redis.ErrPoolTimeout.
 type poolError struct{ size int }
 
