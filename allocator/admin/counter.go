@@ -82,6 +82,13 @@ func (s *State) number(field string) *int64 {
 // jumpsOf is the part of an epoch that counts jumps.
 const jumpsOf = 1_000_000
 
+// Field is a field of a counter in Redis.
+type Field = scripts.Field
+
+// Fields are all fields that a script reads of a counter, of every kind. The first two hold its number, of a collection and of the
+// other kinds.
+var Fields = scripts.Fields
+
 // Kind is the kind of a counter.
 type Kind string
 

@@ -70,16 +70,18 @@ func (s *sample) String() string {
 
 const fieldOrigin = "Origin"
 
-// textFields is the number of fields at the end of fields that hold a text. The others hold numbers.
-const textFields = 2
-
-var fields = []string{
-	"Max", "Value", "Bare", "Ranges", "Low", "Epoch", "Lowered", "Written", "Raised", "Block", "RaisedAt", "Ceiling", "Lease", fieldOrigin,
-}
+// fields are the names of admin.Fields, of which the first two hold the number of a counter.
+var fields = func() []string {
+	names := make([]string, len(admin.Fields))
+	for i, field := range admin.Fields {
+		names[i] = field.Name
+	}
+	return names
+}()
 
 // allFields are the fields of counters and settings.
 var allFields = append([]string{
-	"Name", "Forced", "ServerPrefix", "NodeTag", "Identities", "Durable", "MinValue", "MaxValue", "NewCounters", "Initialized",
+	"ServerPrefix", "NodeTag", "Identities", "Durable", "MinValue", "MaxValue", "NewCounters", "Initialized",
 }, fields...)
 
 // add adds a key, which may be of another program. values are those of fields, and ttl is negative if it does not expire.
@@ -112,9 +114,9 @@ func (k *keyScan) add(key string, ttl time.Duration, values []any, err error) {
 	for i, field := range fields {
 		switch text, there := values[i].(string); {
 		case !there:
-		case i < len(fields)-textFields && !isDecimal(text):
+		case !admin.Fields[i].Text && !isDecimal(text):
 			k.corrupt.addf("%s has %s %.40q", key, field, text)
-		case text == "":
+		case text == "" || field == "Name":
 		case values[required] == nil && key != k.keys.Server():
 			k.corrupt.addf("%s has no %s, yet numbers were issued", key, fields[required])
 			return

@@ -103,7 +103,7 @@ func (p *probedServer) checkScripts(ctx context.Context) {
 func (p *probedServer) remove(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Timeout)
 	defer cancel()
-	err := p.own.HDel(ctx, key, append([]string{"Name"}, fields...)...)
+	err := p.own.HDel(ctx, key, fields...)
 	if err == nil {
 		return
 	}
