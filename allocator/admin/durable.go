@@ -58,46 +58,35 @@ func (m *Admin) CheckDurable(ctx context.Context, durable string) error {
 			wrong = append(wrong, fmt.Sprintf("%s is %s: CONFIG SET %[1]s %[3]s, also in its configuration file", setting.name, value, setting.want[0]))
 		}
 	}
-	seen := make(map[string]map[string]string)                                  // the fields of each section
-	for _, section := range []string{"replication", "persistence", "cluster"} { // one for each call, since two fail before Redis 7.0
-		text, err := node.Info(ctx, section).Result()
-		switch _, answered := errors.AsType[redis.Error](err); {
-		case err == nil:
-			seen[section] = info.Fields(text)
-		case !answered:
-			return attemptError(ctx, m.keys.Server(), err)
-		case section != "cluster": // a server without that section is no node of one
-			unseen = append(unseen, "INFO "+section)
-		}
+	var seen map[string]string
+	text, err := node.Info(ctx).Result()
+	switch _, answered := errors.AsType[redis.Error](err); {
+	case err == nil:
+		seen = info.Fields(text)
+	case !answered:
+		return attemptError(ctx, m.keys.Server(), err)
+	default:
+		unseen = append(unseen, "INFO")
 	}
-	replicating, persistence := seen["replication"], seen["persistence"]
-	if replicating["connected_slaves"] != "" {
-		replicating["connected_slaves"] = strconv.Itoa(countReplicas(replicating))
+	if seen["connected_slaves"] != "" {
+		seen["connected_slaves"] = strconv.Itoa(countReplicas(seen))
 	}
-	for _, field := range []struct {
-		section           map[string]string
-		name, want, wrong string
-	}{
-		{replicating, "role", "master", "it is a replica: name its primary"},
-		{replicating, "connected_slaves", "0", "a replica is connected, and may be promoted without the newest writes: detach it, or do without Durable"},
-		{persistence, "aof_enabled", "1", "its append-only file is off: CONFIG SET appendonly yes, also in its configuration file"},
-		{persistence, "aof_last_write_status", "ok", "it could not write its append-only file: see to its disk and its log"},
-		{persistence, "aof_last_bgrewrite_status", "ok", "it could not rewrite its append-only file: see to its disk and its log"},
+	for _, field := range []struct{ name, want, wrong string }{
+		{"role", "master", "it is a replica: name its primary"},
+		{"connected_slaves", "0", "a replica is connected, and may be promoted without the newest writes: detach it, or do without Durable"},
+		{"aof_enabled", "1", "its append-only file is off: CONFIG SET appendonly yes, also in its configuration file"},
+		{"aof_last_write_status", "ok", "it could not write its append-only file: see to its disk and its log"},
+		{"aof_last_bgrewrite_status", "ok", "it could not rewrite its append-only file: see to its disk and its log"},
 	} {
-		if field.section == nil {
-			continue
-		}
-		switch field.section[field.name] {
-		case field.want:
-		case "":
+		switch value := seen[field.name]; {
+		case value == field.want || seen == nil:
+		case value == "":
 			unseen = append(unseen, field.name)
-		default:
-			if field.name != "aof_enabled" || !off {
-				wrong = append(wrong, field.wrong)
-			}
+		case field.name != "aof_enabled" || !off:
+			wrong = append(wrong, field.wrong)
 		}
 	}
-	if seen["cluster"]["cluster_enabled"] == "1" {
+	if seen["cluster_enabled"] == "1" {
 		wrong = append(wrong, "it is a node of a cluster, where a slot takes the field to a server that may not keep every write: do without Durable")
 	}
 	switch {

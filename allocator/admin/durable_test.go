@@ -354,6 +354,11 @@ func (r reporting) Info(ctx context.Context, _ ...string) *redis.StringCmd {
 	fields := map[string]string{
 		"role": "master", "connected_slaves": "0", "aof_enabled": "1", "aof_last_write_status": "ok", "aof_last_bgrewrite_status": "ok", "cluster_enabled": "0",
 	}
+	if r.changes["info"] != "" {
+		cmd := redis.NewStringCmd(ctx)
+		cmd.SetErr(redisError(r.changes["info"]))
+		return cmd
+	}
 	maps.Copy(fields, r.changes)
 	var text strings.Builder
 	for name, value := range fields {
@@ -384,6 +389,7 @@ func TestCheckDurableComparesEveryField(t *testing.T) {
 		{"CONFIG not permitted", fields{"config": "NOPERM no permissions to run the 'config|get' command"}, ErrNeedsTrust, "appendfsync, appendonly, no-appendfsync-on-rewrite"},
 		{"both", fields{"config": "NOPERM", "aof_enabled": "0"}, ErrNotDurableServer, "append-only file is off"},
 		{"a field that is not shown", fields{"aof_enabled": ""}, ErrSettingsUnknown, "aof_enabled"},
+		{"INFO not permitted", fields{"info": "NOPERM no permissions to run the 'info' command"}, ErrNeedsTrust, "settings could not be seen: INFO"},
 	} {
 		err := (&Admin{client: reporting{changes: test.changes}}).CheckDurable(t.Context(), prefix.DurableEverysec)
 		if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.refused) {
@@ -408,8 +414,17 @@ func TestDurableRequiresTrustInUnreadableSettings(t *testing.T) {
 		if err := m.TrustSettings().SetServerPrefix(t.Context(), wanted); err != nil {
 			t.Error(err)
 		}
-		if got, err := m.ServerPrefix(t.Context()); got != wanted || err != nil {
-			t.Errorf("got %+v and %v, want %+v", got, err, wanted)
+		fresh := mustNew(t, newClient(t, opts), Options{Namespace: "Fresh"})
+		if err := fresh.Init(t.Context(), wanted); !errors.Is(err, ErrNeedsTrust) {
+			t.Errorf("init: got %v, want ErrNeedsTrust", err)
+		}
+		if err := fresh.TrustSettings().Init(t.Context(), wanted); err != nil {
+			t.Error(err)
+		}
+		for _, m := range []*Admin{m, fresh} {
+			if got, err := m.ServerPrefix(t.Context()); got != wanted || err != nil {
+				t.Errorf("got %+v and %v, want %+v", got, err, wanted)
+			}
 		}
 	})
 }
