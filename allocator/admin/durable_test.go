@@ -255,7 +255,7 @@ func TestWritesAtADurableServerWaitForARewrite(t *testing.T) {
 		m := mustNew(t, client, Options{})
 		setDurable(t, m, durable)
 		pipe := client.Pipeline()
-		for i := range 1000 { // each takes the rewrite 1 ms
+		for i := range 3000 { // each takes the rewrite 1 ms
 			pipe.Set(t.Context(), strconv.Itoa(i), strings.Repeat("x", 100), 0)
 		}
 		if _, err := pipe.Exec(t.Context()); err != nil {

@@ -207,7 +207,7 @@ func TestSettingsAreTakenBackIfACounterPassedThem(t *testing.T) {
 					}
 				}})
 				if err := test.change(mustNew(t, between, Options{})); !errors.Is(err, ErrInterval) || !strings.Contains(err.Error(), "taken back") ||
-					!strings.Contains(err.Error(), "hilo orders has reserved") {
+					!strings.Contains(err.Error(), "key {Raven}/HiLo/orders has reserved") {
 					t.Errorf("got %v, want ErrInterval, taken back", err)
 				}
 				if got, err := mustNew(t, client, Options{}).ServerPrefix(t.Context()); got != test.before || err != nil {
@@ -381,7 +381,7 @@ func TestSetServerPrefixKeepsTheIntervalOfItsServer(t *testing.T) {
 		}{
 			{"MinValue falls", prefix.Server{MinValue: low - 1, MaxValue: high}, ErrInterval, "may only rise, not become 1073741823; where"},
 			{"no MinValue", prefix.Server{MaxValue: high}, ErrInterval, "may only rise, not be removed; where"},
-			{"MaxValue below a counter", prefix.Server{MinValue: low, MaxValue: high - 6}, ErrInterval, "identity companies has reserved numbers up to 1099511627771"},
+			{"MaxValue below a counter", prefix.Server{MinValue: low, MaxValue: high - 6}, ErrInterval, "key {Raven}/Identities/companies has reserved numbers up to 1099511627771"},
 			{"few numbers", prefix.Server{MinValue: high - 1<<24 + 2, MaxValue: high}, ErrNeedsTrust, "1099494850562 to 1099511627776 has fewer than 16,777,216 numbers"},
 			{"enough numbers", prefix.Server{MinValue: high - 1<<24 + 1, MaxValue: high}, nil, ""},
 			{"no MaxValue", prefix.Server{MinValue: high - 1<<24 + 1}, nil, ""},

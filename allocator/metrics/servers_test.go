@@ -186,15 +186,12 @@ func TestCollectorReportsACeilingThatCannotBeRaised(t *testing.T) {
 	if seconds := gather(t, collector)[`hilo_server_ceiling_seconds{server="redis"}`]; seconds < 60 || seconds > 3600 {
 		t.Errorf("got %v s that the rest lasts, want what an hour's rate gives", seconds)
 	}
-	for {
+	for used := false; !used; {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		_, err := ids.Next(ctx, "orders")
 		cancel()
-		if err != nil {
-			if !errors.Is(err, allocator.ErrNotDurable) {
-				t.Fatalf("got %v, want ErrNotDurable", err)
-			}
-			break
+		if used = errors.Is(err, allocator.ErrNotDurable); err != nil && !used && ctx.Err() == nil {
+			t.Fatalf("got %v, want ErrNotDurable", err)
 		}
 	}
 	await(t, collector, `hilo_server_ceiling_blocked{server="redis"}`, 1)
