@@ -28,37 +28,40 @@ type tried struct {
 	serverless bool   // uses no server, and refuses one
 	endless    bool   // runs until it is stopped
 	slow       bool   // for seconds
-	code       int    // of its exit
-	note       string // about the JSON, for the reference
+	// uninitialized means that it is for a server without settings.
+	uninitialized bool
+	code          int    // of its exit
+	note          string // about the JSON, for the reference
 }
 
 // everyCommand contains all commands that do something, by their words. The tests fail if one is missing.
 var everyCommand = map[string]tried{
-	"demo":          {line: "demo", json: "show.outcome", serverless: true, slow: true},
-	"next":          {line: "next orders --count 2", json: "[]string"},
-	"id":            {line: "id companies/ products/ravendb", json: "[]string"},
-	"seed":          {line: "seed orders --max 3", json: "counters.seeded", note: "with --file, --scan or --dry-run that of hilo import, with --scan also `scanned`, `matched` and `leftOut`"},
-	"list":          {before: "next orders", line: "list", json: "[]counters.listed"},
-	"inspect":       {before: "next orders", line: "inspect orders", json: "counters.inspected", note: "of several servers a list of these"},
-	"export":        {before: "next orders", line: "export", json: "counters.record", lines: true},
-	"import":        {line: "import --from-namespace Raven --prefix take", stdin: clitest.Furnished, json: "counters.imported"},
-	"identity next": {line: "identity next companies", json: "[]string"},
-	"identity seed": {line: "identity seed companies --value 3", json: "counters.seededIdentity"},
-	"identity list": {before: "identity next companies", line: "identity list", json: "[]counters.listedIdentity"},
-	"prefix get":    {before: "settings set North/ --tag A", line: "prefix get", json: "counters.shownPrefix"},
-	"prefix set":    {line: "settings set North/", json: "counters.shownPrefix"},
-	"prefix clear":  {line: "prefix clear", json: "counters.shownPrefix"},
-	"worker":        {line: "worker orders --rate max --count 20", json: "run.report", endless: true, note: "when it has ended"},
-	"serve":         {line: "serve --listen 127.0.0.1:0", json: "web.served", endless: true},
-	"prefix check":  {before: "settings set North/", line: "prefix check", json: "counters.comparison"},
-	"doctor":        {line: "doctor --require-seeded", json: "examine.diagnosis"}, // without, a server that keeps nothing is a fault
-	"bench":         {line: "bench orders --count 20", json: "examine.measured"},
-	"verify":        {line: "verify --ids 20 --workers 1", json: "examine.report"},
-	"top":           {before: "next orders", line: "top --interval 100ms --count 1", json: "show.snapshot"},
-	"probe":         {line: "probe http://127.0.0.1:1/readyz", json: "run.answer", serverless: true, code: exit.Failed}, // nobody is there
-	"dev":           {line: "dev --addr 127.0.0.1:0", json: "show.started", serverless: true, endless: true},
-	"completion":    {line: "completion bash", json: "printed", serverless: true},
-	"version":       {line: "version", json: "build", serverless: true},
+	"demo":           {line: "demo", json: "show.outcome", serverless: true, slow: true},
+	"next":           {line: "next orders --count 2", json: "[]string"},
+	"id":             {line: "id companies/ products/ravendb", json: "[]string"},
+	"seed":           {line: "seed orders --max 3", json: "counters.seeded", note: "with --file, --scan or --dry-run that of hilo import, with --scan also `scanned`, `matched` and `leftOut`"},
+	"list":           {before: "next orders", line: "list", json: "[]counters.listed"},
+	"inspect":        {before: "next orders", line: "inspect orders", json: "counters.inspected", note: "of several servers a list of these"},
+	"export":         {before: "next orders", line: "export", json: "counters.record", lines: true},
+	"import":         {line: "import --from-namespace Raven --prefix take", stdin: clitest.Furnished, json: "counters.imported"},
+	"identity next":  {line: "identity next companies", json: "[]string"},
+	"identity seed":  {line: "identity seed companies --value 3", json: "counters.seededIdentity"},
+	"identity list":  {before: "identity next companies", line: "identity list", json: "[]counters.listedIdentity"},
+	"init":           {line: "init North/ --yes", json: "counters.initialized", uninitialized: true},
+	"settings get":   {before: "settings set North/ --tag A", line: "settings get", json: "counters.shownSettings"},
+	"settings set":   {line: "settings set North/", json: "counters.shownSettings"},
+	"settings clear": {before: "settings set North/", line: "settings clear --yes", json: "counters.shownSettings"},
+	"worker":         {line: "worker orders --rate max --count 20", json: "run.report", endless: true, note: "when it has ended"},
+	"serve":          {line: "serve --listen 127.0.0.1:0", json: "web.served", endless: true},
+	"settings check": {before: "settings set North/", line: "settings check", json: "counters.comparison"},
+	"doctor":         {line: "doctor", json: "examine.diagnosis"},
+	"bench":          {line: "bench orders --count 20", json: "examine.measured"},
+	"verify":         {line: "verify --ids 20 --workers 1", json: "examine.report"},
+	"top":            {before: "next orders", line: "top --interval 100ms --count 1", json: "show.snapshot"},
+	"probe":          {line: "probe http://127.0.0.1:1/readyz", json: "run.answer", serverless: true, code: exit.Failed}, // nobody is there
+	"dev":            {line: "dev --addr 127.0.0.1:0", json: "show.started", serverless: true, endless: true},
+	"completion":     {line: "completion bash", json: "printed", serverless: true},
+	"version":        {line: "version", json: "build", serverless: true},
 }
 
 func TestEveryCommandIsCovered(t *testing.T) {

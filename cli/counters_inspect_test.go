@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -17,7 +18,7 @@ func TestInspectShowsOneCounter(t *testing.T) {
 
 		text := clitest.Must(t, "inspect", "ORDERS", "--redis", s.URL())
 		for _, want := range []string{
-			"collection:  Orders\n", "max:         1073741823\n", "ranges:      1 issued\n", "epoch:       0\n",
+			"collection:  Orders\n", "max:         1073741823\n", "ranges:      1 issued\n", "jumps:       0\n", "born:        20", "ceiling:     ",
 			"key:         HGETALL '{Raven}/HiLo/orders'\n", "to 2^31-1:   1073741824 left, 50.00% used\n",
 			"to 2^53-1:   9007198180999168 left, less than 0.01% used\n",
 		} {
@@ -46,6 +47,9 @@ func TestInspectOfOtherKinds(t *testing.T) {
 			got := clitest.Decode[inspected](t, clitest.Must(t, "inspect", name, "--output", "json", "--redis", s.URL()))
 			if got.Collection != want.Collection || got.Kind != want.Kind || got.Max != 1 || got.Key != want.Key {
 				t.Errorf("%s: %+v", name, got)
+			}
+			if _, err := time.Parse(time.RFC3339, got.Born); err != nil || got.Jumps != 0 || got.Ceiling < 1 {
+				t.Errorf("%s: got born %q, %d jumps, ceiling %d", name, got.Born, got.Jumps, got.Ceiling)
 			}
 			if text := clitest.Must(t, "inspect", name, "--redis", s.URL()); !strings.Contains(text, "value:") || !strings.Contains(text, "HGETALL '"+want.Key+"'") {
 				t.Errorf("%s", text)

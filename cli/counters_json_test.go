@@ -12,9 +12,10 @@ type listed struct {
 	Server     string              `json:"server,omitempty"`
 	Collection string              `json:"collection"`
 	Max        int64               `json:"max"`
+	Ceiling    int64               `json:"ceiling"`
 	Ranges     int64               `json:"ranges"`
-	Epoch      int64               `json:"epoch"`
-	Rate       *float64            `json:"perSecond,omitempty"`
+	Jumps      int64               `json:"jumps"`
+	Born       string              `json:"born,omitempty"`
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
@@ -22,8 +23,9 @@ type listedIdentity struct {
 	Server   string              `json:"server,omitempty"`
 	Name     string              `json:"name"`
 	Value    int64               `json:"value"`
-	Epoch    int64               `json:"epoch"`
-	Rate     *float64            `json:"perSecond,omitempty"`
+	Ceiling  int64               `json:"ceiling"`
+	Jumps    int64               `json:"jumps"`
+	Born     string              `json:"born,omitempty"`
 	Headroom []headroom.Headroom `json:"headroom"`
 }
 
@@ -32,12 +34,13 @@ type inspected struct {
 	Collection string              `json:"collection"`
 	Kind       admin.Kind          `json:"kind"`
 	Max        int64               `json:"max"`
+	Ceiling    int64               `json:"ceiling"`
 	Ranges     int64               `json:"ranges"`
-	Epoch      int64               `json:"epoch"`
+	Jumps      int64               `json:"jumps"`
+	Born       string              `json:"born,omitempty"`
 	Origin     string              `json:"origin"`
 	Durable    string              `json:"durable"`
 	Key        string              `json:"key"`
-	Rate       *float64            `json:"perSecond,omitempty"`
 	Headroom   []headroom.Headroom `json:"headroom"`
 }
 
@@ -89,12 +92,22 @@ type imported struct {
 	plannedChanges
 }
 
-type shownPrefix struct {
-	Prefix     string `json:"prefix"`
-	Tag        string `json:"tag"`
-	Identities bool   `json:"identities"`
-	Durable    string `json:"durable"`
-	Example    string `json:"example"`
+type shownSettings struct {
+	Initialized bool   `json:"initialized"`
+	Prefix      string `json:"prefix"`
+	Tag         string `json:"tag"`
+	Identities  bool   `json:"identities"`
+	Durable     string `json:"durable"`
+	MinValue    int64  `json:"minValue,omitempty"`
+	MaxValue    int64  `json:"maxValue,omitempty"`
+	SeededOnly  bool   `json:"seededOnly"`
+	Example     string `json:"example"`
+}
+
+type initialized struct {
+	shownSettings
+	Restart string   `json:"restart"`
+	Notes   []string `json:"notes"`
 }
 
 type comparedServers struct {
@@ -104,5 +117,5 @@ type comparedServers struct {
 
 type comparedServer struct {
 	Server string `json:"server,omitempty"`
-	shownPrefix
+	shownSettings
 }

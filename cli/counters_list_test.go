@@ -13,7 +13,7 @@ import (
 func TestListShowsAllCountersByName(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		if got := clitest.Must(t, "list", "--redis", s.URL()); got != "COLLECTION  MAX  RANGES  EPOCH  2^31-1  2^53-1  2^63-1\n" {
+		if got := clitest.Must(t, "list", "--redis", s.URL()); got != "COLLECTION  MAX  CEILING  RANGES  JUMPS  2^31-1  2^53-1  2^63-1\n" {
 			t.Errorf("none: %q", got)
 		}
 		if r := clitest.Hilo(t, "list", "--output", "json", "--redis", s.URL()); r.Stdout != "[]\n" || r.Stderr != "" {
@@ -32,9 +32,10 @@ func TestListShowsAllCountersByName(t *testing.T) {
 		clitest.Must(t, "seed", "companies", "--max", "9223372036854775807", "--redis", s.URL())
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
 		clitest.Must(t, "next", "Baskets", "--redis", s.URL())
+		s.Initialize("Other")
 		clitest.Must(t, "next", "orders", "--namespace", "Other", "--redis", s.URL())
 		want := "" +
-			"COLLECTION                  MAX  RANGES  EPOCH  2^31-1  2^53-1  2^63-1\n" +
+			"COLLECTION                  MAX  CEILING  RANGES  JUMPS  2^31-1  2^53-1  2^63-1\n" +
 			"Baskets                       1       1      0   <0.1%   <0.1%   <0.1%\n" +
 			"companies   9223372036854775807       0      0" + strings.Repeat("    past", 3) + "\n" +
 			"orders                        1       1      0   <0.1%   <0.1%   <0.1%\n"
@@ -53,7 +54,7 @@ func TestListSortsAndFilters(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for name, fields := range map[string][]any{
-			"orders": {"Max", 100, "Ranges", 3, "Epoch", 0}, "people": {"Max", 9, "Ranges", 5, "Epoch", 2}, "old": {"Max", 50, "Ranges", 1, "Epoch", 1},
+			"orders": {"Max", 100, "Ranges", 3, "Epoch", 0}, "people": {"Max", 9, "Ranges", 5, "Epoch", 1700000000000000002}, "old": {"Max", 50, "Ranges", 1, "Epoch", 1700000000000000001},
 		} {
 			s.Client(t).HSet(t.Context(), "{Raven}/HiLo/"+name, fields...)
 		}
@@ -63,7 +64,7 @@ func TestListSortsAndFilters(t *testing.T) {
 			"--sort max":                   "orders old people",
 			"--sort max --reverse":         "people old orders",
 			"--sort ranges":                "people orders old",
-			"--sort epoch":                 "people old orders",
+			"--sort jumps":                 "people old orders",
 			"--sort headroom --limit 1000": "orders old people",
 			"--filter O* --sort name":      "old orders",
 			"--filter [a-o]l? ":            "old",
@@ -87,7 +88,7 @@ func TestListSortsAndFilters(t *testing.T) {
 			}
 		}
 		for args, want := range map[string]string{
-			"--sort size": `--sort is "size": must be name, max, ranges, epoch or headroom`, "--limit 0": "--limit is 0", "--filter=": "--filter is empty",
+			"--sort size": `--sort is "size": must be name, max, ranges, jumps or headroom`, "--limit 0": "--limit is 0", "--filter=": "--filter is empty",
 		} {
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, append(strings.Fields("list "+args), "--redis", s.URL())...), want)
 		}

@@ -16,35 +16,36 @@ func TestPrefixSetReplacesWhatIsNamedAndKeepsWhatIsNot(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		steps := []struct {
 			args []string
-			want shownPrefix
+			want shownSettings
 		}{
-			{[]string{"get"}, shownPrefix{"", "", false, "", "orders/1"}},
-			{[]string{"set", "NorthServer/"}, shownPrefix{"NorthServer/", "", false, "", "orders/NorthServer/1"}},
-			{[]string{"set", "--tag", "A"}, shownPrefix{"NorthServer/", "A", false, "", "orders/NorthServer/1-A"}},
-			{[]string{"set", "South,"}, shownPrefix{"South,", "A", false, "", "orders/South,1-A"}},
-			{[]string{"set", ""}, shownPrefix{"", "A", false, "", "orders/1-A"}},
-			{[]string{"set", "North/", "--tag", ""}, shownPrefix{"North/", "", false, "", "orders/North/1"}},
-			{[]string{"set", "--tag", "B", "X/"}, shownPrefix{"X/", "B", false, "", "orders/X/1-B"}},
-			{[]string{"get"}, shownPrefix{"X/", "B", false, "", "orders/X/1-B"}},
-			{[]string{"set", "--identities"}, shownPrefix{"X/", "B", true, "", "orders/X/1-B"}},
-			{[]string{"set", "Y/", "--tag", "C"}, shownPrefix{"Y/", "C", true, "", "orders/Y/1-C"}},
-			{[]string{"get"}, shownPrefix{"Y/", "C", true, "", "orders/Y/1-C"}},
-			{[]string{"set", "--identities=false"}, shownPrefix{"Y/", "C", false, "", "orders/Y/1-C"}},
-			{[]string{"set", "", "--tag", "", "--identities"}, shownPrefix{"", "", true, "", "orders/1"}},
-			{[]string{"clear"}, shownPrefix{"", "", false, "", "orders/1"}},
-			{[]string{"get"}, shownPrefix{"", "", false, "", "orders/1"}},
+			{[]string{"get"}, shownSettings{Prefix: "", Tag: "", Identities: false, Example: "orders/1"}},
+			{[]string{"set", "NorthServer/"}, shownSettings{Prefix: "NorthServer/", Tag: "", Identities: false, Example: "orders/NorthServer/1"}},
+			{[]string{"set", "--tag", "A"}, shownSettings{Prefix: "NorthServer/", Tag: "A", Identities: false, Example: "orders/NorthServer/1-A"}},
+			{[]string{"set", "South,"}, shownSettings{Prefix: "South,", Tag: "A", Identities: false, Example: "orders/South,1-A"}},
+			{[]string{"set", ""}, shownSettings{Prefix: "", Tag: "A", Identities: false, Example: "orders/1-A"}},
+			{[]string{"set", "North/", "--tag", ""}, shownSettings{Prefix: "North/", Tag: "", Identities: false, Example: "orders/North/1"}},
+			{[]string{"set", "--tag", "B", "X/"}, shownSettings{Prefix: "X/", Tag: "B", Identities: false, Example: "orders/X/1-B"}},
+			{[]string{"get"}, shownSettings{Prefix: "X/", Tag: "B", Identities: false, Example: "orders/X/1-B"}},
+			{[]string{"set", "--identities"}, shownSettings{Prefix: "X/", Tag: "B", Identities: true, Example: "orders/X/1-B"}},
+			{[]string{"set", "Y/", "--tag", "C"}, shownSettings{Prefix: "Y/", Tag: "C", Identities: true, Example: "orders/Y/1-C"}},
+			{[]string{"get"}, shownSettings{Prefix: "Y/", Tag: "C", Identities: true, Example: "orders/Y/1-C"}},
+			{[]string{"set", "--identities=false"}, shownSettings{Prefix: "Y/", Tag: "C", Identities: false, Example: "orders/Y/1-C"}},
+			{[]string{"set", "", "--tag", "", "--identities"}, shownSettings{Prefix: "", Tag: "", Identities: true, Example: "orders/1"}},
+			{[]string{"clear", "--yes"}, shownSettings{Prefix: "", Tag: "", Identities: false, Example: "orders/1"}},
+			{[]string{"get"}, shownSettings{Prefix: "", Tag: "", Identities: false, Example: "orders/1"}},
 		}
 		for _, step := range steps {
 			args := append([]string{"prefix", "--redis", s.URL(), "--output", "json"}, step.args...)
-			if got := clitest.Decode[shownPrefix](t, clitest.Must(t, args...)); got != step.want {
+			step.want.Initialized = true
+			if got := clitest.Decode[shownSettings](t, clitest.Must(t, args...)); got != step.want {
 				t.Errorf("%q: %+v, want %+v", step.args, got, step.want)
 			}
 		}
-		const want = "prefix:       none\ntag:          none\nidentifiers:  orders/1\nidentities:   here, as long as it is the only server\ndurable:      no\nnumbers:      all\n"
+		const want = "prefix:        none\ntag:           none\nidentifiers:   orders/1\nidentities:    here, as long as it is the only server\ndurable:       no\nnumbers:       all\nnew counters:  made when needed\n"
 		if got := clitest.Must(t, "settings", "get", "--redis", s.URL()); got != want {
 			t.Errorf("%q", got)
 		}
-		for home, want := range map[string]string{"--identities": "\nidentities:   here\n", "--identities=false": "\nidentities:   elsewhere\n"} {
+		for home, want := range map[string]string{"--identities": "\nidentities:    here\n", "--identities=false": "\nidentities:    elsewhere\n"} {
 			if got := clitest.Must(t, "settings", "set", "North/", home, "--redis", s.URL()); !strings.Contains(got, want) {
 				t.Errorf("%s: %q", home, got)
 			}
@@ -78,11 +79,12 @@ func TestPrefixSetEndsIdentitiesOnlyWhereItIsNamed(t *testing.T) {
 		}{
 			{"set --tag A", exit.Refused, "companies/2\n"},
 			{"set North/", exit.Refused, "companies/2\n"},
-			{"set --durable=", exit.Done, "companies/2\n"},
+			{"set --durable none", exit.Done, "companies/2\n"},
 			{"set --tag A --identities", exit.Done, "companies/2\n"},
 			{"set --tag A --identities=false", exit.Done, ""},
-			{"clear", exit.Done, "companies/2\n"},
+			{"clear --yes", exit.Done, "companies/2\n"},
 		} {
+			s.Initialize(fmt.Sprint("n", i))
 			flags := []string{"--redis", s.URL(), "--namespace", fmt.Sprint("n", i)}
 			run := func(line string) clitest.Result { return clitest.Hilo(t, append(flags, strings.Fields(line)...)...) }
 			if r := run("identity next companies"); r.Code != exit.Done {
@@ -157,8 +159,7 @@ func TestPrefixSetDurableStatesThatTheServerKeepsEveryWrite(t *testing.T) {
 			set := func(args ...string) []string { return append([]string{"settings", "set", "--redis", s.URL()}, args...) }
 			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, set("--durable", "always")...),
 				"the server does not keep writes as Durable states: appendfsync is everysec: CONFIG SET appendfsync always, also in its configuration file")
-			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("--durable", "sometimes")...), `--durable is "sometimes": must be always, replicas:N with N of 1 to 999, or empty`)
-			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("A/", "--yes")...), "--yes goes with --durable, --min-value and --max-value only")
+			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, set("--durable", "sometimes")...), `--durable is "sometimes": must be everysec, always or none`)
 			sync := func() {
 				t.Helper()
 				if err := s.Client(t).ConfigSet(t.Context(), "appendfsync", "always").Err(); err != nil {
@@ -176,10 +177,10 @@ func TestPrefixSetDurableStatesThatTheServerKeepsEveryWrite(t *testing.T) {
 				sync()
 			}
 			for _, step := range []struct{ args, want string }{
-				{"get", "always"}, {"set N/ --tag A --identities", "always"}, {"set --durable=", ""}, {"set --durable always", "always"}, {"clear", ""},
+				{"get", "always"}, {"set N/ --tag A --identities --yes", "always"}, {"set --durable none", ""}, {"set --durable always", "always"}, {"clear --yes", ""},
 			} {
 				args := append([]string{"prefix", "--redis", s.URL(), "--output", "json"}, strings.Fields(step.args)...)
-				if got := clitest.Decode[shownPrefix](t, clitest.Must(t, args...)); got.Durable != step.want {
+				if got := clitest.Decode[shownSettings](t, clitest.Must(t, args...)); got.Durable != step.want {
 					t.Errorf("%s: got durable %q, want %q", step.args, got.Durable, step.want)
 				}
 			}
@@ -204,7 +205,7 @@ func TestWritesOfTheCommandsFailWhereTheyAreNotConfirmed(t *testing.T) {
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		file := clitest.WriteFile(t, "collection,max\nusers,7\n")
 		replica := redistest.StartReplica(t, s)
-		commands := []string{"seed orders --max 7", "seed --file " + file, "identity seed people --value 7", "settings set N/ --identities", "prefix clear"}
+		commands := []string{"seed orders --max 7", "seed --file " + file, "identity seed people --value 7", "settings set N/ --identities --yes", "settings clear --yes"}
 		for _, command := range commands {
 			clitest.Must(t, append(strings.Fields(command), "--redis", s.URL())...)
 		}
@@ -246,7 +247,7 @@ func TestPrefixRefusesAnIntervalThatCannotBeRead(t *testing.T) {
 		}{
 			{[]any{"MaxValue", "2O00"}, `field MaxValue holds "2O00": must be a decimal of 1 or more, or absent`},
 			{[]any{"MinValue", "x", "NodeTag", "1"}, `field MinValue holds "x": must be a decimal of 1 or more, or absent`},
-			{[]any{"MinValue", "100", "MaxValue", "50"}, "field MaxValue holds 50: must not be below MinValue, which is 100"},
+			{[]any{"MinValue", "100", "MaxValue", "50"}, `field MaxValue holds "50": must be 100 or more, which is MinValue`},
 		} {
 			namespace := fmt.Sprint("n", i)
 			key := prefix.NewKeys(namespace).Server()

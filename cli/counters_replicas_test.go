@@ -22,7 +22,7 @@ func TestReplicasNoneIsForServersWithoutINFO(t *testing.T) {
 		file := clitest.WriteFile(t, export)
 		for _, command := range []string{
 			"seed users --max 5", "seed --file " + clitest.WriteFile(t, "collection,max\npeople,7\n"), "identity seed companies --value 5", "import " + file,
-			"settings set NorthServer/ --identities", "prefix clear",
+			"settings set NorthServer/ --identities --yes", "settings clear --yes",
 		} {
 			args := append(strings.Fields(command), "--redis", s.URL())
 			clitest.MustFail(t, exit.Failed, clitest.Hilo(t, args...), "--replicas-none")

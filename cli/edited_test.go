@@ -29,14 +29,15 @@ func TestStateThatWasEditedByHandIsNamed(t *testing.T) {
 		{"an identity of another type", "LPUSH {}/Identities/companies 5", "identity next companies", "key {}/Identities/companies is not a hash"},
 		{"the value of an identity of words", "HSET {}/Identities/companies Value many", "identity next companies|identity list|identity seed companies --value 3", `field Value holds "many"`},
 		{"the server-side counter of words", "HSET {}/ServerSide Value many", "id companies/|inspect companies/", `key {}/ServerSide field Value holds "many"`},
-		{"a prefix of another type", "SET {}/ServerPrefixForHilo North/", "next orders|prefix get|prefix set --tag A", "key {}/ServerPrefixForHilo is not a hash"},
-		{"a prefix that ends in a digit", "HSET {}/ServerPrefixForHilo ServerPrefix North1", "next orders|prefix get|export|verify --ids 9", "{}/ServerPrefixForHilo"},
-		{"a tag with a dash", "HSET {}/ServerPrefixForHilo NodeTag A-B", "next orders|prefix get", "{}/ServerPrefixForHilo"},
-		{"a home that is elsewhere", "HSET {}/ServerPrefixForHilo Identities there", "prefix get|identity next companies", "{}/ServerPrefixForHilo"},
+		{"a prefix of another type", "SET {}/ServerPrefixForHilo North/", "next orders|settings get|settings set --tag A", "key {}/ServerPrefixForHilo is not a hash"},
+		{"a prefix that ends in a digit", "HSET {}/ServerPrefixForHilo ServerPrefix North1", "next orders|settings get|export|verify --ids 9", "{}/ServerPrefixForHilo"},
+		{"a tag with a dash", "HSET {}/ServerPrefixForHilo NodeTag A-B", "next orders|settings get", "{}/ServerPrefixForHilo"},
+		{"a home that is elsewhere", "HSET {}/ServerPrefixForHilo Identities there", "settings get|identity next companies", "{}/ServerPrefixForHilo"},
 	}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for i, test := range tests {
 			namespace := fmt.Sprintf("N%d", i)
+			s.Initialize(namespace)
 			braced := func(text string) string { return strings.ReplaceAll(text, "{}", "{"+namespace+"}") }
 			var words []any
 			for word := range strings.FieldsSeq(braced(test.edit)) {

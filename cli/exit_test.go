@@ -39,11 +39,16 @@ func TestCommandLineIsValidated(t *testing.T) {
 		{"an argument too many", []string{"next", "orders", "companies"}, `takes one argument: "companies" is one too many`},
 		{"an argument where none belongs", []string{"list", "orders"}, `takes no arguments: "orders" is one too many`},
 		{"two prefixes", []string{"settings", "set", "A/", "B/"}, `"B/" is one too many`},
-		{"neither prefix nor tag", []string{"settings", "set"}, "needs a PREFIX, a --tag, --identities, --durable, --min-value, --max-value, or some of them"},
+		{"neither prefix nor tag", []string{"settings", "set"}, "needs a PREFIX, a --tag, --identities, --durable, --min-value, --max-value, --seeded-only, or some of them"},
 		{"a prefix that ends in a digit", []string{"settings", "set", "North1"}, `"North1" ends in a digit: "North1"+"1" would read as "North"+"11"; choose one such as NorthServer/`},
 		{"a tag that begins with a digit", []string{"settings", "set", "--tag", "9x"}, `node tag "9x" is not 1 to 8 of A-Z a-z 0-9 with a letter first; choose one such as A` + "\n"},
-		{"a durability of nobody", []string{"settings", "set", "--durable", "yes"}, `--durable is "yes": must be always, replicas:N with N of 1 to 999, or empty`},
-		{"a durability that is taken for granted", []string{"settings", "set", "--tag", "A", "--yes"}, "--yes goes with --durable, --min-value and --max-value only"},
+		{"a durability of nobody", []string{"settings", "set", "--durable", "yes"}, `--durable is "yes": must be everysec, always or none`},
+		{"a durability of 0.1", []string{"settings", "set", "--durable", "replicas:1"}, `--durable is "replicas:1": must be everysec, always or none`},
+		{"an interval that ends before it begins", []string{"init", "--min-value", "9", "--max-value", "3"}, "--max-value 3 is below --min-value 9"},
+		{"two prefixes of a new server", []string{"init", "A/", "B/", "--yes"}, `"B/" is one too many`},
+		{"a margin without a loss", []string{"seed", "orders", "--max", "1", "--margin", "5"}, "--margin requires --after-loss"},
+		{"a loss that would lower", []string{"seed", "orders", "--max", "1", "--force", "--after-loss"}, "--after-loss and --force exclude each other"},
+		{"a query after a loss", []string{"seed", "--sql", "mysql", "--after-loss"}, "--sql and --after-loss exclude each other"},
 		{"an empty filter", []string{"list", "--filter", ""}, "--filter is empty"},
 		{"a filter with an open set", []string{"list", "--filter", "x[a-"}, `--filter is "x[a-": must close each [ with a ]`},
 		{"a filter that escapes the end of a set", []string{"identity", "list", "--filter", `[a\]`}, `must close each [ with a ]`},
@@ -54,7 +59,7 @@ func TestCommandLineIsValidated(t *testing.T) {
 		{"a value behind a flag without one", []string{"list", "-hx"}, "hilo list has no flag -hx; see hilo list --help"},
 		{"a long flag with one dash", []string{"next", "orders", "-namspace=x"}, "hilo next has no flag -namspace; did you mean --namespace?"},
 		{"a command's flag with one dash before it", []string{"-count", "3", "next", "orders"}, "-count is a flag of a command"},
-		{"an order of nobody", []string{"list", "--sort", "size"}, `--sort is "size": must be name, max, ranges, epoch or headroom`},
+		{"an order of nobody", []string{"list", "--sort", "size"}, `--sort is "size": must be name, max, ranges, jumps or headroom`},
 		{"a limit of 0", []string{"list", "--limit", "0"}, "--limit is 0: must be 1 or more"},
 		{"an empty pattern", []string{"seed", "--scan", ""}, "--scan is empty"},
 		{"a scan of one collection", []string{"seed", "orders", "--scan", "x*"}, `COLLECTION, which is "orders", and --scan exclude each other`},
@@ -162,9 +167,9 @@ func TestFlagsOverrideTheEnvironment(t *testing.T) {
 
 // commandsOnAServer returns the commands that use a server, in an order in which they all succeed.
 func commandsOnAServer() []string {
-	return []string{"next orders", "bench --count 100", "seed orders --max 3", "list", "inspect orders", "prefix get", "settings set North/", "settings set North/ --tag A", "prefix clear",
+	return []string{"next orders", "bench --count 100", "seed orders --max 3", "list", "inspect orders", "settings get", "settings set North/ --yes", "settings set North/ --tag A", "settings clear --yes",
 		"id companies/", "id companies|", "identity next companies", "identity seed companies --value 3", "identity list",
-		"prefix check", "doctor --require-seeded"}
+		"settings check", "doctor"}
 }
 
 func TestUnreachableServerIsReported(t *testing.T) {
@@ -179,7 +184,7 @@ func TestUnreachableServerIsReported(t *testing.T) {
 		{"in a cluster", "redis+cluster://" + dead.Addr(), "the cluster " + dead.Addr()},
 	}
 	for _, test := range tests {
-		for _, command := range commandsOnAServer() {
+		for _, command := range append(commandsOnAServer(), "init") {
 			t.Run(test.name+": "+command, func(t *testing.T) {
 				t.Parallel()
 				r := clitest.Hilo(t, append(strings.Fields(command), "--redis", test.url)...)

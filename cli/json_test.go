@@ -31,6 +31,9 @@ func TestEveryCommandPrintsTheJSONOfTheReference(t *testing.T) {
 				t.Run(path, func(t *testing.T) {
 					t.Parallel()
 					namespace := strings.ReplaceAll(path, " ", "-")
+					if !command.uninitialized {
+						s.Initialize(namespace)
+					}
 					checkJSON(t, command, command.run(t, nil, "--output", "json", "--redis", s.URL(), "--namespace", namespace))
 				})
 			}

@@ -21,7 +21,6 @@ func TestRefusalNamesItsRemedy(t *testing.T) {
 	}{
 		{"a home that is elsewhere", allocator.ErrIdentitiesElsewhere, "hilo settings set --identities"},
 		{"a forced seed that came too late", admin.ErrChanged, "hilo inspect"},
-		{"no prefix", allocator.ErrPrefixMissing, "hilo settings set"},
 		{"two of one prefix", allocator.ErrPrefixConflict, "hilo settings check"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

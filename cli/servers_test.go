@@ -55,14 +55,14 @@ func TestMasterWithoutPrefixIsRefused(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, _, flags := clitest.Masters(t, func() *redistest.Server { return start() })
-		clitest.Must(t, "settings", "clear", "--redis", north.URL())
+		clitest.Must(t, "settings", "clear", "--yes", "--redis", north.URL())
 		clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append(flags, "next", "orders")...), "orders on north: server prefix missing", "hilo settings set")
 	})
 }
 
 func TestRefusalsOfSeveralServersHaveTheirCodes(t *testing.T) {
 	t.Parallel()
-	for _, refusal := range []error{allocator.ErrPrefixMissing, allocator.ErrPrefixConflict, allocator.ErrNotDurable} {
+	for _, refusal := range []error{allocator.ErrIdentitiesElsewhere, allocator.ErrPrefixConflict, allocator.ErrNotDurable} {
 		t.Run(refusal.Error(), func(t *testing.T) {
 			t.Parallel()
 			var stderr strings.Builder
@@ -75,33 +75,37 @@ func TestRefusalsOfSeveralServersHaveTheirCodes(t *testing.T) {
 	}
 }
 
-func TestDurabilityFlagsRefuseUnconfirmedNumbers(t *testing.T) {
+func TestServerWithoutSettingsMakesNoCounters(t *testing.T) {
 	t.Parallel()
-	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		for _, command := range []string{"next orders", "id companies/", "identity next companies"} {
-			args := append(strings.Fields(command), "--replicas", "1", "--durable-timeout", "10ms", "--redis", s.URL())
-			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, args...), "0 of 1 replicas have it within 10ms", "--replicas")
-			args = append(strings.Fields(command), "--fsync", "--durable-timeout", "10ms", "--redis", s.URL())
-			what := "not on disk within 10ms"
-			if strings.HasPrefix(s.Name(), "redis-7.0") {
-				what = "the server has no WAITAOF"
-			}
-			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, args...), what)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "next", "orders", "--redis", s.URL())
+		if err := s.Client(t).FlushAll(t.Context()).Err(); err != nil { // as a server that restarted empty
+			t.Fatal(err)
 		}
+		for _, command := range []string{
+			"next orders", "id companies/", "identity next companies", "seed orders --max 7", "seed orders --max 7 --dry-run", "identity seed companies --value 7",
+			"settings set North/", "settings clear --yes",
+		} {
+			r := clitest.Hilo(t, append(strings.Fields(command), "--redis", s.URL())...)
+			clitest.MustFail(t, exit.Refused, r, "the server has no settings", "hilo init", "hilo help recover")
+		}
+		clitest.CheckEmpty(t, s)
 	})
 }
 
-func TestRequireSeededRefusesMissingCounters(t *testing.T) {
+func TestServerThatMakesNoCountersNamesTheWayOut(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "settings", "set", "--seeded-only", "--redis", s.URL())
 		for _, command := range []string{"next orders", "id companies/", "identity next companies"} {
-			args := append(strings.Fields(command), "--require-seeded", "--redis", s.URL())
-			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, args...), "RequireSeeded is set; seed it above all that was issued, with hilo seed or hilo identity seed\n")
+			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append(strings.Fields(command), "--redis", s.URL())...), "hilo seed NAME --max 0")
 		}
 		clitest.Must(t, "seed", "orders", "--max", "7", "--redis", s.URL())
-		if got := clitest.Must(t, "next", "orders", "--require-seeded", "--redis", s.URL()); got != "orders/8\n" {
+		if got := clitest.Must(t, "next", "orders", "--redis", s.URL()); got != "orders/8\n" {
 			t.Errorf("%q", got)
 		}
+		clitest.Must(t, "settings", "set", "--seeded-only=false", "--redis", s.URL())
+		clitest.Must(t, "next", "people", "--redis", s.URL())
 	})
 }
 
@@ -117,12 +121,6 @@ func TestEnvironmentSetsServersAndOptions(t *testing.T) {
 	if r.Code != exit.Done || r.Stdout != "orders/NorthServer/1\n" {
 		t.Errorf("a flag wins: %+v", r)
 	}
-	r = clitest.HiloWith(t, map[string]string{"HILO_REDIS_URL": urls, "HILO_REQUIRE_SEEDED": "true"}, "next", "companies")
-	clitest.MustFail(t, exit.Refused, r, "not seeded")
-	r = clitest.HiloWith(t, map[string]string{"HILO_REDIS_URL": urls, "HILO_REQUIRE_SEEDED": "true"}, "next", "companies", "--require-seeded=false")
-	if r.Code != exit.Done {
-		t.Errorf("%+v", r)
-	}
 }
 
 func TestServerFlagsAreValidated(t *testing.T) {
@@ -137,12 +135,6 @@ func TestServerFlagsAreValidated(t *testing.T) {
 		{"a preference without names", []string{"next", "orders", "--redis", "embedded:", "--prefer", "west"}, `--prefer is "west", and no server has a name`},
 		{"a name twice", []string{"next", "orders", "--redis", "a=embedded:", "--redis", "a=embedded:"}, `two servers "a"`},
 		{"no names", []string{"next", "orders", "--redis", "embedded:", "--redis", "embedded:"}, "each needs a name of its own"},
-		{"replicas of words", append(two, "--replicas", "all"), `--replicas is "all": must be a whole number, 0 or more`},
-		{"replicas below 0", append(two, "--replicas", "-1"), "--replicas is -1: must be 0 or more"},
-		{"more replicas than there can be", append(two, "--replicas", "1001"), "--replicas is 1001: must be at most 1000"},
-		{"a wait without a unit", append(two, "--durable-timeout", "5"), `--durable-timeout is "5": must be a duration such as 5s`},
-		{"a wait for nothing", append(two, "--durable-timeout", "1us"), "--durable-timeout is 1us: must be 1ms or more"},
-		{"a wait of no length", append(two, "--durable-timeout", ""), "--durable-timeout is empty"},
 		{"a worker's time-out that is empty", []string{"worker", "orders", "--timeout", ""}, "--timeout is empty"},
 		{"a gateway's tokens that are empty", []string{"serve", "--token-file", ""}, "--token-file is empty: give it a value, or remove it"},
 		{"authorities of callers that are empty", []string{"serve", "--client-ca="}, "--client-ca is empty"},
@@ -164,25 +156,6 @@ func TestServerFlagsAreValidated(t *testing.T) {
 			clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, map[string]string{name: "{{{"}, "next", "orders"), name)
 		})
 	}
-}
-
-func TestRequirePrefixRefusesAMasterThatRestartedEmpty(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "settings", "set", "North/", "--redis", s.URL())
-		clitest.Must(t, "next", "orders", "--require-prefix", "--redis", s.URL())
-		if err := s.Client(t).FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-		for _, command := range []string{"next orders", "id companies/", "identity next companies"} {
-			args := append(strings.Fields(command), "--redis", s.URL())
-			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, append(args, "--require-prefix")...), "{Raven}/ServerPrefixForHilo", "hilo settings set")
-		}
-		clitest.CheckEmpty(t, s)
-		if got := clitest.Must(t, "next", "orders", "--redis", s.URL()); got != "orders/1\n" { // without it
-			t.Errorf("%q", got)
-		}
-	})
 }
 
 func TestHomeOfIdentitiesMayBeEitherMaster(t *testing.T) {

@@ -34,6 +34,7 @@ type plan struct {
 	Init   bool          // the server may have no settings, and gets Server then
 
 	initialized bool // the server has settings
+	closed      bool // it makes no counters until the rest is written
 }
 
 // change is the result for one counter.
@@ -53,8 +54,6 @@ type changes struct { //nolint:recvcheck // filled in once, and a value from the
 	Stay     int      `json:"stay"` // were as high or higher
 	Lost     int      `json:"lost"` // raised by a margin, because writes of the file's server may be lost
 	Counters []change `json:"counters"`
-
-	closed bool // the settings are those of the time of the import
 }
 
 // planAtOnce is the number of counters between two checks of ctx, and between two steps of the bar.
@@ -102,10 +101,10 @@ func (p *plan) raise(ctx context.Context, prepare func(*target.Client, *admin.Ad
 		}
 		return err
 	})
-	if err != nil && !done.DryRun && (len(done.Counters) > 0 || done.closed) {
+	if err != nil && !done.DryRun && (len(done.Counters) > 0 || p.closed) {
 		text := fmt.Sprintf("after %d of %s: %s", len(done.Counters), term.Plural(len(p.Rows), "counter"), exit.Plain(err))
 		switch {
-		case done.closed:
+		case p.closed:
 			text += "; run it again with --prefix take, which does no harm; until then the server makes no counters"
 		case !errors.Is(err, admin.ErrNotConfirmed): // its remedy includes this already
 			text += "; run it again, which does no harm"
@@ -160,7 +159,7 @@ func (p *plan) writeWithSettings(ctx context.Context, m *admin.Admin, would chan
 			err = m.Init(ctx, to)
 		}
 		if err == nil || errors.Is(err, admin.ErrNotConfirmed) {
-			now, p.initialized, done.closed = to, true, to != p.Server
+			now, p.initialized, p.closed = to, true, to != p.Server
 		}
 		return err
 	}

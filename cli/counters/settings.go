@@ -194,12 +194,11 @@ func settingsFlags(own ...cli.Flag) []cli.Flag {
 
 // settingChanges are the changes of settings that a command line names.
 type settingChanges struct {
-	each              []func(*prefix.Server)
-	named             prefix.Server // the new values
-	whole             bool          // prefix, tag and home are named
-	home, durable     bool          // the home of identities, or durability, is named
-	leastOr, mostOr   bool          // MinValue or MaxValue is named
-	prefixed, newOnes bool          // a prefix or tag, or seededOnly, is named
+	each          []func(*prefix.Server)
+	named         prefix.Server // the new values
+	whole         bool          // prefix, tag and home are named
+	home, durable bool          // the home of identities, or durability, is named
+	newOnes       bool          // seededOnly is named
 }
 
 // readSettings reads PREFIX and the flags of settingsFlags.
@@ -211,10 +210,8 @@ func readSettings(r *base.Reader) (c settingChanges) {
 		}
 	}
 	c.home, c.durable, c.newOnes = r.IsSet(flagIdentities), r.IsSet(flagDurable), r.IsSet(flagSeededOnly)
-	c.leastOr, c.mostOr = r.IsSet(flagMinValue), r.IsSet(flagMaxValue)
 	change(r.Args().Present(), func(now *prefix.Server) { now.ServerPrefix = r.Arguments("PREFIX")[0] })
 	change(r.IsSet(flagTag), func(now *prefix.Server) { now.NodeTag = r.String(flagTag) })
-	c.prefixed = len(c.each) > 0
 	change(c.home, func(now *prefix.Server) { now.Identities = r.Bool(flagIdentities) })
 	c.whole = len(c.each) == 3
 	change(c.durable, func(now *prefix.Server) {
@@ -222,8 +219,8 @@ func readSettings(r *base.Reader) (c settingChanges) {
 			now.Durable = ""
 		}
 	})
-	change(c.leastOr, func(now *prefix.Server) { now.MinValue = r.Number(flagMinValue) })
-	change(c.mostOr, func(now *prefix.Server) { now.MaxValue = r.Number(flagMaxValue) })
+	change(r.IsSet(flagMinValue), func(now *prefix.Server) { now.MinValue = r.Number(flagMinValue) })
+	change(r.IsSet(flagMaxValue), func(now *prefix.Server) { now.MaxValue = r.Number(flagMaxValue) })
 	change(c.newOnes, func(now *prefix.Server) { now.SeededOnly = r.Bool(flagSeededOnly) })
 	if c.named.MaxValue != 0 && c.named.MaxValue < c.named.MinValue {
 		r.Failf("--max-value %d is below --min-value %d; %s", c.named.MaxValue, c.named.MinValue, r.Help())

@@ -84,7 +84,7 @@ interval, which belongs to it for ever.`,
 			r.Arguments()
 			none := func(now *prefix.Server) { *now = prefix.Server{MinValue: now.MinValue, MaxValue: now.MaxValue} }
 			s := &setSettings{Session: r.Session(), target: r.Target(), clears: true, yes: r.Bool(flagYes)}
-			s.each, s.whole, s.home, s.durable, s.prefixed, s.newOnes = []func(*prefix.Server){none}, true, true, true, true, true
+			s.each, s.whole, s.home, s.durable, s.newOnes = []func(*prefix.Server){none}, true, true, true, true
 			return s
 		}),
 	}
@@ -126,9 +126,8 @@ func (s *setSettings) unusable(corrupt error) error {
 	if corrupt == nil {
 		return nil
 	}
-	replaced := map[string]bool{
-		"ServerPrefix": s.whole, "NodeTag": s.whole, "Identities": s.whole, "Durable": s.durable || s.whole,
-		"MinValue": s.leastOr, "MaxValue": s.mostOr, "NewCounters": s.newOnes || s.whole,
+	replaced := map[string]bool{ // an interval is for ever, so a person corrects it
+		"ServerPrefix": s.whole, "NodeTag": s.whole, "Identities": s.whole, "Durable": s.durable || s.whole, "NewCounters": s.newOnes || s.whole,
 	}
 	for _, line := range strings.Split(corrupt.Error(), "\n") {
 		_, field, found := strings.Cut(line, " field ")

@@ -14,8 +14,8 @@ import (
 
 // Embedded is a Redis stand-in in this process. Addr and the methods after it are for one that was started.
 //
-// It is new with each process, so nobody has to say so: a namespace without settings gets them before the first script that issues
-// or seeds there. Settings that are removed later stay removed, as on any server.
+// It is new with each process, so nobody has to say so: a namespace without settings gets them before they are read, or before the
+// first script that issues or seeds there. Settings that are removed later stay removed, as on any server.
 type Embedded struct{ *miniredis.Miniredis }
 
 // NewEmbedded returns an Embedded that is not started yet.
@@ -41,15 +41,21 @@ func (e Embedded) StartAddr(addr string) error {
 	return nil
 }
 
-// settingsOf returns the key of the settings that a script on a counter has as its second key, or "".
+// settingsOf returns the key of the settings that a command reads, or that a script on a counter has as its second key, or "".
 func settingsOf(cmd string, args []string) string {
-	if (cmd != "EVAL" && cmd != "EVALSHA") || len(args) < 4 {
+	key := ""
+	switch {
+	case (cmd == "HMGET" || cmd == "EXISTS") && len(args) > 0:
+		key = args[0]
+	case (cmd == "EVAL" || cmd == "EVALSHA") && len(args) > 3:
+		if keys, err := strconv.Atoi(args[1]); err == nil && keys > 1 {
+			key = args[3]
+		}
+	}
+	if !strings.HasSuffix(key, strings.TrimPrefix(prefix.NewKeys("").Server(), "{")) {
 		return ""
 	}
-	if keys, err := strconv.Atoi(args[1]); err != nil || keys < 2 || !strings.HasSuffix(args[3], strings.TrimPrefix(prefix.NewKeys("").Server(), "{")) {
-		return ""
-	}
-	return args[3]
+	return key
 }
 
 // Initialize makes the settings of a namespace, if there are none.
