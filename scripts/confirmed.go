@@ -103,10 +103,9 @@ func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr, key strin
 // confirmed runs the script and its confirmation on one connection.
 func (c *confirming) confirmed(ctx context.Context, node redis.Cmdable, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	var cmd, wait *redis.Cmd
-	_, _ = node.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+	Pipelined(ctx, node, func(p redis.Pipeliner) {
 		cmd = script(p)
 		wait = p.Do(ctx, "WAIT", c.replicas, c.timeout.Milliseconds())
-		return nil
 	})
 	if cmd.Err() != nil { // nothing was written, so nothing is confirmed
 		return cmd

@@ -89,12 +89,11 @@ func runAll[Q interface{ call() call }, R any](ctx context.Context, client redis
 		}
 		replies := []*redis.Cmd{first}
 		if rest := chunk[1:]; len(rest) > 0 {
-			_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+			Pipelined(ctx, client, func(p redis.Pipeliner) {
 				for _, r := range rest {
 					c := r.call()
 					replies = append(replies, script.EvalSha(ctx, p, c.keys, c.args...))
 				}
-				return nil
 			})
 		}
 		for i, reply := range replies {

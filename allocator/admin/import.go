@@ -103,11 +103,10 @@ func (m *Admin) CheckImport(ctx context.Context, server prefix.Server, states []
 	results := make([]Imported, 0, len(states))
 	for page := range slices.Chunk(states, scanCount) {
 		checks := make([]func() Imported, len(page))
-		_, _ = m.client.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		scripts.Pipelined(ctx, m.client, func(p redis.Pipeliner) {
 			for i := range page {
 				checks[i] = m.check(ctx, p, server, &page[i])
 			}
-			return nil
 		})
 		var down error
 		for _, check := range checks {

@@ -47,7 +47,7 @@ func (m *Admin) states(ctx context.Context, pattern string, kinds ...Kind) iter.
 	return func(yield func(State, error) bool) {
 		err := m.scan(ctx, pattern, func(client redis.Cmdable, keys []string) bool {
 			var counters []func() (State, error)
-			_, _ = client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+			scripts.Pipelined(ctx, client, func(pipe redis.Pipeliner) {
 				for _, kind := range kinds {
 					as := m.storage(kind)
 					for _, key := range keys {
@@ -57,7 +57,6 @@ func (m *Admin) states(ctx context.Context, pattern string, kinds ...Kind) iter.
 						}
 					}
 				}
-				return nil
 			})
 			for _, counter := range counters {
 				state, err := counter()
