@@ -31,6 +31,7 @@ func startTLS(t *testing.T, config *tls.Config) (urls map[string]string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(sentinel.Close)
+	m.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "2026-11-28T00:00:00Z")
 	if err := sentinel.Register("SENTINEL", func(c *server.Peer, _ string, args []string) {
 		if args[0] == "get-master-addr-by-name" {
 			c.WriteStrings([]string{m.Host(), m.Port()})

@@ -186,23 +186,24 @@ func startAlike(t *testing.T, s *redistest.Server) *redistest.Server {
 	return nil
 }
 
-// The identity of a name continues above its bare numbers, even if the new server already has a prefix.
-func TestMoveContinuesAboveBareNumbers(t *testing.T) {
+// No identity has the name of a collection whose numbers were issued bare, even if the new server already has a prefix.
+func TestMoveKeepsTheKindOfBareNames(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		old := start()
 		clitest.Must(t, "next", "orders", "--count", "50", "--redis", old.URL())
 		lines := clitest.Must(t, "export", "--redis", old.URL())
-		if !strings.Contains(lines, `"collection":"orders","max":50,"ranges":1,"bare":50,`) {
+		if !strings.Contains(lines, `"bare":true`) || !strings.Contains(lines, `"collection":"orders","max":50,"ranges":1,`) {
 			t.Errorf("%s", lines)
 		}
-		for name, lines := range map[string]string{"as it is": lines, "of an earlier version": strings.Replace(lines, `,"bare":50`, "", 1)} {
+		for name, lines := range map[string]string{"as it is": lines, "of an earlier version": strings.Replace(lines, `,"bare":true`, "", 1)} {
 			next := start()
 			clitest.Must(t, "settings", "set", "North/", "--identities", "--redis", next.URL())
 			if r := clitest.HiloIn(t, lines, "import", "--prefix", "keep", "--redis", next.URL()); r.Code != exit.Done {
 				t.Fatalf("%s: %+v", name, r)
 			}
-			if got := clitest.Must(t, "identity", "next", "orders", "--redis", next.URL()); got != "orders/51\n" {
+			clitest.MustFail(t, exit.Refused, clitest.Hilo(t, "identity", "next", "orders", "--redis", next.URL()), "collection and identity mixed")
+			if got := clitest.Must(t, "next", "orders", "--redis", next.URL()); got != "orders/North/51\n" {
 				t.Errorf("%s: %q", name, got)
 			}
 		}

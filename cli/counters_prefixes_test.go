@@ -168,10 +168,12 @@ func TestPrefixSetDurableStatesThatTheServerKeepsEveryWrite(t *testing.T) {
 			}
 			sync()
 			clitest.Must(t, set("--durable", "always")...)
-			for want := range 3 {
+			last := 0
+			for range 3 {
+				before := last
 				got := clitest.Must(t, "next", "orders", "--redis", s.URL())
-				if got != fmt.Sprintf("orders/%d\n", want+1) {
-					t.Errorf("got %q, want orders/%d", got, want+1)
+				if _, err := fmt.Sscanf(got, "orders/%d\n", &last); err != nil || last <= before || last > before+200 {
+					t.Errorf("got %q after orders/%d, want at most 200 more", got, before)
 				}
 				s.Restart()
 				sync()
@@ -225,15 +227,16 @@ func TestImportRaisesWhatTheOldServerMayHaveLost(t *testing.T) {
 		clitest.Must(t, "next", "orders", "--count", "32", "--redis", old.URL())
 		old.ChangeReplicationID() // as a restart or failover that may have lost later ranges
 		lines := clitest.Must(t, "export", "--redis", old.URL())
-		if !strings.Contains(lines, `"lost":true`) {
-			t.Errorf("got %s, want a counter that is marked", lines)
+		var margin int
+		if _, err := fmt.Sscanf(lines[strings.Index(lines, `"margin":`):], `"margin":%d`, &margin); err != nil || margin < 65536 {
+			t.Fatalf("got %s, want a counter with a margin", lines)
 		}
 		r := clitest.HiloIn(t, lines, "import", "--redis", other.URL())
-		if r.Code != exit.Done || r.Stdout != "1 counter: 1 new, 0 raised, 0 stay; 1 with a gap, since their server was restarted or promoted\n" {
+		if r.Code != exit.Done || r.Stdout != "1 counter: 1 new, 0 raised, 0 stay; 1 with a margin, since their server was restarted or promoted\n" {
 			t.Errorf("got %+v", r)
 		}
-		if got := clitest.Must(t, "next", "orders", "--redis", other.URL()); got != "orders/65569\n" {
-			t.Errorf("got %q, want orders/65569: 32 and the gap", got)
+		if got, want := clitest.Must(t, "next", "orders", "--redis", other.URL()), fmt.Sprintf("orders/%d\n", 32+margin+1); got != want {
+			t.Errorf("got %q, want %q: 32 and the margin", got, want)
 		}
 	})
 }

@@ -70,13 +70,14 @@ func TestSeedSkipsTheLinesThatAreNamed(t *testing.T) {
 	const content = "collection,max\norders,5\nOrder Items,12\n\"a,\"\"b/\",7\nUsers,x\nusers,3\n"
 	s := redistest.StartMini(t)
 	client := s.Client(t)
+	before := clitest.Everything(t, client)
 	seed := func(args ...string) clitest.Result {
 		return clitest.HiloIn(t, content, append([]string{"seed", "--file", "-", "--redis", s.URL()}, args...)...)
 	}
 	clitest.MustFail(t, exit.Usage, seed(), `line 3: collection "Order Items"`, `--skip "Order Items" leaves it out`)
 	clitest.MustFail(t, exit.Usage, seed("--skip", "Order Items", "--skip", "users"), `line 4: collection "a,\"b/"`, `--skip $'a,\"b/' leaves it out`)
 	clitest.MustFail(t, exit.Usage, seed("--skip", "Order Items", "--skip", "users", "--skip", `a,"b/`, "--skip", "people"), `--skip is "people", which no line has as its name`)
-	clitest.WantUnchanged(t, client, map[string]string{})
+	clitest.WantUnchanged(t, client, before)
 	r := seed("--skip", "Order Items", "--skip", "users", "--skip", `a,"b/`)
 	const want = "hilo: stdin: skipped line 3, \"Order Items\"\nhilo: stdin: skipped line 4, \"a,\\\"b/\"\nhilo: stdin: skipped line 5, \"Users\"\nhilo: stdin: skipped line 6, \"users\"\n"
 	if r.Code != exit.Done || r.Stdout != "1 counter: 1 new, 0 raised, 0 stay\n" || r.Stderr != want {

@@ -20,10 +20,10 @@ func TestListAndInspectShowAllServers(t *testing.T) {
 		clitest.Must(t, "identity", "seed", "companies", "--value", "3", "--redis", north.URL())
 		run := func(command string) string { return clitest.Must(t, append(flags, strings.Fields(command)...)...) }
 		want := "" +
-			"COLLECTION  SERVER  MAX  RANGES  EPOCH  2^31-1  2^53-1  2^63-1\n" +
-			"orders      north     7       0      0   <0.1%   <0.1%   <0.1%\n" +
-			"orders      south     9       0      0   <0.1%   <0.1%   <0.1%\n" +
-			"users       south     1       0      0   <0.1%   <0.1%   <0.1%\n"
+			"COLLECTION  SERVER  MAX  CEILING  RANGES  JUMPS  2^31-1  2^53-1  2^63-1\n" +
+			"orders      north     7        7       0      0   <0.1%   <0.1%   <0.1%\n" +
+			"orders      south     9        9       0      0   <0.1%   <0.1%   <0.1%\n" +
+			"users       south     1        1       0      0   <0.1%   <0.1%   <0.1%\n"
 		if got := run("list"); got != want {
 			t.Errorf("list: got\n%swant\n%s", got, want)
 		}
@@ -66,7 +66,7 @@ func TestPreferChoosesTheServerThatIsChanged(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		flags := []string{"--redis", "north=redis://127.0.0.1:1", "--redis", "south=" + s.URL()}
 		for _, command := range []string{
-			"seed orders --max 7", "identity seed companies --value 3", "settings set South/ --identities", "prefix get", "export", "prefix clear",
+			"seed orders --max 7", "identity seed companies --value 3", "settings set South/ --identities --yes", "settings get", "export", "settings clear --yes",
 		} {
 			args := slices.Concat(flags, strings.Fields(command))
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, args...), "uses one server, and 2 are named: choose one with --prefer, such as --prefer north")

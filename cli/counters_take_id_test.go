@@ -108,7 +108,7 @@ func TestIDThatFailsInTheMiddleReportsHowManyItPrinted(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
-		const remedy = "set a prefix with hilo settings set"
+		const remedy = "choose another name"
 
 		r := clitest.Hilo(t, "id", "products/ravendb", "people|", "orders|", "people|", "--redis", s.URL())
 		if r.Stdout != "products/ravendb\npeople/1\n" {

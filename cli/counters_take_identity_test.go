@@ -25,6 +25,7 @@ func TestIdentityNextCountsOn(t *testing.T) {
 			{[]string{"orders"}, "orders/2501\n"},
 			{[]string{"orders", "--namespace", "Other"}, "orders/1\n"},
 		}
+		s.Initialize("Other")
 		for _, step := range steps {
 			if got := clitest.Must(t, append([]string{"identity", "next", "--redis", s.URL()}, step.args...)...); got != step.want {
 				t.Errorf("%q: %.80q, want %.80q", step.args, got, step.want)
@@ -66,7 +67,7 @@ func TestIdentityAndCollectionOfOneNameAreRefused(t *testing.T) {
 			"identity next orders", "identity seed orders --value 3", "id orders|", "next companies", "seed companies --max 3",
 		} {
 			r := clitest.Hilo(t, append(strings.Fields(command), "--redis", s.URL())...)
-			clitest.MustFail(t, exit.Refused, r, "{Raven}/HiLo/", "{Raven}/Identities/", "set a prefix with hilo settings set")
+			clitest.MustFail(t, exit.Refused, r, "{Raven}/HiLo/", "{Raven}/Identities/", "choose another name")
 		}
 	})
 }
@@ -107,10 +108,10 @@ func TestNamesKeepToTheSeparator(t *testing.T) {
 			{"seed a/b --max 5", "a/b: Max is 5\n"},
 			{"next a/b", "a/b:6\n"},
 			{"inspect a/b", "HGETALL '{Raven}/HiLo/a/b'\n"},
-			{"list", "a/b           6       1      0"},
+			{"list", "a/b           6    16421       1      0"},
 			{"identity seed c/d| --value 5", "c/d: Value is 5\n"},
 			{"identity next c/d", "c/d:6\n"},
-			{"identity list", "c/d       6      0"},
+			{"identity list", "c/d       6      262      0"},
 			{"id c/d|", "c/d:7\n"},
 		}
 		for _, step := range steps {

@@ -21,11 +21,12 @@ func TestExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
 			t.Errorf("%s", lines)
 		}
 		other := redistest.StartMini(t)
+		empty := clitest.Everything(t, other.Client(t))
 		dry := clitest.HiloIn(t, lines, "import", "--dry-run", "--redis", other.URL())
 		if dry.Code != exit.Done || !strings.Contains(dry.Stdout, "6 counters: 6 new, 0 raised, 0 stay; nothing was written\nthe server's prefix would be NorthServer/, its tag A, and it would be the home of identities\n") {
 			t.Errorf("%+v", dry)
 		}
-		clitest.WantUnchanged(t, other.Client(t), map[string]string{})
+		clitest.WantUnchanged(t, other.Client(t), empty)
 
 		old := strings.Replace(lines, `{"kind":"server-side",`, `{"kind":"server-side","collection":"invoices",`, 1) // as 0.1 wrote it
 		r := clitest.HiloIn(t, old, "import", "--redis", other.URL())
@@ -52,9 +53,8 @@ func TestExportIsTheSameStateOnAnEmptyServer(t *testing.T) {
 	})
 }
 
-// Workers that require a prefix wait at an empty server until it has one. The prefix has to be set after the counters, or they
-// would begin at 1.
-func TestImportSetsThePrefixLast(t *testing.T) {
+// Counters are made when they are needed only after all of them were imported, or they would begin at 1.
+func TestImportAllowsNewCountersLast(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
 	var last atomic.Value
@@ -73,11 +73,11 @@ func TestImportSetsThePrefixLast(t *testing.T) {
 	if r := clitest.HiloIn(t, lines, "import", "--redis", s.URL()); r.Code != exit.Done {
 		t.Fatalf("%+v", r)
 	}
-	if last.Load() != "HSET {Raven}/ServerPrefixForHilo" {
+	if last.Load() != "HDEL {Raven}/ServerPrefixForHilo" {
 		t.Errorf("the last write was %s", last.Load())
 	}
 	s.Hook(nil)
-	if got := clitest.Lasting(clitest.Must(t, "export", "--redis", s.URL())); got != strings.Replace(lines, `"version":1`, `"version":2`, 1) {
+	if got := clitest.Lasting(clitest.Must(t, "export", "--redis", s.URL())); got != strings.NewReplacer(`"version":1`, `"version":3`, `"bare":7`, `"bare":true`).Replace(lines) {
 		t.Errorf("%s", got)
 	}
 }
@@ -120,8 +120,8 @@ func TestImportRefusesBeforeItWrites(t *testing.T) {
 	}{
 		{"nothing", "", "", exit.Usage, "stdin is empty"},
 		{"a seed file", `{"collection":"x","max":1}`, "", exit.Usage, "line 1: is not the first line of an export"},
-		{"a newer format", swap(`"version":2`, `"version":3`), "", exit.Usage, "line 1: version 3 of the format"},
-		{"a format of no version", swap(`"version":2`, `"version":0`), "", exit.Usage, "line 1: version 0 of the format"},
+		{"a newer format", swap(`"version":3`, `"version":4`), "", exit.Usage, "line 1: version 4 of the format"},
+		{"a format of no version", swap(`"version":3`, `"version":0`), "", exit.Usage, "line 1: version 0 of the format"},
 		{"a field of a newer format", swap(`"max":50`, `"max":50,"color":"red"`), "", exit.Usage, `line 4: is no JSON object of this kind: unknown field "color"`},
 		{"another namespace", swap(`"Raven"`, `"Other"`), "", exit.Refused, "--from-namespace Other"},
 		{"another namespace than named", clitest.Furnished, "--from-namespace Other", exit.Refused, "of the namespace Raven and not of Other"},
@@ -141,7 +141,7 @@ func TestImportRefusesBeforeItWrites(t *testing.T) {
 		{"a brace too many", swap(`"max":50`, `"max":50}`), "", exit.Usage, "line 4: holds more than one JSON object"},
 		{"a fraction", swap(`"max":50`, `"max":50.5`), "", exit.Usage, "line 4: is no JSON object of this kind"},
 		{"below zero", swap(`"max":50`, `"max":-50`), "", exit.Usage, "line 4: every number must be 0 or more"},
-		{"bare below zero", swap(`"max":50`, `"max":50,"bare":-1`), "", exit.Usage, "line 4: every number must be 0 or more"},
+		{"bare below zero", swap(`"max":50`, `"max":50,"bare":-1`), "", exit.Usage, "bare is -1: must be true or false"},
 		{"no max", swap(`"max":50,`, ``), "", exit.Usage, "line 4: max is missing"},
 		{"a kind that is none", swap(`"kind":"server-side"`, `"kind":"other"`), "", exit.Usage, `line 8: kind is "other"`},
 		{"another prefix", swap("NorthServer/", "SouthServer/"), "", exit.Refused, "prefix SouthServer/ and tag A, and this one has prefix none and tag none: nothing was written; --prefix keep"},
@@ -220,6 +220,7 @@ func TestExportIsWholeOrNothing(t *testing.T) {
 		} {
 			client := s.Client(t)
 			client.FlushAll(t.Context())
+			s.Initialize("Raven")
 			clitest.Furnish(t, s)
 			broken.by(client)
 			clitest.MustFail(t, exit.Failed, clitest.Hilo(t, "export", "--redis", s.URL()), broken.want)
@@ -233,7 +234,7 @@ func TestExportUsesTheNameOfTheKey(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		clitest.Must(t, "seed", "Orders", "--max", "9", "--redis", s.URL())
 		s.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Name", "people")
-		if got := clitest.Lasting(clitest.Must(t, "export", "--redis", s.URL())); !strings.Contains(got, `{"kind":"hilo","collection":"orders","max":9,"bare":9}`) {
+		if got := clitest.Lasting(clitest.Must(t, "export", "--redis", s.URL())); !strings.Contains(got, `{"kind":"hilo","collection":"orders","max":9,"bare":true}`) {
 			t.Errorf("%s", got)
 		}
 	})
@@ -263,4 +264,53 @@ func TestExportIsRefusedWhileAClusterMovesTheSlot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Tools such as jq read numbers as doubles, and write them rounded.
+func TestExportWritesGreatNumbersAsStrings(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "seed", "orders", "--max", "9007199254740993", "--redis", s.URL())
+		clitest.Must(t, "seed", "people", "--max", "9007199254740992", "--redis", s.URL())
+		lines := clitest.Must(t, "export", "--redis", s.URL())
+		for _, want := range []string{`"collection":"orders","max":"9007199254740993"`, `"collection":"people","max":9007199254740992`} {
+			if !strings.Contains(lines, want) {
+				t.Errorf("%s is not in %s", want, lines)
+			}
+		}
+		other := redistest.StartMini(t)
+		for _, text := range []string{lines, strings.ReplaceAll(lines, `"9007199254740993"`, "9007199254740993")} {
+			if r := clitest.HiloIn(t, text, "import", "--redis", other.URL()); r.Code != exit.Done {
+				t.Errorf("%+v", r)
+			}
+			if got := other.Client(t).HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); got != "9007199254740993" {
+				t.Errorf("got Max %s, want 9007199254740993", got)
+			}
+		}
+	})
+}
+
+func TestImportReadsFilesOfHilo01(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		s.Client(t).FlushAll(t.Context()) // a server without settings gets those of the file
+		const lines = `{"kind":"export","version":2,"namespace":"Raven","replication":"0123456789012345678901234567890123456789"}
+{"kind":"prefix","serverPrefix":"North/","durable":"replicas:1"}
+{"kind":"hilo","collection":"orders","max":50,"ranges":2,"epoch":1,"bare":7,"top":60,"written":1700000000000000,"issued":9,"lost":true}
+{"kind":"identity","collection":"companies","max":3,"lowered":1,"forced":"token 4","written":1700000000000000}
+{"kind":"end","counters":2}
+`
+		r := clitest.HiloIn(t, lines, "import", "--redis", s.URL())
+		if r.Code != exit.Done || !strings.HasPrefix(r.Stdout, "2 counters: 2 new, 0 raised, 0 stay; 1 with a margin, ") || !strings.Contains(r.Stdout, "prefix is now North/") {
+			t.Errorf("got %+v", r)
+		}
+		got := s.Client(t).HGetAll(t.Context(), "{Raven}/HiLo/orders").Val()
+		if got["Max"] != "65596" || got["Bare"] != "1" || got["Ranges"] != "2" {
+			t.Errorf("got %v, want the greatest number that a gateway issued and the least jump of hilo 0.1", got)
+		}
+		settings := s.Client(t).HGetAll(t.Context(), "{Raven}/ServerPrefixForHilo").Val()
+		if settings["ServerPrefix"] != "North/" || settings["Durable"] != "" || settings["NewCounters"] != "" {
+			t.Errorf("got the settings %v", settings)
+		}
+	})
 }

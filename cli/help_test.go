@@ -63,6 +63,20 @@ func TestHelpOfURLs(t *testing.T) {
 	clitest.MustFail(t, exit.Usage, clitest.HiloWith(t, nil, "settings", "help", "urls"), `hilo settings has no command "urls"`)
 }
 
+func TestHelpAfterALossHasItsSteps(t *testing.T) {
+	t.Parallel()
+	got := clitest.Must(t, "help", "recover")
+	for _, want := range []string{"--min-value", "--seeded-only", "--after-loss", "--seeded-only=false", "hilo doctor", "backup", "4,194,304"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in the help after a loss", want)
+		}
+	}
+	if n := strings.Count(got, "\n"); n > 48 {
+		t.Errorf("got %d lines, want at most two screens of 24", n)
+	}
+	clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "help", "recover", "now"), `"now" is one too many`)
+}
+
 func TestEveryCommandHasItsHelp(t *testing.T) {
 	t.Parallel()
 	for _, path := range paths(New(base.Env{}).Commands, nil) {
@@ -145,7 +159,7 @@ func TestHelpRefusesWhatIsNoCommand(t *testing.T) {
 		"help next orders":          `there is no help about "orders"`,
 		"identity help next orders": `there is no help about "orders"`,
 		"help nxt":                  `did you mean "next"`,
-		"help prefix nope":          `hilo settings has no command "nope"`,
+		"help prefix nope":          `hilo prefix has no command "nope"`,
 	} {
 		if r := clitest.HiloWith(t, nil, strings.Fields(line)...); r.Code != exit.Usage || !strings.Contains(r.Stderr, want) {
 			t.Errorf("hilo %s: %+v", line, r)
@@ -155,10 +169,12 @@ func TestHelpRefusesWhatIsNoCommand(t *testing.T) {
 
 func TestHelpOfACommandWithCommands(t *testing.T) {
 	t.Parallel()
-	want := clitest.Must(t, "prefix", "--help")
-	for _, args := range []string{"prefix", "prefix help", "help prefix"} {
-		if got := clitest.Must(t, strings.Fields(args)...); got != want {
-			t.Errorf("hilo %s: %q", args, got)
+	for _, name := range []string{"settings", "prefix"} { // the latter is an alias
+		want := clitest.Must(t, name, "--help")
+		for _, args := range []string{name, name + " help", "help " + name} {
+			if got := clitest.Must(t, strings.Fields(args)...); got != want {
+				t.Errorf("hilo %s: %q", args, got)
+			}
 		}
 	}
 	if got, want := clitest.Must(t, "settings", "help", "set"), clitest.Must(t, "settings", "set", "-h"); got != want {
@@ -231,10 +247,14 @@ func TestNewHasNoSideEffects(t *testing.T) {
 
 func TestHelpFitsATerminalOf80Columns(t *testing.T) {
 	t.Parallel()
-	for _, path := range append(paths(New(base.Env{}).Commands, nil), nil) {
-		for line := range strings.Lines(clitest.Must(t, append(path, "--help")...)) {
+	texts := [][]string{{"--help"}, {"help", "urls"}, {"help", "recover"}}
+	for _, path := range paths(New(base.Env{}).Commands, nil) {
+		texts = append(texts, append(path, "--help"))
+	}
+	for _, path := range texts {
+		for line := range strings.Lines(clitest.Must(t, path...)) {
 			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > 80 {
-				t.Errorf("hilo %s --help: %q", strings.Join(path, " "), line)
+				t.Errorf("hilo %s: %q", strings.Join(path, " "), line)
 			}
 		}
 	}

@@ -66,6 +66,7 @@ func TestCommandsInACluster(t *testing.T) {
 	t.Parallel()
 	s := miniredis.RunT(t) // reports that it serves all slots
 	url := "redis+cluster://" + s.Addr() + "," + s.Addr()
+	s.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "2026-11-28T00:00:00Z")
 	for _, command := range commandsOnAServer() {
 		clitest.Must(t, append(clitest.Words(command), "--redis", url)...)
 	}

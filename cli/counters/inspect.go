@@ -127,7 +127,7 @@ func (i inspect) Run(ctx context.Context) error {
 	for n := range seen {
 		c := &seen[n]
 		all[n] = inspected{
-			i.server(c.at), c.Name, i.Kind, c.Max, c.Ceiling, c.Ranges, c.Jumps, born(&c.Counter), c.Origin,
+			i.server(c.at), c.Name, i.Kind, c.Max, reserved(&c.Counter), c.Ranges, c.Jumps, born(&c.Counter), c.Origin,
 			c.settings.Durable, c.settings.MinValue, c.settings.MaxValue, key, c.room,
 		}
 	}
@@ -198,6 +198,9 @@ func (i inspect) print(s inspected) error {
 	}
 	return i.WriteTable(t)
 }
+
+// reserved returns the number above which none is in use.
+func reserved(c *admin.Counter) int64 { return max(c.Max, c.Ceiling) }
 
 // born returns the time of a counter's first range in UTC, or "".
 func born(c *admin.Counter) string {

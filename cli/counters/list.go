@@ -31,8 +31,8 @@ func ListCommand(env base.Env) *cli.Command {
 		head:   []string{"COLLECTION", "MAX", "CEILING", "RANGES", "JUMPS"},
 		keys:   []string{"name", "max", "ranges", "jumps", "headroom"},
 		row: func(server string, c *observed) (any, []any) {
-			return listed{server, c.Name, c.Max, c.Ceiling, c.Ranges, c.Jumps, born(&c.Counter), c.room},
-				[]any{term.Visible(c.Name), c.Max, c.Ceiling, c.Ranges, c.Jumps}
+			return listed{server, c.Name, c.Max, reserved(&c.Counter), c.Ranges, c.Jumps, born(&c.Counter), c.room},
+				[]any{term.Visible(c.Name), c.Max, reserved(&c.Counter), c.Ranges, c.Jumps}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
@@ -73,8 +73,8 @@ func IdentityListCommand(env base.Env) *cli.Command {
 		head:   []string{"NAME", "VALUE", "CEILING", "JUMPS"},
 		keys:   []string{"name", "value", "jumps", "headroom"},
 		row: func(server string, c *observed) (any, []any) {
-			return listedIdentity{server, c.Name, c.Max, c.Ceiling, c.Jumps, born(&c.Counter), c.room},
-				[]any{term.Visible(c.Name), c.Max, c.Ceiling, c.Jumps}
+			return listedIdentity{server, c.Name, c.Max, reserved(&c.Counter), c.Jumps, born(&c.Counter), c.room},
+				[]any{term.Visible(c.Name), c.Max, reserved(&c.Counter), c.Jumps}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
