@@ -209,6 +209,7 @@ func TestSiteRefuses(t *testing.T) {
 		{"nothing", http.MethodGet, "/", host("localhost:1"), http.StatusOK},
 		{"no HEAD", http.MethodHead, "/events", host("127.0.0.1"), http.StatusOK},
 		{"no health check", http.MethodGet, "/healthz", host("[::1]:80"), http.StatusOK},
+		{"no health check by HEAD", http.MethodHead, "/healthz", host("127.0.0.1"), http.StatusOK},
 		{"another path", http.MethodGet, "/page/page.js", host("127.0.0.1"), http.StatusNotFound},
 		{"another host", http.MethodGet, "/state", host("rebound.example"), http.StatusMisdirectedRequest},
 		{"POST", http.MethodPost, "/state", host("127.0.0.1"), http.StatusMethodNotAllowed},

@@ -134,7 +134,7 @@ func (s *site) handler() http.Handler {
 		} {
 			w.Header().Set(name, value)
 		}
-		if r.URL.Path == "/healthz" && r.Method == http.MethodGet { // health checks send no token
+		if r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead) { // health checks send no token
 			return
 		}
 		inner.ServeHTTP(w, r)

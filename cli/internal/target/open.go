@@ -173,5 +173,11 @@ func Answered(err error) bool {
 	return errors.As(err, &answer)
 }
 
-// Label returns the name of a server or, if it has none, its address.
-func (t Target) Label() string { return cmp.Or(t.Name, t.Addr) }
+// Label returns the name of a server or, if it has none, the name of its master at the sentinels, or its address.
+func (t Target) Label() string {
+	label := cmp.Or(t.Name, t.Addr)
+	if o, parsed := t.options.(*redis.UniversalOptions); parsed && t.Name == "" {
+		label = cmp.Or(o.MasterName, label)
+	}
+	return label
+}

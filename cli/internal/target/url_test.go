@@ -122,3 +122,17 @@ func endsWithContext(client redis.UniversalClient) bool {
 	}
 	return false
 }
+
+func TestLabelIsShort(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"redis://h1:1/0":                            "h1:1",
+		"north=redis://h1:1/0":                      "north",
+		"redis+sentinel://h1:1,h2:2,h3:3/mymaster":  "mymaster",
+		"north=redis+sentinel://h1:1,h2:2/mymaster": "north",
+	} {
+		if got, err := Parse(url); err != nil || got.Label() != want {
+			t.Errorf("%s: got %q, %v, want %q", url, got.Label(), err, want)
+		}
+	}
+}
