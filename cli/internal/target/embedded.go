@@ -31,8 +31,8 @@ func (e Embedded) StartAddr(addr string) error {
 	}
 	var seen sync.Map // keys of settings
 	e.Server().SetPreHook(func(_ *server.Peer, cmd string, args ...string) bool {
-		if key := settingsOf(cmd, args); key != "" {
-			if _, before := seen.LoadOrStore(key, true); !before {
+		if key, configures := settingsOf(cmd, args); key != "" {
+			if _, before := seen.LoadOrStore(key, true); !before && !configures {
 				e.initialize(key)
 			}
 		}
@@ -42,20 +42,26 @@ func (e Embedded) StartAddr(addr string) error {
 }
 
 // settingsOf returns the key of the settings that a command reads, or that a script on a counter has as its second key, or "".
-func settingsOf(cmd string, args []string) string {
-	key := ""
+// configures reports a script on the settings alone, which makes them itself. The commands of a script come here too, while it holds
+// the lock of the server, so its keys have to be known before.
+func settingsOf(cmd string, args []string) (key string, configures bool) {
 	switch {
 	case (cmd == "HMGET" || cmd == "EXISTS") && len(args) > 0:
 		key = args[0]
-	case (cmd == "EVAL" || cmd == "EVALSHA") && len(args) > 3:
-		if keys, err := strconv.Atoi(args[1]); err == nil && keys > 1 {
+	case (cmd == "EVAL" || cmd == "EVALSHA") && len(args) > 2:
+		keys, err := strconv.Atoi(args[1])
+		switch configures = keys == 1; {
+		case err != nil:
+		case configures:
+			key = args[2]
+		case keys > 1 && len(args) > 3:
 			key = args[3]
 		}
 	}
 	if !strings.HasSuffix(key, strings.TrimPrefix(prefix.NewKeys("").Server(), "{")) {
-		return ""
+		return "", false
 	}
-	return key
+	return key, configures
 }
 
 // Initialize makes the settings of a namespace, if there are none.
