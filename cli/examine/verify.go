@@ -38,9 +38,11 @@ An id counts when its worker has reported it: after 4096 at the latest, and
 before the worker waits for a server. What a killed worker took and did not report
 counts as unused.
 
-verify uses a namespace of its own, NAMESPACE-verify-…, with the prefixes that
-the servers have in yours, or temporary ones where several have none. It removes
-its keys at the end, also after an error or Ctrl-C; kill -9 leaves them.`+base.AboutServers,
+verify uses a namespace of its own, NAMESPACE-verify-…, with the prefixes and Durable
+that the servers have in yours, or temporary prefixes where several have none. Where a
+server lost its data it makes these settings again, for counters that a worker still
+continues. It removes its keys at the end, also after an error or Ctrl-C; kill -9 leaves
+them.`+base.AboutServers,
 			[]string{
 				"hilo verify",
 				"hilo verify --ids 100000000 --kill-workers --redis redis://cache.example",
