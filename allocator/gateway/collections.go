@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/prefix"
@@ -80,21 +81,22 @@ func (g *gateway) showing(read func(context.Context, master, *http.Request) (any
 
 // master returns the master that the request names, or the first one.
 func (g *gateway) master(r *http.Request) (master, error) {
-	values, err := query(r, "server")
+	q := form.Parse(r)
+	q.Only("server")
 	switch {
-	case err != nil:
-		return master{}, err
+	case q.Err != nil:
+		return master{}, q.Err
 	case len(g.shown) == 0:
 		return master{}, sentinel.Invalidf("this gateway shows no counters")
-	case !values.Has("server"):
+	case !q.Has("server"):
 		return g.shown[0], nil
 	}
 	for _, m := range g.shown {
-		if m.name == values.Get("server") {
+		if m.name == q.Get("server") {
 			return m, nil
 		}
 	}
-	return master{}, sentinel.Invalidf("unknown server %.64q", values.Get("server"))
+	return master{}, sentinel.Invalidf("unknown server %.64q", q.Get("server"))
 }
 
 func showCollections(ctx context.Context, m master, _ *http.Request) (any, error) {

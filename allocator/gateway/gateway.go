@@ -124,19 +124,30 @@ func (g *gateway) route() {
 	})
 }
 
+// theirs reports whether a path is one of RavenDB's, which is answered in their form, if only with 501.
+func theirs(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch first {
+	case "topology", "databases", "cluster", "admin", "build", "certificates", "configuration", "license", "monitoring",
+		"info", "operations", "periodic-backup", "rachis", "server", "setup", "studio", "studio-tasks", "debug", "test", "eula":
+		return true
+	}
+	return false
+}
+
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := g.measured.begin(w)
 	defer g.measured.end(m, r)
-	theirs := ravendb.Theirs(r.URL.Path)
-	switch status, why := g.refusal(m, r, theirs); {
-	case status != 0 && theirs:
+	raven := theirs(r.URL.Path)
+	switch status, why := g.refusal(m, r, raven); {
+	case status != 0 && raven:
 		ravendb.Refuse(m, r, status, why)
 	case status != 0:
 		if status == http.StatusUnauthorized {
 			m.Header().Set("WWW-Authenticate", "Bearer")
 		}
 		refuse(m, status, why)
-	case theirs:
+	case raven:
 		g.raven.ServeHTTP(m, r)
 	default:
 		g.mux.ServeHTTP(m, r)

@@ -67,7 +67,7 @@ func newMeasured(ids *allocator.Allocator, raven *ravendb.Handler, opts Options)
 	if raven != nil {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "hilo_gateway_jumps_total", Help: "Jumps of counters that RavenDB's clients use, on evidence of lost writes.",
-		}, func() float64 { return float64(raven.Jumps()) }))
+		}, func() float64 { return float64(jumps(raven)) }))
 	}
 	registry := prometheus.NewRegistry()
 	for _, c := range append(all, opts.Collectors...) {
@@ -160,4 +160,14 @@ var reasons = map[int]string{
 	http.StatusUnprocessableEntity:   "rule",
 	http.StatusInternalServerError:   "rule",
 	http.StatusServiceUnavailable:    "server",
+}
+
+// jumps returns how often a counter that RavenDB's clients use jumped.
+func jumps(raven *ravendb.Handler) (all int64) {
+	for _, ids := range raven.Allocators() {
+		for _, times := range ids.Stats().Servers[0].Jumps {
+			all += times
+		}
+	}
+	return all
 }

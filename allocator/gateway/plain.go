@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
+	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -104,27 +104,11 @@ func readCount(r *http.Request) (int64, error) {
 	if r.URL.RawQuery == "" {
 		return 1, nil
 	}
-	values, err := query(r, "count")
-	if err != nil {
-		return 0, err
+	q := form.Parse(r)
+	q.Only("count")
+	count := q.Number("count")
+	if q.Err == nil && (count < 1 || count > maxCount) {
+		q.Fail(sentinel.Invalidf("count is %d: must be 1 to %d", count, maxCount))
 	}
-	count, err := strconv.ParseInt(values.Get("count"), 10, 64)
-	if err != nil || count < 1 || count > maxCount {
-		return 0, sentinel.Invalidf("count is %.64q: must be 1 to %d", values.Get("count"), maxCount)
-	}
-	return count, nil
-}
-
-// query returns the parameters of a request, of which only the one with this name is allowed, once.
-func query(r *http.Request, name string) (url.Values, error) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, sentinel.Invalidf("invalid query: %v", err)
-	}
-	for other, texts := range values {
-		if other != name || len(texts) != 1 {
-			return nil, sentinel.Invalidf("unknown or repeated parameter %.64q: only %s is allowed, once", other, name)
-		}
-	}
-	return values, nil
+	return count, q.Err
 }

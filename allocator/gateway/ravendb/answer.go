@@ -2,7 +2,6 @@ package ravendb
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,46 +11,62 @@ import (
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 )
 
-// Theirs reports whether a path is one of RavenDB's, which a Handler answers, if only with 501.
-func Theirs(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	switch first {
-	case "topology", "databases", "cluster", "admin", "build", "certificates", "configuration", "license", "monitoring",
-		"info", "operations", "periodic-backup", "rachis", "server", "setup", "studio", "studio-tasks", "debug", "test", "eula":
-		return true
-	}
-	return false
+// refusal is an error that is none of the library's.
+type refusal struct {
+	status        int
+	header, value string // one header, or ""
+	text          string
 }
 
+func (r *refusal) Error() string { return r.text }
+
 var (
-	errOther   = errors.New("only ids are served here")
-	errMethod  = errors.New("HEAD is not supported: send GET")
-	errTooMany = errors.New("too many names")
+	errOther  = &refusal{http.StatusNotImplemented, "", "", "only ids are served here"}
+	errMethod = &refusal{http.StatusMethodNotAllowed, "Allow", http.MethodGet, "HEAD is not supported: send GET"}
 )
 
 func tooMany(what string, max int) error {
-	return fmt.Errorf("%w: this gateway has served %d %s, and serves no further ones until it is restarted: check that clients use few, or raise MaxNames (--max-names)",
-		errTooMany, max, what)
+	return &refusal{http.StatusTooManyRequests, "Retry-After", "60", fmt.Sprintf(
+		"too many names: this gateway has served %d %s, and serves no further ones until it is restarted: check that clients use few, or raise MaxNames (--max-names)", max, what)}
 }
 
-// unknownDatabaseError is the name of a database that is not mapped.
-type unknownDatabaseError string
+func unknownDatabase(name string) error {
+	return &refusal{http.StatusServiceUnavailable, "Database-Missing", name, fmt.Sprintf("unknown database %.64q", name)}
+}
 
-func (u unknownDatabaseError) Error() string { return fmt.Sprintf("unknown database %.64q", string(u)) }
+// refusalOf returns the refusal for an error.
+func refusalOf(err error) *refusal {
+	if own, ok := errors.AsType[*refusal](err); ok {
+		return own
+	}
+	name, status := sentinel.Of(err)
+	text := cmp.Or(name, "ErrUnavailable") + ": " + strings.TrimPrefix(strings.TrimPrefix(err.Error(), "allocator: "), "admin: ")
+	switch status {
+	case http.StatusServiceUnavailable:
+		return &refusal{status, "Retry-After", "1", text}
+	case http.StatusBadRequest:
+		return &refusal{status, "", "", text}
+	}
+	return &refusal{http.StatusInternalServerError, "", "", text} // clients take 409 for a conflict, and one crashes at 404
+}
 
 // answering returns a handler that writes the answer with this status, or the error.
 func answering(status int, answer func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body any
-		err := errMethod
+		var err error = errMethod
 		if r.Method != http.MethodHead { // patterns for GET match it, and it must not issue anything
 			body, err = answer(r)
 		}
-		if err != nil {
-			fail(w, r, err)
+		if err == nil {
+			write(w, status, body)
 			return
 		}
-		write(w, status, body)
+		refused := refusalOf(err)
+		if refused.header != "" {
+			w.Header().Set(refused.header, refused.value)
+		}
+		Refuse(w, r, refused.status, refused.text)
 	}
 }
 
@@ -67,49 +82,6 @@ func write(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // the client may be gone
 }
 
-func fail(w http.ResponseWriter, r *http.Request, err error) {
-	name, status := sentinel.Of(err)
-	kind, retryAfter := "", ""
-	unknown, isUnknown := errors.AsType[unknownDatabaseError](err)
-	switch {
-	case errors.Is(err, errOther):
-		status = http.StatusNotImplemented
-	case errors.Is(err, errMethod):
-		status = http.StatusMethodNotAllowed
-		w.Header().Set("Allow", http.MethodGet)
-	case errors.Is(err, errTooMany):
-		status, retryAfter = http.StatusTooManyRequests, "60"
-	case isUnknown:
-		kind = "Error"
-		w.Header().Set("Database-Missing", string(unknown))
-	case status == http.StatusServiceUnavailable:
-		name, retryAfter = cmp.Or(name, "ErrUnavailable"), "1"
-	case status != http.StatusBadRequest:
-		status = http.StatusInternalServerError
-	}
-	if retryAfter != "" {
-		w.Header().Set("Retry-After", retryAfter)
-	}
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "allocator: "), "admin: ")
-	if name != "" {
-		text = name + ": " + text
-	}
-	writeFailure(w, r, status, kind, text)
-}
-
-// Refuse writes an error in the form of RavenDB's, for a request that is not passed to a Handler.
-func Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
-	writeFailure(w, r, status, "", why)
-}
-
-// failure is the body of an error.
-type failure struct {
-	URL     string `json:"Url"`
-	Type    string `json:"Type"`
-	Message string `json:"Message"`
-	Error   string `json:"Error"`
-}
-
 // kinds are the types of errors by their status. Others are System.InvalidOperationException.
 var kinds = map[int]string{
 	http.StatusBadRequest:       "System.ArgumentException",
@@ -118,11 +90,11 @@ var kinds = map[int]string{
 	http.StatusNotImplemented:   "System.NotSupportedException",
 }
 
-// writeFailure writes an error. If kind is "", the type of the error is the one that kinds has for its status.
-func writeFailure(w http.ResponseWriter, r *http.Request, status int, kind, text string) {
-	kind = cmp.Or(kind, kinds[status], "System.InvalidOperationException")
-	write(w, status, failure{URL: r.URL.RequestURI(), Type: kind, Message: text, Error: kind + ": " + text})
+// Refuse writes an error in the form of RavenDB's. A gateway calls it for a request that it does not pass to a Handler.
+func Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+	kind := cmp.Or(kinds[status], "System.InvalidOperationException")
+	if w.Header().Get("Database-Missing") != "" {
+		kind = "Error"
+	}
+	write(w, status, struct{ Url, Type, Message, Error string }{r.URL.RequestURI(), kind, why, kind + ": " + why}) //nolint:revive // Url is the name in JSON
 }
-
-// detached returns a context for what is finished also if the client is gone. Each step has a time limit of its own.
-func detached(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }

@@ -1,26 +1,35 @@
 package ravendb
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
+)
 
 const (
 	minCapacity = 32
 	maxCapacity = 1 << 20
-
-	growWithin = 30 * time.Second
-	shrinkPast = 60 * time.Second
 )
 
 // capacity returns the size of the next range by RavenDB's rule: the size of the one before, doubled if it is requested within
 // 30 s and halved after more than 60 s. known reports whether the time of the one before is known.
 func capacity(last int64, since time.Duration, known bool) int64 {
 	switch {
-	case known && since < growWithin:
+	case known && since < 30*time.Second:
 		return min(max(minCapacity, 2*last), maxCapacity)
-	case known && since > shrinkPast:
+	case known && since > 60*time.Second:
 		return max(minCapacity, last/2)
-	default:
-		return max(minCapacity, last)
 	}
+	return max(minCapacity, last)
+}
+
+// parseSize returns lastBatchSize, which is 0 if absent. A greater number than maxCapacity counts as maxCapacity.
+func parseSize(q *form.Query) int64 {
+	if text := q.Get("lastBatchSize"); len(text) > len("1048576") && strings.Trim(text, "0123456789") == "" {
+		return maxCapacity
+	}
+	return min(q.NumberOr("lastBatchSize", 0), maxCapacity)
 }
 
 // wireTime is the layout of times in replies: clients need seven digits and a Z.

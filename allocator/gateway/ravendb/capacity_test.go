@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
 )
 
 func TestCapacityMatchesTheVectors(t *testing.T) {
@@ -57,35 +59,37 @@ func TestParseTimeReadsTheTimesOfAllClients(t *testing.T) {
 	}
 }
 
-func TestSizeLimitsGreaterOnes(t *testing.T) {
+func TestParseSizeLimitsGreaterOnes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"": 0, "0": 0, "33": 33, "1048576": 1 << 20, "1048577": 1 << 20, "9223372036854775807": 1 << 20, "99999999999999999999": 1 << 20,
 	} {
-		q := query{values: map[string]string{"lastBatchSize": text}}
-		if got := q.size(); q.err != nil || got != want {
-			t.Errorf("%s: got %d, %v, want %d", text, got, q.err, want)
+		q := queryOf("lastBatchSize=" + text)
+		if got := parseSize(q); q.Err != nil || got != want {
+			t.Errorf("%s: got %d, %v, want %d", text, got, q.Err, want)
 		}
 	}
 	for _, text := range []string{"-1", "+1", "x", "1.0", "-99999999999999999999", "99999999999999999999x"} {
-		q := query{values: map[string]string{"lastBatchSize": text}}
-		if got := q.size(); q.err == nil {
+		q := queryOf("lastBatchSize=" + url.QueryEscape(text))
+		if got := parseSize(q); q.Err == nil {
 			t.Errorf("%s: got %d, want an error", text, got)
 		}
 	}
 }
+
+func queryOf(raw string) *form.Query { return form.Parse(&http.Request{URL: &url.URL{RawQuery: raw}}) }
 
 func FuzzQuery(f *testing.F) {
 	for _, text := range []string{"", "tag=a&lastMax=1", "tag=%zz", "tag=a+b&&=&%=%41", "lastRangeAt=2026-11-22T01:02:03.1Z&lastBatchSize=99999999999999999999"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		q := parseQuery(&http.Request{URL: &url.URL{RawQuery: raw}})
-		size, lastMax := q.size(), q.numberOr("lastMax", 0)
-		if q.err == nil && (size < 0 || size > maxCapacity || lastMax < 0) {
+		q := queryOf(raw)
+		size, lastMax := parseSize(q), q.NumberOr("lastMax", 0)
+		if q.Err == nil && (size < 0 || size > maxCapacity || lastMax < 0) {
 			t.Errorf("%q: got lastBatchSize %d and lastMax %d, want 0 to %d, and 0 or more", raw, size, lastMax, maxCapacity)
 		}
-		at, known := parseTime(q.values["lastRangeAt"])
+		at, known := parseTime(q.Get("lastRangeAt"))
 		if size := capacity(maxCapacity, max(0, time.Since(at)), known); size < minCapacity || size > maxCapacity {
 			t.Errorf("%q: got capacity %d, want %d to %d", raw, size, minCapacity, maxCapacity)
 		}

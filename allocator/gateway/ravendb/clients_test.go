@@ -156,11 +156,11 @@ func TestNewRefusesInvalidNodes(t *testing.T) {
 		nodes []Node
 		want  string
 	}{
-		{[]Node{{"", "http://b.example"}}, `tag is ""`},
-		{[]Node{{"1", "http://b.example"}}, `tag is "1"`},
-		{[]Node{{"B", "b.example"}}, `URL of B is "b.example"`},
+		{[]Node{{"", "http://b.example"}}, `tag ""`},
+		{[]Node{{"1", "http://b.example"}}, `tag "1"`},
+		{[]Node{{"B", "b.example"}}, `tag "B", URL "b.example"`},
 		{[]Node{{"B", "http://b.example?x"}}, "must be such as https://"},
-		{[]Node{{"B", "http://b.example"}, {"C", "http://b.example"}}, "named twice"},
+		{[]Node{{"B", "http://b.example"}, {"C", "http://b.example"}}, "named once"},
 	} {
 		if _, err := New(Options{Client: client, Nodes: tt.nodes}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: got %v, want %q", tt.nodes, err, tt.want)

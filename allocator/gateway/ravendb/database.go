@@ -23,12 +23,6 @@ type database struct {
 	names map[string]*collection // by folded name; those of identities end in "|", and are not used as collections
 }
 
-// collection is a collection that clients used.
-type collection struct {
-	*allocator.Collection
-	takenBack int64 // the greatest end of a range that was returned, guarded by ranges.mu
-}
-
 // open returns a database with the settings of o. It does no I/O.
 func (o Options) open(namespace, tag string) (*database, error) {
 	o.Allocator.Namespace = namespace
@@ -53,22 +47,21 @@ func (h *Handler) database(ctx context.Context, name string) (*database, error) 
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.opts.open(namespace, tag)
-	if err != nil {
-		return nil, err
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch known := h.databases[namespace]; {
-	case known != nil:
-		return known, nil
+	switch d := h.databases[namespace]; {
+	case d != nil:
+		return d, nil
 	case h.closed:
 		return nil, fmt.Errorf("%w: the gateway ends", allocator.ErrClosed)
 	case len(h.databases) >= h.opts.MaxNames:
 		return nil, tooMany("databases", h.opts.MaxNames)
 	}
-	h.databases[namespace] = d
-	return d, nil
+	d, err := h.opts.open(namespace, tag)
+	if err == nil {
+		h.databases[namespace] = d
+	}
+	return d, err
 }
 
 // used returns a database that had a tag, or nil.
@@ -102,7 +95,7 @@ func (h *Handler) ask(ctx context.Context, send func(context.Context) error) err
 	return h.gate.Pass(ctx, sentinel.Temporary, func() error { return send(ctx) })
 }
 
-// use returns the collection of a name, the same one for all spellings, and an error beyond the bound: neither an Allocator nor
+// use returns the collection of a name, the same one for all spellings, and adds it within the bound: neither an Allocator nor
 // Redis forgets a name.
 func (d *database) use(name string) (*collection, error) {
 	d.mu.Lock()
@@ -112,15 +105,8 @@ func (d *database) use(name string) (*collection, error) {
 		if len(d.names) >= d.maxNames {
 			return nil, tooMany("names of this database", d.maxNames)
 		}
-		c, _ := d.ids.Collection(name) // which is valid, or an identity's
+		c, _ := d.ids.Collection(name) // an error is that the name is an identity's
 		d.names[key] = &collection{Collection: c}
 	}
 	return d.names[key], nil
-}
-
-// collection returns the collection of a name, or nil if it was not used.
-func (d *database) collection(name string) *collection {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.names[prefix.Fold(name)]
 }

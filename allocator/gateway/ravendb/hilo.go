@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -17,23 +18,20 @@ const maxEnd = math.MaxInt64 - maxCapacity
 
 // hiloRange is the JSON of a range.
 type hiloRange struct {
-	Prefix      string
-	Low         int64
-	High        int64
-	LastSize    int64
-	ServerTag   string
-	LastRangeAt string
+	Prefix                 string
+	Low, High, LastSize    int64
+	ServerTag, LastRangeAt string
 }
 
 func (h *Handler) hiloNext(r *http.Request) (any, error) {
-	q := parseQuery(r)
-	tag := q.name("tag", "", h.opts.Allocator.Separator)
-	if separator := q.values["identityPartsSeparator"]; separator != "" && separator != h.opts.Allocator.Separator {
-		q.fail(sentinel.Invalidf("identityPartsSeparator is %.64q: here it is %q", separator, h.opts.Allocator.Separator))
+	q, separator := form.Parse(r), h.opts.Allocator.Separator
+	tag, size, lastMax := h.name(q, "tag", ""), parseSize(q), q.NumberOr("lastMax", 0)
+	at, known := parseTime(q.Get("lastRangeAt"))
+	if theirs := q.Get("identityPartsSeparator"); theirs != "" && theirs != separator {
+		q.Fail(sentinel.Invalidf("identityPartsSeparator is %.64q: here it is %q", theirs, separator))
 	}
-	size, lastMax := q.size(), q.numberOr("lastMax", 0)
-	if q.err != nil {
-		return nil, q.err
+	if q.Err != nil {
+		return nil, q.Err
 	}
 	d, err := h.database(r.Context(), r.PathValue("database"))
 	if err != nil {
@@ -43,7 +41,6 @@ func (h *Handler) hiloNext(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, known := parseTime(q.values["lastRangeAt"])
 	if issued, ok := h.ranges.find(c, lastMax); ok { // some clients send local time without a zone
 		at, known = issued.at, true
 	}
@@ -53,16 +50,15 @@ func (h *Handler) hiloNext(r *http.Request) (any, error) {
 	}
 	h.ranges.add(c, got)
 	return hiloRange{
-		Prefix: tag + h.opts.Allocator.Separator + id.ServerPrefix,
+		Prefix: tag + separator + id.ServerPrefix,
 		Low:    got.Range().Low, High: got.Range().High, LastSize: got.Len(),
-		ServerTag:   id.NodeTag,
-		LastRangeAt: time.Now().UTC().Format(wireTime),
+		ServerTag: id.NodeTag, LastRangeAt: time.Now().UTC().Format(wireTime),
 	}, nil
 }
 
 // next issues a range of a size, or of what is left below the limit. id is the first identifier.
 func (h *Handler) next(ctx context.Context, d *database, c *collection, size int64) (got allocator.Batch, id prefix.ID, err error) {
-	if err := h.opts.verifyRange(ctx, d.namespace, id); err != nil {
+	if err := h.opts.Masters.VerifyRange(ctx, d.namespace, id); err != nil {
 		return got, id, err
 	}
 	got, err = c.Take(ctx, size)
@@ -85,22 +81,22 @@ func (h *Handler) next(ctx context.Context, d *database, c *collection, size int
 	d.mu.Lock()
 	d.tag = id.NodeTag
 	d.mu.Unlock()
-	return got, id, h.opts.verifyRange(ctx, d.namespace, id)
+	return got, id, h.opts.Masters.VerifyRange(ctx, d.namespace, id)
 }
 
 func (h *Handler) hiloReturn(r *http.Request) (any, error) {
-	q := parseQuery(r)
-	tag, end, last := q.name("tag", "", h.opts.Allocator.Separator), q.number("end"), q.number("last")
-	if q.err != nil {
-		return nil, q.err
-	}
+	q := form.Parse(r)
+	tag, end, last := h.name(q, "tag", ""), q.Number("end"), q.Number("last")
 	namespace, err := h.resolve(r.PathValue("database"))
-	if err != nil || h.opts.IgnoreReturns {
-		return nil, err
+	if q.Fail(err); q.Err != nil {
+		return nil, q.Err
 	}
-	if d := h.used(namespace); d != nil {
-		if issued, ok := h.ranges.claim(d.collection(tag), end, last); ok {
-			_, _ = issued.Return(context.WithoutCancel(r.Context()), last) // else it is a gap
+	if d := h.used(namespace); d != nil && !h.opts.IgnoreReturns {
+		d.mu.Lock()
+		c := d.names[prefix.Fold(tag)]
+		d.mu.Unlock()
+		if issued, ok := h.ranges.claim(c, end, last); ok {
+			_, _ = issued.Return(context.WithoutCancel(r.Context()), last) // also if the client is gone; if it fails, it is a gap
 		}
 	}
 	return nil, nil

@@ -1,6 +1,7 @@
 package ravendb
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -8,34 +9,56 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// maxRequestID is the greatest length of the id of a request, in bytes.
-const maxRequestID = 128
+const (
+	maxRequestID = 128     // bytes of the id of a request
+	maxAnswers   = 100_000 // requests that are remembered at once
+	answerMemory = time.Minute
+)
+
+// requestID is a digest of the id of a request and its parameters, whose lengths clients choose.
+type requestID [sha256.Size]byte
+
+// answer is the answer to a request with an id.
+type answer struct {
+	mu    sync.Mutex // held while the request is in flight; guards what follows
+	known bool
+	value int64
+}
 
 // identityRequest is a request about one identity.
 type identityRequest struct {
-	*query
+	*form.Query
 	*database
-	name, sent string // sent is the id of the request, or ""
+	name string
+	id   requestID // zero for a request without an id
 }
 
-// readIdentity reads a request about an identity. more reads further parameters.
-func (h *Handler) readIdentity(r *http.Request, more func(*query)) (i identityRequest, err error) {
-	q := parseQuery(r)
-	i = identityRequest{query: q, name: q.name("name", "|", h.opts.Allocator.Separator), sent: q.values["raft-request-id"]}
-	if len(i.sent) > maxRequestID {
-		q.fail(sentinel.Invalidf("raft-request-id is %d bytes long: at most %d", len(i.sent), maxRequestID))
+func (h *Handler) readIdentity(r *http.Request) (i identityRequest, err error) {
+	i.Query = form.Parse(r)
+	i.name = h.name(i.Query, "name", "|")
+	switch sent := i.Get("raft-request-id"); {
+	case len(sent) > maxRequestID:
+		i.Fail(sentinel.Invalidf("raft-request-id is %d bytes long: at most %d", len(sent), maxRequestID))
+	case sent != "":
+		i.id = sha256.Sum256([]byte(strings.Join([]string{
+			path.Base(r.URL.Path), prefix.Fold(r.PathValue("database")), prefix.Fold(i.name), i.Get("value"), i.Get("force"), sent,
+		}, "\x00")))
 	}
-	if more(q); q.err != nil {
-		return i, q.err
+	if i.Err != nil {
+		return i, i.Err
 	}
 	if i.database, err = h.database(r.Context(), r.PathValue("database")); err == nil {
 		_, err = i.use(i.name + "|")
@@ -43,54 +66,67 @@ func (h *Handler) readIdentity(r *http.Request, more func(*query)) (i identityRe
 	return i, err
 }
 
-// id returns the digest of the id of a request to do what.
-func (i identityRequest) id(what ...string) (id requestID) {
-	if i.sent != "" {
-		id = sha256.Sum256([]byte(strings.Join(append(what, i.namespace, prefix.Fold(i.name), i.sent), "\x00")))
+// once returns what send returns, or what it returned to a request with the same id within the last minute. A request is finished
+// also if its client is gone.
+func (h *Handler) once(r *http.Request, i identityRequest, send func(context.Context) (int64, error)) (_ int64, err error) {
+	a := new(answer)
+	if i.id != (requestID{}) {
+		a = h.remember(i.id)
 	}
-	return id
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.known {
+		ctx := context.WithoutCancel(r.Context())
+		if err = h.opts.Masters.VerifyHome(ctx, i.namespace); err == nil {
+			a.value, err = send(ctx)
+		}
+		a.known = err == nil
+	}
+	return a.value, err
 }
 
-// once sends a request about an identity, unless its answer is remembered. It is finished also if the client is gone.
-func (h *Handler) once(r *http.Request, i identityRequest, id requestID, send func(context.Context) (int64, error)) (int64, error) {
-	ctx := context.WithoutCancel(r.Context())
-	return h.answers.do(id, func() (int64, error) {
-		if err := h.opts.verifyHome(ctx, i.namespace); err != nil {
-			return 0, err
+// remember returns the answer for an id. Beyond maxAnswers it is not remembered.
+func (h *Handler) remember(id requestID) *answer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a := h.answers[id]
+	if a == nil {
+		if a = new(answer); len(h.answers) < maxAnswers {
+			h.answers[id] = a
+			time.AfterFunc(answerMemory, func() { h.mu.Lock(); defer h.mu.Unlock(); delete(h.answers, id) })
 		}
-		return send(ctx)
-	})
+	}
+	return a
 }
 
 func (h *Handler) identityNext(r *http.Request) (any, error) {
-	i, err := h.readIdentity(r, func(*query) {})
+	i, err := h.readIdentity(r)
 	if err != nil {
 		return nil, err
 	}
-	value, err := h.once(r, i, i.id("next"), func(ctx context.Context) (int64, error) { return i.ids.NextIdentity(ctx, i.name) })
+	value, err := h.once(r, i, func(ctx context.Context) (int64, error) { return i.ids.NextIdentity(ctx, i.name) })
 	return struct{ NewIdentityValue int64 }{value}, err
 }
 
 func (h *Handler) identitySeed(r *http.Request) (any, error) {
-	var value int64
-	var force bool
-	i, err := h.readIdentity(r, func(q *query) {
-		var err error
-		if value = q.number("value"); q.values["force"] != "" {
-			force, err = strconv.ParseBool(q.values["force"])
-		}
-		if err != nil {
-			q.fail(sentinel.Invalidf("force is %.64q: must be true or false", q.values["force"]))
-		}
-	})
+	q := form.Parse(r)
+	value := q.Number("value")
+	force, err := strconv.ParseBool(cmp.Or(q.Get("force"), "false"))
+	if err != nil {
+		q.Fail(sentinel.Invalidf("force is %.64q: must be true or false", q.Get("force")))
+	}
+	if q.Err != nil {
+		return nil, q.Err
+	}
+	i, err := h.readIdentity(r)
 	if err != nil {
 		return nil, err
 	}
-	id, token := i.id("seed", strconv.FormatInt(value, 10), strconv.FormatBool(force)), rand.Text()
-	if i.sent != "" { // a forced seed acts once, whichever gateway it is sent to
-		token = hex.EncodeToString(id[:16])
+	token := rand.Text()
+	if i.id != (requestID{}) { // a forced seed acts once, whichever gateway it is sent to
+		token = hex.EncodeToString(i.id[:16])
 	}
-	value, err = h.once(r, i, id, func(ctx context.Context) (stands int64, err error) {
+	value, err = h.once(r, i, func(ctx context.Context) (stands int64, err error) {
 		err = h.ask(ctx, func(ctx context.Context) error {
 			stands, err = i.operator.WithToken(token).SeedIdentity(ctx, i.name, value, force)
 			return err
@@ -102,10 +138,10 @@ func (h *Handler) identitySeed(r *http.Request) (any, error) {
 
 // listIdentities returns a page of all identities, in the order of their names.
 func (h *Handler) listIdentities(r *http.Request) (any, error) {
-	q := parseQuery(r)
-	start, size := q.numberOr("start", 0), q.numberOr("pageSize", 1<<31-1)
-	if q.err != nil {
-		return nil, q.err
+	q := form.Parse(r)
+	start, size := q.NumberOr("start", 0), q.NumberOr("pageSize", 1<<31-1)
+	if q.Err != nil {
+		return nil, q.Err
 	}
 	d, err := h.database(r.Context(), r.PathValue("database"))
 	if err != nil {

@@ -1,12 +1,15 @@
 package ravendb
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
@@ -36,50 +39,60 @@ func TestAnswersKeepADigestOfTheRequest(t *testing.T) {
 	if grown := inUse() - before; grown > requests*size/4 {
 		t.Errorf("got %d bytes more in use after %d requests of %d bytes, want at most %d", grown, requests, size, requests*size/4)
 	}
-	w.answers(http.MethodPost, "/databases/Shop/identity/next?name=companies&raft-request-id=7", http.StatusOK, `{"NewIdentityValue":8}`)
+	target := fmt.Sprintf("/databases/Shop/identity/next?name=companies&raft-request-id=7&value=%s", strings.Repeat("x", size))
+	w.answers(http.MethodPost, target, http.StatusOK, `{"NewIdentityValue":8}`)
 }
 
-func TestAnswersRememberForAMinute(t *testing.T) {
+func TestAnswersAreRememberedForAMinute(t *testing.T) {
 	t.Parallel()
-	a := answers{byID: make(map[requestID]*answer)}
-	now := time.Now()
-	first := a.get(requestID{1}, now)
-	if got := a.get(requestID{1}, now.Add(answerMemory-1)); got != first {
-		t.Errorf("got another answer within %v, want the same", answerMemory)
-	}
-	if got := a.get(requestID{1}, now.Add(answerMemory)); got == first {
-		t.Errorf("got the same answer after %v, want another", answerMemory)
-	}
-	if len(a.order) != 1 || len(a.byID) != 1 {
-		t.Errorf("got %d and %d, want 1", len(a.order), len(a.byID))
-	}
+	client := redistest.NewClient(t, redistest.StartMini(t))
+	synctest.Test(t, func(t *testing.T) {
+		h := mustNew(t, Options{Client: client})
+		first := h.remember(requestID{1})
+		time.Sleep(answerMemory - 1)
+		if h.remember(requestID{1}) != first {
+			t.Errorf("got another answer within %v, want the same", answerMemory)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if len(h.answers) != 0 {
+			t.Errorf("got %d answers after %v, want none", len(h.answers), answerMemory)
+		}
+	})
 }
 
-func TestAnswersDropTheOldest(t *testing.T) {
+func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	a := answers{byID: make(map[requestID]*answer)}
-	now := time.Now()
-	for i := range maxAnswers + 1 {
-		a.get(requestID{byte(i), byte(i >> 8), byte(i >> 16), 1}, now)
-	}
-	if _, kept := a.byID[requestID{0, 0, 0, 1}]; kept || len(a.order) != maxAnswers || len(a.byID) != maxAnswers {
-		t.Errorf("got the oldest kept: %t, %d and %d answers, want it dropped of %d", kept, len(a.order), len(a.byID), maxAnswers)
-	}
+	client := redistest.NewClient(t, redistest.StartMini(t))
+	synctest.Test(t, func(t *testing.T) {
+		h := mustNew(t, Options{Client: client})
+		first := h.remember(requestID{1})
+		for i := range maxAnswers {
+			h.remember(requestID{byte(i), byte(i >> 8), byte(i >> 16), 2})
+		}
+		if len(h.answers) != maxAnswers || h.remember(requestID{1}) != first {
+			t.Errorf("got %d answers, want %d, the first one among them", len(h.answers), maxAnswers)
+		}
+	})
 }
 
-func TestAnswersAskAgainAfterAFailureOrAPanic(t *testing.T) {
+func TestOnceSendsAgainAfterAFailureOrAPanic(t *testing.T) {
 	t.Parallel()
-	a := answers{byID: make(map[requestID]*answer)}
+	h := mustNew(t, Options{Client: redistest.NewClient(t, redistest.StartMini(t))})
+	i := identityRequest{database: new(database), id: requestID{1}}
+	once := func(send func(context.Context) (int64, error)) (int64, error) {
+		return h.once(httptest.NewRequest(http.MethodPost, "/", nil), i, send)
+	}
 	failed := errors.New("failed")
-	if _, err := a.do(requestID{1}, func() (int64, error) { return 0, failed }); !errors.Is(err, failed) {
+	if _, err := once(func(context.Context) (int64, error) { return 0, failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v, want %v", err, failed)
 	}
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = a.do(requestID{1}, func() (int64, error) { panic("a hook of the client") })
+		_, _ = once(func(context.Context) (int64, error) { panic("a hook of the client") })
 	}()
 	for _, answer := range []int64{7, 8} {
-		if got, err := a.do(requestID{1}, func() (int64, error) { return answer, nil }); got != 7 || err != nil {
+		if got, err := once(func(context.Context) (int64, error) { return answer, nil }); got != 7 || err != nil {
 			t.Errorf("got %d, %v, want 7", got, err)
 		}
 	}

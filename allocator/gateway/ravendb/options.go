@@ -27,8 +27,7 @@ type Options struct {
 	// Databases maps names of databases to namespaces. Names are compared without letter case. Default: none are mapped,
 	// and the namespace of each database is its own name in lower case.
 	Databases map[string]string
-	// PublicURL is the URL at which clients reach this server, such as https://ids.example.org. Default: the URL of
-	// each request.
+	// PublicURL is the URL at which clients reach this server, such as https://ids.example.org. Default: that of each request.
 	PublicURL string
 	// Nodes are other gateways of the same master, which the topology names after this one: clients use them when this
 	// one is down. They imply IgnoreReturns. Default: this is the only gateway.
@@ -51,6 +50,12 @@ type Masters interface {
 	VerifyHome(ctx context.Context, namespace string) error
 }
 
+// alone is the Masters of the only one.
+type alone struct{}
+
+func (alone) VerifyRange(context.Context, string, prefix.ID) error { return nil }
+func (alone) VerifyHome(context.Context, string) error             { return nil }
+
 // Node is another gateway.
 type Node struct {
 	// Tag names it in the topology, in the form of a node tag. It appears in no identifier.
@@ -61,6 +66,9 @@ type Node struct {
 
 // withDefaults checks o and fills its zeros.
 func (o Options) withDefaults() (Options, error) {
+	if o.Masters == nil {
+		o.Masters = alone{}
+	}
 	o.MaxNames = cmp.Or(o.MaxNames, 100_000)
 	o.IgnoreReturns = o.IgnoreReturns || len(o.Nodes) > 0
 	ids := &o.Allocator
@@ -68,7 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 	ids.RefillTimeout = cmp.Or(ids.RefillTimeout, 2*time.Second)
 	ids.Limit = min(cmp.Or(ids.Limit, math.MaxInt64), maxEnd)
 	ids.MinCapacity, ids.MaxCapacity, ids.Runway = minCapacity, minCapacity, 1 // a range for each Take, and none ahead of it
-	if _, err := o.open(prefix.DefaultNamespace, ""); err != nil {             // which checks the clients and the settings
+	if _, err := o.open(prefix.DefaultNamespace, ""); err != nil {             // which checks the client and the settings
 		return o, err
 	}
 	if o.MaxNames < 0 {
@@ -79,36 +87,19 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	seen := make(map[string]bool)
 	for _, n := range o.Nodes {
-		switch err := (prefix.Server{NodeTag: n.Tag}).Validate(); {
-		case n.Tag == "" || err != nil:
-			return o, fmt.Errorf("%w: Nodes: the tag is %q: must be 1 to 8 of A-Z a-z 0-9 and begin with a letter", allocator.ErrInvalidOptions, n.Tag)
-		case !IsBase(n.URL):
-			return o, fmt.Errorf("%w: Nodes: the URL of %s is %q: %s", allocator.ErrInvalidOptions, n.Tag, n.URL, baseRule)
-		case seen[n.URL]:
-			return o, fmt.Errorf("%w: Nodes: %s is named twice", allocator.ErrInvalidOptions, n.URL)
+		if err := (prefix.Server{NodeTag: n.Tag}).Validate(); n.Tag == "" || err != nil || !IsBase(n.URL) || seen[n.URL] {
+			return o, fmt.Errorf("%w: Nodes: tag %q, URL %q: the tag must be 1 to 8 of A-Z a-z 0-9 and begin with a letter, the URL %s, and be named once",
+				allocator.ErrInvalidOptions, n.Tag, n.URL, baseRule)
 		}
 		seen[n.URL] = true
 	}
-	return o.withFoldedDatabases()
-}
-
-const baseRule = "must be such as https://ids.example.org"
-
-// IsBase reports whether a URL is absolute and clients can append their paths to it, as Options require.
-func IsBase(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil
-}
-
-// withFoldedDatabases returns o with Databases by folded name.
-func (o Options) withFoldedDatabases() (Options, error) {
 	folded := make(map[string]string, len(o.Databases))
 	for name, namespace := range o.Databases {
 		if err := errors.Join(prefix.ValidateNamespace(name), prefix.ValidateNamespace(namespace)); err != nil {
 			return o, fmt.Errorf("%w: Databases: %w", allocator.ErrInvalidOptions, err)
 		}
 		key := prefix.Fold(name)
-		if _, twice := folded[key]; twice {
+		if folded[key] != "" {
 			return o, fmt.Errorf("%w: Databases: %q is mapped twice: names are compared without letter case", allocator.ErrInvalidOptions, name)
 		}
 		folded[key] = namespace
@@ -117,16 +108,10 @@ func (o Options) withFoldedDatabases() (Options, error) {
 	return o, nil
 }
 
-func (o Options) verifyRange(ctx context.Context, namespace string, first prefix.ID) error {
-	if o.Masters == nil {
-		return nil
-	}
-	return o.Masters.VerifyRange(ctx, namespace, first)
-}
+const baseRule = "must be such as https://ids.example.org"
 
-func (o Options) verifyHome(ctx context.Context, namespace string) error {
-	if o.Masters == nil {
-		return nil
-	}
-	return o.Masters.VerifyHome(ctx, namespace)
+// IsBase reports whether a URL is absolute and clients can append their paths to it, as Options require.
+func IsBase(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil
 }

@@ -10,7 +10,13 @@ import (
 // maxRanges is the number of ranges that are remembered.
 const maxRanges = 1 << 16
 
-// ranges remembers the newest ranges that were issued, for the time at which that was, and decides which of them may be returned.
+// collection is a collection that clients used.
+type collection struct {
+	*allocator.Collection
+	takenBack int64 // the greatest end of a range that was returned, guarded by ranges.mu
+}
+
+// ranges remembers the newest ranges that were issued, and decides which of them may be returned.
 //
 // A client returns a range (end, last) without anything that tells it from another range of the same end, which had been issued and
 // returned before. If a copy of that earlier return arrives late, it must not take back the numbers of the later range. So a return

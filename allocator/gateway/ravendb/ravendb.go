@@ -7,10 +7,12 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -21,11 +23,11 @@ type Handler struct {
 	mux          http.ServeMux
 	gate         *fleet.Gate // of requests that no Allocator sends
 	ranges       ranges
-	answers      answers // to requests about identities
 	topologyEtag int64
 
-	mu        sync.Mutex           // guards what follows
-	databases map[string]*database // by namespace, those that had a tag
+	mu        sync.Mutex            // guards what follows
+	databases map[string]*database  // by namespace, those that had a tag
+	answers   map[requestID]*answer // of the last minute
 	closed    bool
 }
 
@@ -36,9 +38,8 @@ func New(opts Options) (*Handler, error) {
 		return nil, fmt.Errorf("ravendb: %w", err)
 	}
 	h := &Handler{
-		opts: opts, gate: fleet.NewGate(),
-		ranges: ranges{max: maxRanges, byEnd: make(map[rangeEnd]issuedRange)}, answers: answers{byID: make(map[requestID]*answer)},
-		databases: make(map[string]*database), topologyEtag: etag(opts.Nodes, time.Now()),
+		opts: opts, gate: fleet.NewGate(), ranges: ranges{max: maxRanges, byEnd: make(map[rangeEnd]issuedRange)},
+		topologyEtag: etag(opts.Nodes, time.Now()), databases: make(map[string]*database), answers: make(map[requestID]*answer),
 	}
 	for _, route := range []struct {
 		pattern string
@@ -63,30 +64,25 @@ func New(opts Options) (*Handler, error) {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// Close ends the allocators of all databases, after the last request. Later requests are answered with 503.
-func (h *Handler) Close(ctx context.Context) error {
+// Allocators returns those of all databases that were used.
+func (h *Handler) Allocators() (all []*allocator.Allocator) {
 	h.mu.Lock()
-	h.closed = true
-	all := slices.Collect(maps.Values(h.databases))
-	h.mu.Unlock()
-	var failures []error
-	for _, d := range all {
-		failures = append(failures, d.ids.Close(ctx))
+	defer h.mu.Unlock()
+	for _, d := range h.databases {
+		all = append(all, d.ids)
 	}
-	return errors.Join(failures...)
+	return all
 }
 
-// Jumps returns how often a counter jumped on evidence of lost writes.
-func (h *Handler) Jumps() (jumps int64) {
+// Close ends the allocators of all databases, after the last request. Later requests are answered with 503.
+func (h *Handler) Close(ctx context.Context) (err error) {
 	h.mu.Lock()
-	all := slices.Collect(maps.Values(h.databases))
+	h.closed = true
 	h.mu.Unlock()
-	for _, d := range all {
-		for _, times := range d.ids.Stats().Servers[0].Jumps {
-			jumps += times
-		}
+	for _, ids := range h.Allocators() {
+		err = errors.Join(err, ids.Close(ctx))
 	}
-	return jumps
+	return err
 }
 
 // Check contacts the server and returns an error if the namespace of a mapped database has no node tag, without which
@@ -113,20 +109,28 @@ func noTag(namespace string) error {
 }
 
 // resolve returns the namespace of a database.
-func (h *Handler) resolve(database string) (string, error) {
-	if err := prefix.ValidateNamespace(database); err != nil {
+func (h *Handler) resolve(database string) (namespace string, err error) {
+	if err = prefix.ValidateNamespace(database); err == nil {
+		namespace = prefix.Fold(database)
+		err = prefix.ValidateNamespace(namespace) // it may be longer, or no longer in NFC
+	}
+	if err != nil {
 		return "", fmt.Errorf("database: %w", err)
 	}
-	folded := prefix.Fold(database)
-	if len(h.opts.Databases) > 0 {
-		namespace, ok := h.opts.Databases[folded]
-		if !ok {
-			return "", unknownDatabaseError(database)
-		}
+	if len(h.opts.Databases) == 0 {
 		return namespace, nil
 	}
-	if err := prefix.ValidateNamespace(folded); err != nil { // longer, or no longer in NFC
-		return "", fmt.Errorf("database: %w", err)
+	if namespace = h.opts.Databases[namespace]; namespace == "" {
+		err = unknownDatabase(database)
 	}
-	return folded, nil
+	return namespace, err
+}
+
+// name returns a parameter that names a collection, or an identity, with or without mark.
+func (h *Handler) name(q *form.Query, parameter, mark string) string {
+	name := strings.TrimSuffix(q.Text(parameter), mark)
+	if err := prefix.ValidateCollection(name, h.opts.Allocator.Separator); err != nil {
+		q.Fail(fmt.Errorf("%s: %w", parameter, err))
+	}
+	return name
 }

@@ -171,7 +171,7 @@ func TestRangesDropTheOldest(t *testing.T) {
 		for range 5 {
 			w.next("tag=users")
 		}
-		c := w.used("Raven").collection("users")
+		c := w.used("Raven").names["users"]
 		for end, want := range map[int64]bool{32: false, 64: false, 96: true, 160: true, 161: false} {
 			if _, got := w.ranges.find(c, end); got != want {
 				t.Errorf("find(%d): got %t, want %t", end, got, want)

@@ -33,8 +33,8 @@ var mark = regexp.MustCompile(`hilo: bound ([0-9]+)`)
 // descends is refused.
 //
 // Raise is idempotent, and a second call completes an interrupted first one: the
-// comment of the sequence has the bound. Set RequireSeeded for new writers, so
-// that none can start before.
+// comment of the sequence has the bound. Let hilo make no counters (hilo init
+// --seeded-only), so that no new writer can start before.
 func Raise(ctx context.Context, db *pgx.Conn, operator *admin.Admin, table, collection string, headroom int64) (bound int64, err error) {
 	err = pgx.BeginTxFunc(ctx, db, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		bound, err = limit(ctx, tx, table, headroom)

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newIDs(t *testing.T) (*allocator.Allocator, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
+	server.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "by hand") // as hilo init does
 	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	t.Cleanup(func() { _ = client.Close() })
 	ids, err := allocator.New(client, allocator.Options{})

@@ -27,6 +27,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
+	server.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "by hand") // once, as hilo init does
 	defer server.Close()
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer client.Close()

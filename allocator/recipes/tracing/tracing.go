@@ -14,9 +14,8 @@ import (
 // allocator.New. The arguments of commands are omitted: they are script texts and
 // leases.
 //
-// A *redis.Client needs ContextTimeoutEnabled, which allocator.Tune sets: without it, and with
-// Options.Durability, the allocator uses Client.WithTimeout, whose result has no
-// hooks.
+// A *redis.Client needs ContextTimeoutEnabled, which allocator.Tune sets. Without it
+// the allocator uses Client.WithTimeout, whose result has no hooks.
 func Instrument(client redis.UniversalClient, provider trace.TracerProvider) error {
 	if single, ok := client.(*redis.Client); ok && !single.Options().ContextTimeoutEnabled {
 		return errors.New("tracing: a client without ContextTimeoutEnabled would show no span")

@@ -30,6 +30,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
+	server.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "by hand") // once, as hilo init does
 	defer server.Close()
 	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	defer client.Close()

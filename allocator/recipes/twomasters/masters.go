@@ -8,7 +8,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// The intervals, as hilo prefix set --min-value and --max-value set them. Each
+// The intervals, as hilo settings set --min-value and --max-value set them. Each
 // belongs to its master for ever.
 const (
 	NorthMax = 1_000_000_000_000

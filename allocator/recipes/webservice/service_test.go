@@ -32,6 +32,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
+	redisServer.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "by hand") // once, as hilo init does
 	defer redisServer.Close()
 	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: redisServer.Addr()}))
 	defer client.Close()
@@ -168,7 +169,8 @@ func TestReadyzReportsARefusedCollection(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
 	client := redistest.NewClient(t, server)
-	ids, err := allocator.New(client, allocator.Options{RequireSeeded: true})
+	client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "NewCounters", "no") // hilo settings set --seeded-only
+	ids, err := allocator.New(client, allocator.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

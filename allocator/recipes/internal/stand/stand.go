@@ -76,6 +76,7 @@ func IDsOf(t testing.TB, client redis.UniversalClient) *allocator.Allocator {
 // ExampleIDs returns what IDs does, for an Example; stop closes the allocator.
 func ExampleIDs() (ids *allocator.Allocator, stop func()) {
 	server := must(miniredis.Run())
+	server.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "by hand") // as hilo init does
 	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
 	ids = must(allocator.New(client, allocator.Options{}))
 	return ids, func() {
