@@ -13,7 +13,7 @@ import (
 func TestServeNamesOtherGatewaysInTheTopology(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "--tag", "A", "--redis", s.URL())
 		first, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven"), newHTTPClient(t)
 		second := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--node", "A="+first.url+"/", "--node", "C=https://c.example")
 		status, body := sendRequest(t, client, "GET", second.url+"/topology?name=Shop")
@@ -47,7 +47,7 @@ func TestServeAnswersTopologyWithoutItsServer(t *testing.T) {
 func TestServeIssuesNothingAboveTheLimit(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "--tag", "A", "--redis", s.URL())
 		r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--limit", "40"), newHTTPClient(t)
 		if status, body := sendRequest(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users&lastBatchSize=64"); status != 201 || !strings.Contains(body, `"High":40,`) {
 			t.Errorf("RavenDB's half: %d %s", status, body)
@@ -69,7 +69,7 @@ func TestServeIssuesNothingAboveTheLimit(t *testing.T) {
 func TestServeWarnsOfNumbersThatClientsRound(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "--tag", "A", "--redis", s.URL())
 		clitest.Must(t, "seed", "small", "--max", "9007199254740991", "--redis", s.URL())
 		quiet := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--limit", "9007199254740991")
 		quiet.stop()

@@ -72,7 +72,7 @@ func newHTTPClient(t *testing.T) *http.Client {
 func TestServeIssuesIDsAndReturnsTheRest(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "--tag", "A", "--redis", s.URL())
 		r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven"), newHTTPClient(t)
 		if status, body := sendRequest(t, client, "POST", r.url+"/v1/ids/orders?count=2"); status != 200 || body != `{"ids":["orders/1-A","orders/2-A"]}` {
 			t.Errorf("%d %s", status, body)
@@ -126,7 +126,7 @@ func TestServeFetchesARangeOfEachNamedCollectionFirst(t *testing.T) {
 func TestServeBoundsNames(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "--tag", "A", "--redis", s.URL())
 		r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--max-names", "1", "orders", "users"), newHTTPClient(t)
 		for _, tt := range []struct {
 			request string
@@ -161,17 +161,19 @@ func TestServeAcceptsReturnsByDefault(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{nil, "2"},
-		{[]string{"--accept-returns=false"}, "32"},
-		{[]string{"--accept-returns=true"}, "2"},
+		{nil, "34"},
+		{[]string{"--accept-returns=false"}, "64"},
+		{[]string{"--accept-returns=true"}, "34"},
 	} {
 		t.Run(strings.Join(tt.flags, ""), func(t *testing.T) {
 			t.Parallel()
 			s := redistest.StartMini(t)
-			clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL(), "--namespace", "shop")
+			clitest.Must(t, "init", "--yes", "--tag", "A", "--redis", s.URL(), "--namespace", "shop")
 			r, client := startServe(t, append(tt.flags, "--redis", s.URL())...), newHTTPClient(t)
-			sendRequest(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
-			if status, body := sendRequest(t, client, "PUT", r.url+"/databases/Shop/hilo/return?tag=users&end=32&last=2"); status != 204 || body != "" {
+			for range 2 {
+				sendRequest(t, client, "GET", r.url+"/databases/Shop/hilo/next?tag=users")
+			}
+			if status, body := sendRequest(t, client, "PUT", r.url+"/databases/Shop/hilo/return?tag=users&end=64&last=34"); status != 204 || body != "" {
 				t.Errorf("%d %s", status, body)
 			}
 			if max := s.Client(t).HGet(t.Context(), "{shop}/HiLo/users", "Max").Val(); max != tt.want {
@@ -187,7 +189,7 @@ func TestServeAcceptsReturnsByDefault(t *testing.T) {
 func TestServeStartsBeforeItsServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartMini(t)
-	clitest.Must(t, "prefix", "set", "--tag", "A", "--redis", s.URL())
+	clitest.Must(t, "settings", "set", "--tag", "A", "--redis", s.URL())
 	s.Kill()
 	r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven", "--timeout", "1s", "orders"), newHTTPClient(t)
 	r.stderr.Await(t, "some collections have no range yet")
@@ -242,10 +244,10 @@ func TestServeRefusesABadCommandLine(t *testing.T) {
 func TestServeRefusesADatabaseUntilItsServerHasANodeTag(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		clitest.Must(t, "prefix", "set", "North/", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "North/", "--redis", s.URL())
 		unnamed := startServe(t, "--redis", s.URL())
 		r, client := startServe(t, "--redis", s.URL(), "--database", "Shop=Raven"), newHTTPClient(t)
-		const remedy = "hilo prefix set --tag A --namespace Raven"
+		const remedy = "hilo settings set --tag A --namespace Raven"
 		if got := r.stderr.String(); !strings.Contains(got, "warn") || !strings.Contains(got, remedy) {
 			t.Errorf("with --database the log is %q, want a warning with %q", got, remedy)
 		}
@@ -259,9 +261,29 @@ func TestServeRefusesADatabaseUntilItsServerHasANodeTag(t *testing.T) {
 		if status, body := sendRequest(t, client, "POST", r.url+"/v1/ids/orders"); status != 200 {
 			t.Errorf("the plain API: got %d %s, want 200", status, body)
 		}
-		clitest.Must(t, "prefix", "set", "North/", "--tag", "A", "--redis", s.URL())
+		clitest.Must(t, "settings", "set", "North/", "--tag", "A", "--redis", s.URL())
 		if status, body := sendRequest(t, client, "GET", r.url+next); status != 201 {
 			t.Errorf("with a tag: got %d %s, want 201", status, body)
+		}
+	})
+}
+
+// A server without settings makes no counters, and serve says how it gets them.
+func TestServeExplainsAServerWithoutSettings(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		if err := s.Client(t).Del(t.Context(), "{Raven}/ServerPrefixForHilo").Err(); err != nil {
+			t.Fatal(err)
+		}
+		r, client := startServe(t, "--redis", s.URL()), newHTTPClient(t)
+		r.stderr.Await(t, "the server has no settings")
+		r.stderr.Await(t, "hilo init")
+		if status, body := sendRequest(t, client, "POST", r.url+"/v1/ids/orders"); status != 422 || !strings.Contains(body, "ErrNotSeeded") || !strings.Contains(body, "hilo init") {
+			t.Errorf("got %d %s, want 422, ErrNotSeeded and hilo init", status, body)
+		}
+		clitest.Must(t, "init", "--yes", "--redis", s.URL())
+		if status, body := sendRequest(t, client, "POST", r.url+"/v1/ids/orders"); status != 200 {
+			t.Errorf("after hilo init: got %d %s, want 200", status, body)
 		}
 	})
 }

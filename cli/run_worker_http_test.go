@@ -26,6 +26,7 @@ func TestWorkerServesMetricsAndHealth(t *testing.T) {
 		wantAnswer(t, base+"/metrics", http.StatusOK, `hilo_server_up{server="north"} 0`, `hilo_worker_errors_total `)
 
 		s.Restart()
+		s.Initialize("Raven")
 		w.awaitIssued(t, "orders", 0)
 		wantAnswer(t, base+"/readyz", http.StatusOK, "ready")
 		wantAnswer(t, base+"/metrics", http.StatusOK, `hilo_server_up{server="north"} 1`, `hilo_ids_issued_total{collection="orders"} `, "go_goroutines ")

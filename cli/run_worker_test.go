@@ -62,6 +62,7 @@ func TestWorkerStartsBeforeItsServers(t *testing.T) {
 			"--redis", s.URL(), "--output", "json")
 		w.stderr.Await(t, "no ids available, retrying")
 		s.Restart()
+		s.Initialize("Raven")
 		w.stderr.Await(t, "ids available again")
 		r := w.wait()
 		found := clitest.Decode[workerReport](t, r.Stdout)
@@ -71,7 +72,8 @@ func TestWorkerStartsBeforeItsServers(t *testing.T) {
 	})
 }
 
-func TestWorkerOfTwoMastersWaitsForTheirPrefixes(t *testing.T) {
+// A master without settings is out of use, and the other serves as soon as it has some.
+func TestWorkerOfTwoMastersWaitsForAPrefix(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
 		north, south := start(), start()
@@ -88,8 +90,7 @@ func TestWorkerOfTwoMastersWaitsForTheirPrefixes(t *testing.T) {
 		}
 		w := startWorker(t, environment)
 		w.stderr.Await(t, "server prefix missing")
-		clitest.Must(t, "prefix", "set", "NorthServer/", "--redis", north.URL())
-		clitest.Must(t, "prefix", "set", "SouthServer/", "--tag", "B", "--redis", south.URL())
+		clitest.Must(t, "settings", "set", "SouthServer/", "--tag", "B", "--redis", south.URL())
 		r := w.wait()
 		found := clitest.Decode[workerReport](t, r.Stdout)
 		if r.Code != exit.Done || found.IDs != 50 || len(found.Prefixes) != 1 || found.Prefixes[0] != (workerPrefix{"SouthServer/", "B", 50}) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ flight, and returns unused ranges. The first line on stdout is its URL.
   GET  /v1/openapi.json, /healthz, /readyz, /metrics
 
 RavenDB's unmodified clients get their HiLo ranges and identities here, too, from the
-first server, which needs a node tag: hilo prefix set --tag A. Identities need the
+first server, which needs a node tag: hilo settings set --tag A. Identities need the
 server to be their home. Each --database maps a database of RavenDB to a namespace;
 without any the namespace is the database's name in lower case. Behind a balancer of
 several gateways set --accept-returns=false: no gateway can take back a range that
@@ -97,7 +98,11 @@ func (s *serve) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer s.warnOfLargeNumbers(ctx, o)()
+		defer s.closeHandler(ctx, handler)
+		defer s.inBackground(ctx, func(ctx context.Context) {
+			s.warnOfMissingSettings(ctx, o)
+			s.warnOfLargeNumbers(ctx, o)
+		})()
 		return s.web.Serve(ctx, handler)
 	})
 }
@@ -105,30 +110,55 @@ func (s *serve) Run(ctx context.Context) error {
 // maxExact is the greatest number that clients which store numbers as doubles represent exactly: Node.js, and Go for identities.
 const maxExact = 1<<53 - 1
 
-// warnOfLargeNumbers warns of numbers that some of RavenDB's clients round, if there are databases. It reads the counters in
-// the background, so that the first requests do not wait, until end is called.
-func (s *serve) warnOfLargeNumbers(ctx context.Context, o target.Opened) (end func()) {
+// inBackground runs work until end is called, so that the first requests do not wait for it.
+func (*serve) inBackground(ctx context.Context, work func(context.Context)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	working.Go(func() { work(ctx) })
+	return func() { cancel(); working.Wait() }
+}
+
+// closeHandler ends what the gateway has for RavenDB's clients.
+func (s *serve) closeHandler(ctx context.Context, handler http.Handler) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Timeout)
+	defer cancel()
+	if c, ok := handler.(interface{ Close(context.Context) error }); ok {
+		_ = c.Close(ctx) // ranges of RavenDB's clients are theirs to return
+	}
+}
+
+// warnOfMissingSettings warns of a server that makes no counters, because it has no settings.
+func (s *serve) warnOfMissingSettings(ctx context.Context, o target.Opened) {
+	for i, t := range o.Targets {
+		operator, err := o.Clients[i].Admin(admin.Options{Namespace: s.Namespace, Separator: s.Separator})
+		if err != nil {
+			return
+		}
+		if there, err := operator.Initialized(ctx); err == nil && !there {
+			s.Log.Warn("the server has no settings, and makes no counters: hilo init if it is new, hilo help recover if it lost its data",
+				zap.String("server", t.Name), zap.String("namespace", s.Namespace))
+		}
+	}
+}
+
+// warnOfLargeNumbers warns of numbers that some of RavenDB's clients round, if there are databases.
+func (s *serve) warnOfLargeNumbers(ctx context.Context, o target.Opened) {
 	if s.gateway.Limit > maxExact && len(s.gateway.Databases) > 0 {
 		s.Log.Warn("the limit is above 2^53-1: Node.js and Go round such numbers", zap.Int64("limit", s.gateway.Limit))
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		for _, namespace := range slices.Compact(slices.Sorted(maps.Values(s.gateway.Databases))) {
-			operator, err := o.Clients[0].Admin(admin.Options{Namespace: namespace, Separator: s.Separator})
-			if err != nil {
-				return
-			}
-			for c, err := range operator.States(ctx) {
-				if err == nil && c.Kind != admin.KindServerSide && c.Max > maxExact {
-					s.Log.Warn("a counter is above 2^53-1: Node.js and Go round such numbers",
-						zap.String("namespace", namespace), zap.String("counter", c.Name), zap.Int64("max", c.Max))
-					break // one warning is enough
-				}
+	for _, namespace := range slices.Compact(slices.Sorted(maps.Values(s.gateway.Databases))) {
+		operator, err := o.Clients[0].Admin(admin.Options{Namespace: namespace, Separator: s.Separator})
+		if err != nil {
+			return
+		}
+		for c, err := range operator.States(ctx) {
+			if err == nil && c.Kind != admin.KindServerSide && c.Max > maxExact {
+				s.Log.Warn("a counter is above 2^53-1: Node.js and Go round such numbers",
+					zap.String("namespace", namespace), zap.String("counter", c.Name), zap.Int64("max", c.Max))
+				break // one warning is enough
 			}
 		}
-	})
-	return func() { cancel(); reading.Wait() }
+	}
 }
 
 // warm fetches a range of each named collection. If that fails, requests fetch them.

@@ -105,7 +105,7 @@ func Check(ctx context.Context, opts Options) error {
 var ErrNoTag = fmt.Errorf("%w: the server has no node tag, which the ids of RavenDB's clients end in", allocator.ErrPrefixMissing)
 
 func noTag(namespace string) error {
-	return fmt.Errorf("%w; set one with hilo settings set --tag A --namespace %s", ErrNoTag, namespace)
+	return fmt.Errorf("%w; set one with hilo settings set --tag A --namespace %s, or by hilo init if the server is new", ErrNoTag, namespace)
 }
 
 // resolve returns the namespace of a database.
