@@ -268,6 +268,24 @@ func TestServeRefusesADatabaseUntilItsServerHasANodeTag(t *testing.T) {
 	})
 }
 
+// A client that keeps its connection open between two requests does not lock out others.
+func TestServersCloseAnIdleConnectionForANewOne(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{
+		"serve": startServe(t, "--redis", "embedded:", "--max-connections", "2").url,
+		"top":   startTop(t, "--redis", "embedded:", "--max-connections", "2").url,
+	} {
+		clients := []*http.Client{newHTTPClient(t), newHTTPClient(t), newHTTPClient(t)}
+		for range 2 {
+			for i, client := range clients {
+				if status, body := sendRequest(t, client, http.MethodGet, url+map[string]string{"serve": "/healthz", "top": "/"}[name]); status != http.StatusOK {
+					t.Errorf("%s: client %d: got %d %s, want 200", name, i, status, body)
+				}
+			}
+		}
+	}
+}
+
 // A server without settings makes no counters, and serve says how it gets them.
 func TestServeExplainsAServerWithoutSettings(t *testing.T) {
 	t.Parallel()
