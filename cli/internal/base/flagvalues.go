@@ -97,6 +97,16 @@ func Duration(standard string, low time.Duration) *Value {
 	}}
 }
 
+// Delay returns a value that is a duration of 0 or more.
+func Delay(standard string) *Value {
+	return &Value{text: standard, check: func(text string) error {
+		if d, err := time.ParseDuration(text); err != nil || d < 0 {
+			return fmt.Errorf("%q: must be a duration such as 5s or 500ms, or 0s", text)
+		}
+		return nil
+	}}
+}
+
 // Choice returns a value that is one of a few words, one of which may be empty. Help lists them, and shells complete them.
 func Choice(standard string, words ...string) *Value {
 	return &Value{text: standard, Choices: words, check: func(text string) error {

@@ -23,6 +23,8 @@ const (
 	flagClientCA       = "client-ca"
 	flagTokenFile      = "token-file"
 	flagInsecure       = "insecure"
+	flagIdleTimeout    = "idle-timeout"
+	flagDrain          = "drain"
 )
 
 // maxConnections is the maximum of --max-connections.
@@ -40,7 +42,9 @@ func Flags(listen *cli.GenericFlag, own ...cli.Flag) []cli.Flag {
 	listen.Name = FlagListen
 	return append([]cli.Flag{
 		listen,
-		&cli.GenericFlag{Name: flagMaxConnections, Usage: "accept at most `N` connections at once; others wait", Value: base.Number("4096", 1, maxConnections)},
+		&cli.GenericFlag{Name: flagMaxConnections, Usage: "accept at most `N` connections at once; others wait, or replace an idle one", Value: base.Number("4096", 1, maxConnections)},
+		&cli.GenericFlag{Name: flagIdleTimeout, Usage: "close a connection that is idle for `D`: longer than the balancer in front keeps one", Value: base.Duration("2m", 0)},
+		&cli.GenericFlag{Name: flagDrain, Usage: "after SIGTERM serve on for `D`, while /readyz fails, so that balancers send no more", Value: base.Delay("0s")},
 		&cli.GenericFlag{Name: flagCert, Usage: "PEM `FILE` of the server certificate", Value: base.Text(""), TakesFile: true},
 		&cli.GenericFlag{Name: flagKey, Usage: "PEM `FILE` of its key", Value: base.Text(""), TakesFile: true},
 		&cli.GenericFlag{Name: flagClientCA, Usage: "PEM `FILE` of the authorities that sign client certificates", Value: base.Text(""), TakesFile: true},
@@ -61,6 +65,7 @@ func Read(r *base.Reader, s *base.Session) *Server {
 		return nil
 	}
 	w := &Server{Session: s, address: address, maxConnections: int(r.Number(flagMaxConnections))}
+	w.idleTimeout, w.drain = r.Period(flagIdleTimeout), r.Period(flagDrain)
 	w.readTLS(r)
 	w.readTokens(r)
 	host, _, _ := net.SplitHostPort(address)

@@ -28,17 +28,21 @@ type Server struct {
 
 	address        string
 	maxConnections int
+	idleTimeout    time.Duration
+	drain          time.Duration
 	tls            *reloaded[*tls.Config] // nil means plain HTTP
 }
 
-// Serve prints the URL and serves until ctx ends. Then it accepts no more requests, waits up to --timeout for those in
-// flight, and returns nil.
+// Serve prints the URL and serves until ctx ends, and for --drain beyond that. Then it accepts no more requests, waits up to
+// --timeout for those in flight, and returns nil.
 func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
 	if err != nil {
 		return &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("cannot listen: %v; choose another address with --%s", err, FlagListen), Cause: err}
 	}
-	server := access.NewServer(handler, s.Log)
+	draining := &draining{Handler: handler}
+	server := access.NewServer(draining, s.Log)
+	server.IdleTimeout = s.idleTimeout
 	scheme, serve := "http", server.Serve
 	if s.tls != nil {
 		scheme = "https"
@@ -54,7 +58,11 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 		return err
 	}
 	ended := make(chan struct{})
-	running := context.AfterFunc(ctx, func() { s.shutDown(ctx, server); close(ended) })
+	running := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		draining.wait(s.drain)
+		s.shutDown(ctx, server)
+	})
 	err = serve(limited)
 	if running() { // ctx has not ended
 		return &exit.Error{Code: exit.Failed, Text: "the listener failed: " + err.Error(), Cause: err}
