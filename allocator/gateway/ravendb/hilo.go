@@ -25,7 +25,7 @@ type hiloRange struct {
 
 func (h *Handler) hiloNext(r *http.Request) (any, error) {
 	q, separator := form.Parse(r), h.opts.Allocator.Separator
-	tag, size, lastMax := h.name(q, "tag", ""), parseSize(q), q.NumberOr("lastMax", 0)
+	tag, size, lastMax := q.Name("tag", "", separator), parseSize(q), q.NumberOr("lastMax", 0)
 	at, known := parseTime(q.Get("lastRangeAt"))
 	if theirs := q.Get("identityPartsSeparator"); theirs != "" && theirs != separator {
 		q.Fail(sentinel.Invalidf("identityPartsSeparator is %.64q: here it is %q", theirs, separator))
@@ -86,7 +86,7 @@ func (h *Handler) next(ctx context.Context, d *database, c *collection, size int
 
 func (h *Handler) hiloReturn(r *http.Request) (any, error) {
 	q := form.Parse(r)
-	tag, end, last := h.name(q, "tag", ""), q.Number("end"), q.Number("last")
+	tag, end, last := q.Name("tag", "", h.opts.Allocator.Separator), q.Number("end"), q.Number("last")
 	namespace, err := h.resolve(r.PathValue("database"))
 	if q.Fail(err); q.Err != nil {
 		return nil, q.Err

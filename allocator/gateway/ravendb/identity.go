@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"maps"
@@ -12,50 +11,33 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/once"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/prefix"
 )
 
-const (
-	maxRequestID = 128     // bytes of the id of a request
-	maxAnswers   = 100_000 // requests that are remembered at once
-	answerMemory = time.Minute
-)
-
-// requestID is a digest of the id of a request and its parameters, whose lengths clients choose.
-type requestID [sha256.Size]byte
-
-// answer is the answer to a request with an id.
-type answer struct {
-	mu    sync.Mutex // held while the request is in flight; guards what follows
-	known bool
-	value int64
-}
+// maxRequestID is the greatest length of the id of a request, in bytes.
+const maxRequestID = 128
 
 // identityRequest is a request about one identity.
 type identityRequest struct {
 	*form.Query
 	*database
 	name string
-	id   requestID // zero for a request without an id
+	id   once.ID // zero for a request without an id
 }
 
 func (h *Handler) readIdentity(r *http.Request) (i identityRequest, err error) {
 	i.Query = form.Parse(r)
-	i.name = h.name(i.Query, "name", "|")
+	i.name = i.Name("name", "|", h.opts.Allocator.Separator)
 	switch sent := i.Get("raft-request-id"); {
 	case len(sent) > maxRequestID:
 		i.Fail(sentinel.Invalidf("raft-request-id is %d bytes long: at most %d", len(sent), maxRequestID))
 	case sent != "":
-		i.id = sha256.Sum256([]byte(strings.Join([]string{
-			path.Base(r.URL.Path), prefix.Fold(r.PathValue("database")), prefix.Fold(i.name), i.Get("value"), i.Get("force"), sent,
-		}, "\x00")))
+		i.id = once.IDOf(path.Base(r.URL.Path), prefix.Fold(r.PathValue("database")), prefix.Fold(i.name), i.Get("value"), i.Get("force"), sent)
 	}
 	if i.Err != nil {
 		return i, i.Err
@@ -66,37 +48,15 @@ func (h *Handler) readIdentity(r *http.Request) (i identityRequest, err error) {
 	return i, err
 }
 
-// once returns what send returns, or what it returned to a request with the same id within the last minute. A request is finished
-// also if its client is gone.
-func (h *Handler) once(r *http.Request, i identityRequest, send func(context.Context) (int64, error)) (_ int64, err error) {
-	a := new(answer)
-	if i.id != (requestID{}) {
-		a = h.remember(i.id)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.known {
-		ctx := context.WithoutCancel(r.Context())
-		if err = h.opts.Masters.VerifyHome(ctx, i.namespace); err == nil {
-			a.value, err = send(ctx)
+// once sends a request, unless it was answered in the last minute. It is finished also if the client is gone.
+func (h *Handler) once(r *http.Request, i identityRequest, send func(context.Context) (int64, error)) (int64, error) {
+	ctx := context.WithoutCancel(r.Context())
+	return h.answers.Do(i.id, func() (int64, error) {
+		if err := h.opts.Masters.VerifyHome(ctx, i.namespace); err != nil {
+			return 0, err
 		}
-		a.known = err == nil
-	}
-	return a.value, err
-}
-
-// remember returns the answer for an id. Beyond maxAnswers it is not remembered.
-func (h *Handler) remember(id requestID) *answer {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	a := h.answers[id]
-	if a == nil {
-		if a = new(answer); len(h.answers) < maxAnswers {
-			h.answers[id] = a
-			time.AfterFunc(answerMemory, func() { h.mu.Lock(); defer h.mu.Unlock(); delete(h.answers, id) })
-		}
-	}
-	return a
+		return send(ctx)
+	})
 }
 
 func (h *Handler) identityNext(r *http.Request) (any, error) {
@@ -123,7 +83,7 @@ func (h *Handler) identitySeed(r *http.Request) (any, error) {
 		return nil, err
 	}
 	token := rand.Text()
-	if i.id != (requestID{}) { // a forced seed acts once, whichever gateway it is sent to
+	if i.id != (once.ID{}) { // a forced seed acts once, whichever gateway it is sent to
 		token = hex.EncodeToString(i.id[:16])
 	}
 	value, err = h.once(r, i, func(ctx context.Context) (stands int64, err error) {

@@ -7,12 +7,11 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/once"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -23,11 +22,11 @@ type Handler struct {
 	mux          http.ServeMux
 	gate         *fleet.Gate // of requests that no Allocator sends
 	ranges       ranges
+	answers      once.Answers // to requests about identities
 	topologyEtag int64
 
-	mu        sync.Mutex            // guards what follows
-	databases map[string]*database  // by namespace, those that had a tag
-	answers   map[requestID]*answer // of the last minute
+	mu        sync.Mutex           // guards what follows
+	databases map[string]*database // by namespace, those that had a tag
 	closed    bool
 }
 
@@ -39,7 +38,7 @@ func New(opts Options) (*Handler, error) {
 	}
 	h := &Handler{
 		opts: opts, gate: fleet.NewGate(), ranges: ranges{max: maxRanges, byEnd: make(map[rangeEnd]issuedRange)},
-		topologyEtag: etag(opts.Nodes, time.Now()), databases: make(map[string]*database), answers: make(map[requestID]*answer),
+		topologyEtag: etag(opts.Nodes, time.Now()), databases: make(map[string]*database),
 	}
 	for _, route := range []struct {
 		pattern string
@@ -124,13 +123,4 @@ func (h *Handler) resolve(database string) (namespace string, err error) {
 		err = unknownDatabase(database)
 	}
 	return namespace, err
-}
-
-// name returns a parameter that names a collection, or an identity, with or without mark.
-func (h *Handler) name(q *form.Query, parameter, mark string) string {
-	name := strings.TrimSuffix(q.Text(parameter), mark)
-	if err := prefix.ValidateCollection(name, h.opts.Allocator.Separator); err != nil {
-		q.Fail(fmt.Errorf("%s: %w", parameter, err))
-	}
-	return name
 }

@@ -3,6 +3,7 @@ package form
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
+	"github.com/hilo-id/hilo/prefix"
 )
 
 // Query holds the parameters of a request. No parameter may be repeated.
@@ -62,6 +64,15 @@ func (q *Query) Text(name string) string {
 		q.Fail(sentinel.Invalidf("%s is missing", name))
 	}
 	return q.values[name]
+}
+
+// Name returns a parameter that names a collection, or an identity, with or without mark.
+func (q *Query) Name(parameter, mark, separator string) string {
+	name := strings.TrimSuffix(q.Text(parameter), mark)
+	if err := prefix.ValidateCollection(name, separator); err != nil {
+		q.Fail(fmt.Errorf("%s: %w", parameter, err))
+	}
+	return name
 }
 
 // Number returns a parameter that must be a whole number from 0 to 2^63-1.
