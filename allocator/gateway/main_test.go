@@ -63,6 +63,7 @@ func open(t testing.TB, s *redistest.Server, change ...func(*allocator.Options, 
 
 // closeAfter closes a gateway and its allocator at the end of the test. Their server may be gone by then.
 func closeAfter(t testing.TB, h http.Handler, ids *allocator.Allocator) {
+	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -99,7 +99,7 @@ func (s *serve) Run(ctx context.Context) error {
 			return err
 		}
 		defer s.closeHandler(ctx, handler)
-		defer s.inBackground(ctx, func(ctx context.Context) {
+		defer inBackground(ctx, func(ctx context.Context) {
 			s.warnOfMissingSettings(ctx, o)
 			s.warnOfLargeNumbers(ctx, o)
 		})()
@@ -111,7 +111,7 @@ func (s *serve) Run(ctx context.Context) error {
 const maxExact = 1<<53 - 1
 
 // inBackground runs work until end is called, so that the first requests do not wait for it.
-func (*serve) inBackground(ctx context.Context, work func(context.Context)) (end func()) {
+func inBackground(ctx context.Context, work func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() { work(ctx) })

@@ -11,43 +11,43 @@ import (
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 )
 
-// refusal is an error that is none of the library's.
-type refusal struct {
+// refusalError is an error that is none of the library's.
+type refusalError struct {
 	status        int
 	header, value string // one header, or ""
 	text          string
 }
 
-func (r *refusal) Error() string { return r.text }
+func (r *refusalError) Error() string { return r.text }
 
 var (
-	errOther  = &refusal{http.StatusNotImplemented, "", "", "only ids are served here"}
-	errMethod = &refusal{http.StatusMethodNotAllowed, "Allow", http.MethodGet, "HEAD is not supported: send GET"}
+	errOther  = &refusalError{http.StatusNotImplemented, "", "", "only ids are served here"}
+	errMethod = &refusalError{http.StatusMethodNotAllowed, "Allow", http.MethodGet, "HEAD is not supported: send GET"}
 )
 
 func tooMany(what string, max int) error {
-	return &refusal{http.StatusTooManyRequests, "Retry-After", "60", fmt.Sprintf(
+	return &refusalError{http.StatusTooManyRequests, "Retry-After", "60", fmt.Sprintf(
 		"too many names: this gateway has served %d %s, and serves no further ones until it is restarted: check that clients use few, or raise MaxNames (--max-names)", max, what)}
 }
 
 func unknownDatabase(name string) error {
-	return &refusal{http.StatusServiceUnavailable, "Database-Missing", name, fmt.Sprintf("unknown database %.64q", name)}
+	return &refusalError{http.StatusServiceUnavailable, "Database-Missing", name, fmt.Sprintf("unknown database %.64q", name)}
 }
 
 // refusalOf returns the refusal for an error.
-func refusalOf(err error) *refusal {
-	if own, ok := errors.AsType[*refusal](err); ok {
+func refusalOf(err error) *refusalError {
+	if own, ok := errors.AsType[*refusalError](err); ok {
 		return own
 	}
 	name, status := sentinel.Of(err)
 	text := cmp.Or(name, "ErrUnavailable") + ": " + strings.TrimPrefix(strings.TrimPrefix(err.Error(), "allocator: "), "admin: ")
 	switch status {
 	case http.StatusServiceUnavailable:
-		return &refusal{status, "Retry-After", "1", text}
+		return &refusalError{status, "Retry-After", "1", text}
 	case http.StatusBadRequest:
-		return &refusal{status, "", "", text}
+		return &refusalError{status, "", "", text}
 	}
-	return &refusal{http.StatusInternalServerError, "", "", text} // clients take 409 for a conflict, and one crashes at 404
+	return &refusalError{http.StatusInternalServerError, "", "", text} // clients take 409 for a conflict, and one crashes at 404
 }
 
 // answering returns a handler that writes the answer with this status, or the error.
@@ -96,5 +96,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
 	if w.Header().Get("Database-Missing") != "" {
 		kind = "Error"
 	}
-	write(w, status, struct{ Url, Type, Message, Error string }{r.URL.RequestURI(), kind, why, kind + ": " + why}) //nolint:revive // Url is the name in JSON
+	write(w, status, struct {
+		URL                  string `json:"Url"`
+		Type, Message, Error string
+	}{r.URL.RequestURI(), kind, why, kind + ": " + why})
 }

@@ -40,8 +40,8 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 	if err != nil {
 		return &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("cannot listen: %v; choose another address with --%s", err, FlagListen), Cause: err}
 	}
-	draining := &draining{Handler: handler}
-	server := access.NewServer(draining, s.Log)
+	ending := &draining{Handler: handler}
+	server := access.NewServer(ending, s.Log)
 	server.IdleTimeout = s.idleTimeout
 	scheme, serve := "http", server.Serve
 	if s.tls != nil {
@@ -60,7 +60,7 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) error {
 	ended := make(chan struct{})
 	running := context.AfterFunc(ctx, func() {
 		defer close(ended)
-		draining.wait(s.drain)
+		ending.wait(s.drain)
 		s.shutDown(ctx, server)
 	})
 	err = serve(limited)
