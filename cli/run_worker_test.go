@@ -192,12 +192,12 @@ func TestWorkerEndsWhenRetryingIsUseless(t *testing.T) {
 func TestWorkerKeepsItsRateAndDuration(t *testing.T) {
 	t.Parallel()
 	r := clitest.Decode[workerReport](t, mustWork(t, "worker", "orders", "--rate", "2000", "--duration", "1s", "--redis", "embedded:", "--output", "json"))
-	// On a busy machine it may be late, and issue few in a second. It may take the identifiers of a tenth of one at once.
+	// On a busy machine it may be late, and issue few in a second. It may take the identifiers of a tenth of one, and a batch, at once.
 	if r.Stopped != "duration" || r.IDs > 2300 || r.IDs < 1 || r.Seconds < 0.99 {
 		t.Errorf("%+v", r)
 	}
 	r = clitest.Decode[workerReport](t, mustWork(t, "worker", "orders", "--rate", "2000", "--count", "2000", "--redis", "embedded:", "--output", "json"))
-	if r.Stopped != "count" || r.IDs != 2000 || r.Seconds < 0.89 {
+	if r.Stopped != "count" || r.IDs != 2000 || r.Seconds < 0.88 {
 		t.Errorf("2000 at 2000/s: %+v", r)
 	}
 }
