@@ -40,7 +40,7 @@ func newAllocator(ctx context.Context, tb testing.TB, client *redis.Client, opts
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := operator.SetServerPrefix(ctx, prefix.Server{ServerPrefix: serverPrefix}); err != nil {
+	if err := operator.Init(ctx, prefix.Server{ServerPrefix: serverPrefix}); err != nil {
 		tb.Fatal(err)
 	}
 	if _, err := operator.Seed(ctx, collectionName, firstNumber-1, false); err != nil {
