@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -19,7 +18,11 @@ func Example() {
 	defer server.Close()
 	server.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "yes") // hilo init
 	ctx := context.Background()
-	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
+	client, err := allocator.Connect("redis://" + server.Addr() + "/0")
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
 	ids, err := allocator.New(client, allocator.Options{Logger: zap.Must(zap.NewProduction())})
 	if err != nil {
 		panic(err)
@@ -36,4 +39,17 @@ func Example() {
 	// orders/1
 	// orders/2
 	// orders/3
+}
+
+func ExampleConnect() {
+	client, err := allocator.Connect("redis+sentinel://worker:secret@10.0.0.1,10.0.0.2/mymaster/0")
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
+
+	_, err = allocator.Connect("redis://worker:secret@10.0.0.1/shop")
+	fmt.Println(err)
+	// Output:
+	// invalid options: URL redis://…@10.0.0.1/… has a database that is not a number: write it as in redis://host:6379/0
 }

@@ -273,11 +273,7 @@ func (m *Admin) checkInterval(ctx context.Context, now, s prefix.Server) error {
 			return err
 		}
 		if ceiling := max(state.Max, state.Raised); ceiling > high && (high < nowHigh || state.Max > high) {
-			kind := string(state.Kind)
-			if state.Kind == KindHiLo {
-				kind = "collection"
-			}
-			return fmt.Errorf("admin: %w: MaxValue may not be %d: %s %s has reserved numbers up to %d", ErrInterval, high, kind, state.Name, ceiling)
+			return fmt.Errorf("admin: %w: MaxValue may not be %d: key %s has reserved numbers up to %d", ErrInterval, high, m.storage(state.Kind).keys(state.Name).Counter, ceiling)
 		}
 	}
 	return nil

@@ -10,15 +10,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"reflect"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator/redisurl"
 )
 
 // Target is a server that --redis names.
@@ -43,23 +40,16 @@ func (t Target) IsCluster() bool { return optionsOf(t).IsClusterMode }
 //go:noinline
 func (t Target) HasSentinels() bool { return optionsOf(t).MasterName != "" }
 
-// The errors of this file never quote a part of a URL that could be a password, however malformed the URL is. They continue
-// a sentence that begins with the flag.
+// The errors of Parse continue a sentence that begins with the flag, and never quote a part of a URL that could be a password.
 var (
-	errEmpty = errors.New("is empty: give it a URL, or remove it")
-	errURL   = errors.New("is not a valid URL; in a user or password, characters such as @ : / ? # are written " +
-		"with a percent sign (%40 for @)")
+	errEmpty  = errors.New("is empty: give it a URL, or remove it")
 	errScheme = errors.New("must be HOST:PORT or embedded:, or begin with redis://, rediss://, unix:///, redis+sentinel:// " +
 		"or redis+cluster://")
 	errName = errors.New("has a name before = that is not a letter, followed by letters, digits and _ . -")
-	errPort = errors.New("has a port that is not a number from 1 to 65535")
 )
 
 // severalServers matches a NAME= or a scheme behind a comma.
 var severalServers = regexp.MustCompile(`(?i),([A-Za-z][A-Za-z0-9_.-]*=|[a-z+]+://)`)
-
-// hostPort matches an address alone, which means redis://host:port/0.
-var hostPort = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]+$`)
 
 // Parse parses [name=]URL.
 func Parse(text string) (Target, error) {
@@ -87,132 +77,23 @@ func Parse(text string) (Target, error) {
 
 // parseURL parses a URL without a name.
 func parseURL(raw string) (Target, error) {
-	if raw == "" {
-		return Target{}, errEmpty
-	}
 	if strings.EqualFold(raw, "embedded:") {
 		return Target{Addr: "the embedded server", Embedded: true, options: &redis.UniversalOptions{}}, nil
 	}
-	if hostPort.MatchString(raw) {
-		raw = "redis://" + raw + "/0"
-	}
-	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
+	o, err := redisurl.Parse(raw)
+	switch {
+	case err == nil:
+		return Target{Addr: redisurl.Address(o), options: o}, nil
+	case raw == "":
+		return Target{}, errEmpty
+	case errors.Is(err, redisurl.ErrScheme):
 		return Target{}, errScheme
 	}
-	authority, tail := rest, ""
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		authority, tail = rest[:end], rest[end:]
-	}
-	// These characters are most likely part of a password that is not escaped.
-	if strings.Contains(tail, "@") || strings.Contains(rest, "#") {
-		return Target{}, errURL
-	}
-	path, query, _ := strings.Cut(tail, "?")
-	options, _ := url.ParseQuery(query) // go-redis reports the error
-	serverName, named := options.Get("server_name"), options.Has("server_name")
-	if named { // go-redis does not have this option
-		options.Del("server_name")
-		tail = path + "?" + options.Encode()
-	}
-	t, err := parseScheme(strings.ToLower(scheme), authority, tail)
-	switch {
-	case err != nil || !named:
-		return t, err
-	case optionsOf(t).TLSConfig == nil:
-		return Target{}, errors.New("has an option server_name, which is for TLS: rediss://")
-	case serverName == "":
-		return Target{}, errors.New("has an option server_name without a name")
-	}
-	optionsOf(t).TLSConfig.ServerName = serverName
-	return t, nil
-}
-
-func parseScheme(scheme, authority, tail string) (Target, error) {
-	host := authority[strings.LastIndex(authority, "@")+1:]
-	switch scheme {
-	case "redis", "rediss":
-		if strings.Contains(host, ",") {
-			return Target{}, errors.New("names several hosts: that takes redis+sentinel:// or redis+cluster://")
-		}
-	case "unix":
-		if host != "" {
-			return Target{}, errors.New("has no absolute path: a socket has three slashes, unix:///run/redis.sock")
-		}
-	case "redis+sentinel", "rediss+sentinel":
-		return parseSentinel(strings.TrimSuffix(scheme, "+sentinel"), authority, tail)
-	case "redis+cluster", "rediss+cluster":
-		return parseCluster(strings.TrimSuffix(scheme, "+cluster"), authority, tail)
-	default:
-		return Target{}, errScheme
-	}
-	o, err := redis.ParseURL(scheme + "://" + authority + tail)
-	if err != nil {
-		return Target{}, reworded(err)
-	}
-	if _, port, err := net.SplitHostPort(o.Addr); o.Network == "tcp" && (err != nil || !IsPort(port)) {
-		return Target{}, errPort
-	}
-	t := Target{Addr: o.Addr, options: universal(o, o.Addr)}
-	return t, checkNumbers(optionsOf(t))
-}
-
-// universal returns the options of go-redis for a client of any kind, made of those that it parsed. Their types differ by
-// the kind of URL, but their fields have the same names.
-func universal(parsed any, addrs ...string) *redis.UniversalOptions {
-	o := &redis.UniversalOptions{}
-	to := reflect.ValueOf(o).Elem()
-	for field, value := range reflect.ValueOf(parsed).Elem().Fields() {
-		if same := to.FieldByName(field.Name); same.CanSet() {
-			same.Set(value)
-		}
-	}
-	o.Addrs = addrs
-	_, o.IsClusterMode = parsed.(*redis.ClusterOptions)
-	return o
-}
-
-// reworded returns an error of go-redis or net/url without its quotes of the URL.
-func reworded(err error) error {
-	text := err.Error()
-	if found := regexp.MustCompile(`^redis: invalid ([a-z_]+) (number|duration|boolean)`).FindStringSubmatch(text); found != nil {
-		if found[1] == "database" {
-			return errors.New("has a database that is not a number: write it as in redis://host:6379/0")
-		}
-		return fmt.Errorf("has an option %s that is not a %s", found[1], found[2])
-	}
-	names, unknown := strings.CutPrefix(text, "redis: unexpected option: ")
-	switch {
-	case unknown && !regexp.MustCompile(`^[a-z_]+(, [a-z_]+)*$`).MatchString(names):
-		return errors.New("has unknown options")
-	case unknown:
-		return fmt.Errorf("has unknown options, or ones of another kind of URL: %s", names)
-	case strings.HasPrefix(text, "redis: invalid URL path"):
-		return errors.New("has more than a database number after the host: write it as in redis://host:6379/0")
-	case strings.HasPrefix(text, "redis: empty unix socket path"):
-		return errors.New("names no socket: unix:///run/redis.sock")
-	}
-	return errURL
-}
-
-// checkNumbers refuses pool sizes at which go-redis panics or that no machine can open.
-func checkNumbers(o *redis.UniversalOptions) error {
-	const most = 10_000
-	sizes := []int{o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxConcurrentDials}
-	if slices.Min(sizes) < 0 || slices.Max(sizes) > most {
-		return fmt.Errorf("has a number of connections that is not 0 to %d", most)
-	}
-	if o.DB < 0 {
-		return errors.New("has a negative database number")
-	}
-	return nil
+	return Target{}, errors.Unwrap(err) // the flag names the URL
 }
 
 // IsPort reports whether text is a port from 1 to 65535.
-func IsPort(text string) bool {
-	port, err := strconv.Atoi(text)
-	return err == nil && port > 0 && port < 1<<16
-}
+func IsPort(text string) bool { return redisurl.IsPort(text) }
 
 // Access has the content of the files that the flags for TLS and passwords name.
 type Access struct {

@@ -1,4 +1,4 @@
-package target
+package redisurl
 
 import (
 	"cmp"
@@ -43,19 +43,19 @@ func parseHosts(scheme, authority, tail, port string, refused ...string) (first 
 
 // parseSentinel parses a redis+sentinel URL: hosts, /mymaster, /0. User and password are those of the server, as in every
 // other URL. Those of the sentinels are the options sentinel_username and sentinel_password.
-func parseSentinel(scheme, authority, tail string) (Target, error) {
+func parseSentinel(scheme, authority, tail string) (*redis.UniversalOptions, error) {
 	u, addrs, err := parseHosts(scheme, authority, tail, "26379", "db", "master_name", "replica_only", "use_disconnected_replicas")
 	if err != nil {
-		return Target{}, err
+		return nil, err
 	}
 	master, db, _ := strings.Cut(strings.Trim(u.EscapedPath(), "/"), "/")
 	if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(master) {
-		return Target{}, errors.New("names no master: redis+sentinel://host:26379,host:26379/mymaster/0")
+		return nil, errors.New("names no master: redis+sentinel://host:26379,host:26379/mymaster/0")
 	}
 	query := u.Query()
 	if u.User != nil {
 		if query.Has("username") || query.Has("password") {
-			return Target{}, errors.New("has a user and password twice, before the host and as options: leave one out")
+			return nil, errors.New("has a user and password twice, before the host and as options: leave one out")
 		}
 		password, _ := u.User.Password()
 		query.Set("username", u.User.Username())
@@ -66,32 +66,32 @@ func parseSentinel(scheme, authority, tail string) (Target, error) {
 	query.Del("sentinel_password")
 	query.Set("master_name", master)
 	u.Path, u.RawQuery = "/"+db, query.Encode()
-	return parseAs(redis.ParseFailoverURL, u, addrs, master+" by way of the sentinels ")
+	return parseAs(redis.ParseFailoverURL, u, addrs)
 }
 
 // parseCluster parses a redis+cluster URL. It refuses reads from replicas, because counters are read where they are written.
-func parseCluster(scheme, authority, tail string) (Target, error) {
+func parseCluster(scheme, authority, tail string) (*redis.UniversalOptions, error) {
 	u, addrs, err := parseHosts(scheme, authority, tail, "6379", "read_only")
 	if err != nil {
-		return Target{}, err
+		return nil, err
 	}
 	if path := strings.Trim(u.EscapedPath(), "/"); path != "" && path != "0" {
-		return Target{}, errors.New("names a database: a cluster has only database 0")
+		return nil, errors.New("names a database: a cluster has only database 0")
 	}
-	return parseAs(redis.ParseClusterURL, u, addrs, "the cluster ")
+	return parseAs(redis.ParseClusterURL, u, addrs)
 }
 
-// parseAs parses the URL of the first host with a function of go-redis, and returns the target of all hosts. It clears the
+// parseAs parses the URL of the first host with a function of go-redis, and returns the options for all hosts. It clears the
 // server name for TLS, so that each certificate is compared with the address of its own server. go-redis would compare those
 // of all nodes, of sentinels and of their master with the first host of the URL.
-func parseAs[Options any](parse func(string) (*Options, error), first *url.URL, addrs []string, what string) (Target, error) {
+func parseAs[Options any](parse func(string) (*Options, error), first *url.URL, addrs []string) (*redis.UniversalOptions, error) {
 	parsed, err := parse(first.String())
 	if err != nil {
-		return Target{}, reworded(err)
+		return nil, reworded(err)
 	}
 	o := universal(parsed, addrs...)
 	if o.TLSConfig != nil {
 		o.TLSConfig.ServerName = ""
 	}
-	return Target{Addr: what + strings.Join(addrs, ", "), options: o}, checkNumbers(o)
+	return checked(o)
 }
