@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/gateway"
@@ -187,4 +188,21 @@ func TestGatewayFailsAfterCloseOfTheAllocator(t *testing.T) {
 	if max := d.client.HGet(t.Context(), "{Raven}/HiLo/orders", "Max").Val(); max != "1" {
 		t.Errorf("got Max %s, want 1", max)
 	}
+}
+
+// The first range of a durable server waits for its ceiling. Without an append-only file there is none.
+func TestGatewayOfADurableServer(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		d := open(t, s, func(_ *allocator.Options, o *gateway.Options) { o.Timeout = time.Second })
+		d.set(serverKey, "Durable", "everysec")
+		wantProblem(t, d.post("/v1/ids/orders"), 503, "ErrNotDurable")
+		wantProblem(t, d.post("/v1/identities/companies"), 503, "ErrNotDurable")
+		if err := d.client.ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
+			t.Fatal(err)
+		}
+		awaitStatus(t, 200, func() answer { return d.post("/v1/ids/orders") })
+		awaitStatus(t, 200, func() answer { return d.post("/v1/identities/companies") })
+		awaitStatus(t, 201, func() answer { return d.get("/databases/Shop/hilo/next?tag=users") })
+	})
 }

@@ -3,7 +3,9 @@ package ravendb
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
+	"time"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
@@ -90,10 +92,18 @@ func (h *Handler) tag(ctx context.Context, namespace string) (tag string, err er
 
 // ask sends a request that no Allocator sends.
 func (h *Handler) ask(ctx context.Context, send func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*h.opts.Allocator.RefillTimeout)
+	ctx, cancel := context.WithTimeout(ctx, h.timeout())
 	defer cancel()
 	return h.gate.Pass(ctx, sentinel.Temporary, func() error { return send(ctx) })
 }
+
+// finish returns the context of a request that is finished also if its client is gone.
+func (h *Handler) finish(r *http.Request) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(r.Context()), h.timeout())
+}
+
+// timeout bounds a request. A range of a durable server waits 1.5 s for its ceiling, and for ever while that cannot be raised.
+func (h *Handler) timeout() time.Duration { return 2 * h.opts.Allocator.RefillTimeout }
 
 // use returns the collection of a name, the same one for all spellings, and adds it within the bound: neither an Allocator nor
 // Redis forgets a name.

@@ -44,7 +44,9 @@ func (h *Handler) hiloNext(r *http.Request) (any, error) {
 	if issued, ok := h.ranges.find(c, lastMax); ok { // some clients send local time without a zone
 		at, known = issued.at, true
 	}
-	got, id, err := h.next(context.WithoutCancel(r.Context()), d, c, capacity(size, max(0, time.Since(at)), known)) // also if the client is gone
+	ctx, cancel := h.finish(r)
+	defer cancel()
+	got, id, err := h.next(ctx, d, c, capacity(size, max(0, time.Since(at)), known))
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,9 @@ func (h *Handler) hiloReturn(r *http.Request) (any, error) {
 		c := d.names[prefix.Fold(tag)]
 		d.mu.Unlock()
 		if issued, ok := h.ranges.claim(c, end, last); ok {
-			_, _ = issued.Return(context.WithoutCancel(r.Context()), last) // also if the client is gone; if it fails, it is a gap
+			ctx, cancel := h.finish(r)
+			defer cancel()
+			_, _ = issued.Return(ctx, last) // if it fails, it is a gap
 		}
 	}
 	return nil, nil

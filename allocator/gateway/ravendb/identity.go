@@ -48,10 +48,11 @@ func (h *Handler) readIdentity(r *http.Request) (i identityRequest, err error) {
 	return i, err
 }
 
-// once sends a request, unless it was answered in the last minute. It is finished also if the client is gone.
+// once sends a request, unless it was answered in the last minute.
 func (h *Handler) once(r *http.Request, i identityRequest, send func(context.Context) (int64, error)) (int64, error) {
-	ctx := context.WithoutCancel(r.Context())
 	return h.answers.Do(i.id, func() (int64, error) {
+		ctx, cancel := h.finish(r)
+		defer cancel()
 		if err := h.opts.Masters.VerifyHome(ctx, i.namespace); err != nil {
 			return 0, err
 		}

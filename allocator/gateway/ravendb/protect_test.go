@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -77,6 +78,22 @@ func TestNextOfAnotherSizeAfterALostReply(t *testing.T) {
 				t.Errorf("got %+v, want 64 numbers above %d", got, seen.High)
 			}
 			seen = got
+		}
+	})
+}
+
+// A ceiling that cannot be raised, here because there is no append-only file, keeps no client waiting for ever.
+func TestNextAndIdentityEndWhileACeilingCannotBeRaised(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s, func(o *Options) { o.Allocator.RefillTimeout = time.Second })
+		w.set("{Raven}/ServerPrefixForHilo", "Durable", "everysec")
+		for _, request := range []string{"GET hilo/next?tag=users", "POST identity/next?name=companies"} {
+			method, target, _ := strings.Cut(request, " ")
+			got := w.send(method, "/databases/Shop/"+target)
+			if text := body(t, got); got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || !strings.Contains(text, `"Message":"ErrNotDurable: `) {
+				t.Errorf("%s: got %s, %s, want 503 with Retry-After, ErrNotDurable", request, got.Status, text)
+			}
 		}
 	})
 }
