@@ -26,6 +26,7 @@ func startTLS(t *testing.T, config *tls.Config) (urls map[string]string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
+	m.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "yes") // as hilo init does
 	sentinel, err := server.NewServerTLS("127.0.0.1:0", config)
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,8 @@ func startSentinel(t *testing.T, name string, master *redistest.Server) (addr st
 
 func TestCommandsInACluster(t *testing.T) {
 	t.Parallel()
-	s := miniredis.RunT(t) // reports that it serves all slots
+	s := miniredis.RunT(t)                                      // reports that it serves all slots
+	s.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "yes") // as hilo init does
 	url := "redis+cluster://" + s.Addr() + "," + s.Addr()
 	s.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "2026-11-28T00:00:00Z")
 	for _, command := range commandsOnAServer() {
