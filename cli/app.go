@@ -3,7 +3,7 @@
 // New builds the whole application from an Env and nothing else: no globals, no environment, no standard streams. Run
 // runs it and returns the exit code. The commands are in packages by subject:
 //
-//	counters  next, id, identity, seed, list, inspect, export, import, prefix
+//	counters  init, settings, next, id, identity, seed, list, inspect, export, import
 //	run       worker, probe, serve
 //	examine   doctor, verify, bench
 //	show      top, demo, dev
@@ -114,7 +114,7 @@ Identities (companies/1, companies/2) have no gaps in normal operation and never
 prefix or tag. Each call costs a round trip. The trailing | of NAME, with which programs
 and hilo id request an identity, is optional. On a server with neither prefix nor tag a
 name is either an identity or a collection. A server with one of them issues identities
-only if it is their home (hilo prefix set --identities).`,
+only if it is their home (hilo settings set --identities).`,
 			[]string{"hilo identity next companies", "hilo identity list"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, of another server, or the name is taken by a collection"),
 		Action: base.HelpCommand("identity").Action,

@@ -66,8 +66,8 @@ func TestShellsComplete(t *testing.T) {
 		{"commands", "hilo ide", []string{"identity"}},
 		{"all commands", "hilo ", names(New(base.Env{}).Commands)},
 		{"commands of a command", "hilo settings s", []string{"set"}},
-		{"a command behind flags", "hilo --redis list --output json pre", []string{"prefix"}},
-		{"the flags of a command, and the global ones", "hilo settings set --", append([]string{"--tag", "--identities", "--durable", "--min-value", "--max-value", "--limit", "--yes", "--prefer", "--replicas-none", "--help"}, globals...)},
+		{"a command behind flags", "hilo --redis list --output json sett", []string{"settings"}},
+		{"the flags of a command, and the global ones", "hilo settings set --", append([]string{"--tag", "--identities", "--durable", "--min-value", "--max-value", "--seeded-only", "--yes", "--prefer", "--replicas-none", "--help"}, globals...)},
 		{"the flags of the whole", "hilo --", append([]string{"--version", "--help"}, globals...)},
 		{"a flag", "hilo next orders --cou", []string{"--count"}},
 		{"a flag's values", "hilo list --output ", []string{"text", "json"}},
@@ -77,7 +77,7 @@ func TestShellsComplete(t *testing.T) {
 		{"whose prefix", "hilo import --prefix=", []string{"keep", "take"}},
 		{"a value that can be anything", "hilo worker --rate ", nil},
 		{"a flag's values behind =", "hilo list --output=j", []string{"json"}},
-		{"a flag's value that could be a command", "hilo --namespace list pre", []string{"prefix"}},
+		{"a flag's value that could be a command", "hilo --namespace list sett", []string{"settings"}},
 		{"a global flag's values before the command", "hilo --log-level w", []string{"warn"}},
 		{"no values where there are many", "hilo next --count ", nil},
 		{"files", "hilo list --tls-ca co", []string{"counters.csv"}},
@@ -167,7 +167,7 @@ func TestCompletionRefusesUnknownShellsAndFlags(t *testing.T) {
 func TestCompletionAnswersShells(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, line, want string }{
-		{"what a word does", "pre", "\nprefix\tshow or set the prefix and the other settings of the server\n"},
+		{"what a word does", "sett", "\nsettings\tshow or change what a server adds and states\n"},
 		{"a flag, without its quotes and variable", "next --", "\n--timeout\tDURATION that the server may take for one operation\n"},
 		{"values", "list --output ", "\ntext\njson\n"},
 		{"values behind =", "list --output=j", "\ntext\njson\n"},

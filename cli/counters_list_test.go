@@ -36,9 +36,9 @@ func TestListShowsAllCountersByName(t *testing.T) {
 		clitest.Must(t, "next", "orders", "--namespace", "Other", "--redis", s.URL())
 		want := "" +
 			"COLLECTION                  MAX              CEILING  RANGES  JUMPS  2^31-1  2^53-1  2^63-1\n" +
-			"Baskets                       1                16385       1      0   <0.1%   <0.1%   <0.1%\n" +
+			"Baskets                       1                16416       1      0   <0.1%   <0.1%   <0.1%\n" +
 			"companies   9223372036854775807  9223372036854775807       0      0" + strings.Repeat("    past", 3) + "\n" +
-			"orders                        1                16385       1      0   <0.1%   <0.1%   <0.1%\n"
+			"orders                        1                16416       1      0   <0.1%   <0.1%   <0.1%\n"
 		if got := clitest.Must(t, "list", "--redis", s.URL()); got != want {
 			t.Errorf("%s", got)
 		}

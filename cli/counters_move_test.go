@@ -236,7 +236,7 @@ func TestImportMakesOnlyAnEmptyServerTheHomeOfIdentities(t *testing.T) {
 					t.Fatalf("%+v", r)
 				}
 				got := clitest.Must(t, "settings", "get", "--redis", s.URL())
-				if strings.Contains(got, "identities:   here\n") != test.home {
+				if strings.Contains(got, "identities:    here\n") != test.home {
 					t.Errorf("%s", got)
 				}
 			})

@@ -50,7 +50,7 @@ func TestPrefixCheckOfServers(t *testing.T) {
 		if err := north.Client(t).Del(t.Context(), "{Raven}/ServerPrefixForHilo").Err(); err != nil {
 			t.Fatal(err)
 		}
-		clitest.Must(t, "settings", "set", "NorthServer/", "--identities", "--redis", north.URL())
+		clitest.Must(t, "init", "NorthServer/", "--identities", "--yes", "--redis", north.URL())
 		r = clitest.Hilo(t, check...)
 		if r.Code != exit.Unavailable || !strings.Contains(r.Stdout, "prefix NorthServer/") || !strings.Contains(r.Stderr, "south: no Redis answers at "+south.HostPort()) {
 			t.Errorf("south is down: %+v", r)

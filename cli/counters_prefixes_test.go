@@ -261,7 +261,7 @@ func TestPrefixRefusesAnIntervalThatCannotBeRead(t *testing.T) {
 				"clear", "clear --yes", "get", "set South/ --tag A --identities", "set --min-value 1 --max-value 90000000", "set S/ --tag= --identities --min-value 100 --max-value 90000000",
 			} {
 				r := clitest.Hilo(t, append([]string{"prefix", "--redis", s.URL(), "--namespace", namespace}, strings.Fields(line)...)...)
-				clitest.MustFail(t, exit.Failed, r, "hilo: key "+key+" "+test.want+"; correct it with redis-cli")
+				clitest.MustFail(t, exit.Failed, r, "hilo: key "+key+" "+test.want+"; ", "; correct it with redis-cli")
 			}
 			clitest.WantUnchanged(t, client, before)
 		}

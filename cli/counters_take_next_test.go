@@ -29,6 +29,7 @@ func TestNextContinuesWhereItEnded(t *testing.T) {
 		if got := clitest.Must(t, "next", "orders", "--count", "2500", "--redis", s.URL()); got != clitest.Lines(12, 2511) {
 			t.Errorf("many: %d bytes", len(got))
 		}
+		s.Initialize("Other")
 		if got := clitest.Must(t, "next", "Orders", "--namespace", "Other", "--separator", ":", "--redis", s.URL()); got != "Orders:1\n" {
 			t.Errorf("elsewhere: %q", got)
 		}

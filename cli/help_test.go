@@ -159,7 +159,7 @@ func TestHelpRefusesWhatIsNoCommand(t *testing.T) {
 		"help next orders":          `there is no help about "orders"`,
 		"identity help next orders": `there is no help about "orders"`,
 		"help nxt":                  `did you mean "next"`,
-		"help prefix nope":          `hilo prefix has no command "nope"`,
+		"help prefix nope":          `hilo settings has no command "nope"`,
 	} {
 		if r := clitest.HiloWith(t, nil, strings.Fields(line)...); r.Code != exit.Usage || !strings.Contains(r.Stderr, want) {
 			t.Errorf("hilo %s: %+v", line, r)

@@ -63,7 +63,7 @@ Up to 1000 are consecutive. With more, other clients may take some in between.
 Identifiers that were printed before an error or an interruption remain issued.
 
 Of several servers named with --redis NAME=URL only the home of identities issues them,
-in any order of the servers. hilo prefix set --identities makes a server their home.`,
+in any order of the servers. hilo settings set --identities makes a server their home.`,
 			[]string{"hilo identity next companies", "hilo identity next companies --count 10"},
 			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
 		Flags: base.ServerFlags(countFlag()),
@@ -104,7 +104,7 @@ selects the kind of identifier, as the id of an entity does:
 Only the first two use Redis. Identifiers that were printed before an error remain
 issued. For identifiers such as orders/1 use hilo next.`+base.AboutServers+`
 
-Only the home of identities issues identities. hilo prefix set --identities makes a
+Only the home of identities issues identities. hilo settings set --identities makes a
 server their home.`,
 			[]string{
 				"hilo id companies/ 'companies|'",

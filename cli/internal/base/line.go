@@ -104,7 +104,7 @@ func (l *Line) word(word string) error {
 	for _, command := range commands {
 		if command.HasName(word) {
 			l.Command = command
-			l.name += " " + word
+			l.name += " " + command.Name
 			l.words = append(l.words, word)
 			return nil
 		}

@@ -55,7 +55,7 @@ func (s *Sheet) CompareNodes(a, b string, nodesOfA, nodesOfB []map[string]string
 func ComparePrefixes(servers []Server) []Finding {
 	const (
 		why = "They could issue the same identifier."
-		do  = "Set a different one at each: hilo prefix set NAME/ --redis URL, or disjoint intervals with --min-value and --max-value."
+		do  = "Set a different one at each: hilo settings set NAME/ --redis URL, or disjoint intervals with --min-value and --max-value."
 	)
 	var s Sheet
 	for i, one := range servers {
@@ -64,7 +64,7 @@ func ComparePrefixes(servers []Server) []Finding {
 		case errors.Is(one.Err, allocator.ErrCorrupt):
 			s.Add(checkPrefix, Fault, "%s", exit.Plain(one.Err)).
 				Because("It issues no identifiers until this is corrected.").
-				Remedy("Set it again, whole: hilo prefix set PREFIX --tag TAG --identities, or --identities=false. Correct MinValue and MaxValue with redis-cli HSET; where it is no hash, DEL it first.")
+				Remedy("Set it again, whole: hilo settings set PREFIX --tag TAG --identities, or --identities=false. Correct MinValue and MaxValue with redis-cli HSET; where it is no hash, DEL it first.")
 		case one.Err != nil:
 		case one.Bare() && len(servers) > 1:
 			s.Add(checkPrefix, Fault, "it has neither prefix nor tag nor interval").
@@ -84,7 +84,7 @@ func ComparePrefixes(servers []Server) []Finding {
 			case one.Err != nil || other.Err != nil || one.Bare() || other.Bare() || b.DisjointFrom(a):
 			case b.IsZero() && a.Identities || a.IsZero() && b.Identities:
 				s.Add(checkPrefix, Fault, "%s and %s may issue the same numbers without prefix and tag, of a collection and of an identity", other.Name, one.Name).
-					Because("Both could issue companies/1.").Remedy("Give them disjoint intervals: hilo prefix set --min-value N --redis URL.")
+					Because("Both could issue companies/1.").Remedy("Give them disjoint intervals: hilo settings set --min-value N --redis URL.")
 			case !b.SameAs(a):
 			case b.ServerPrefix == a.ServerPrefix && b.NodeTag == a.NodeTag:
 				s.Add(checkPrefix, Fault, "%s and %s have the same prefix %s and tag %s",
@@ -102,7 +102,7 @@ func ComparePrefixes(servers []Server) []Finding {
 
 // compareHomes checks that exactly one server is the home of identities.
 func (s *Sheet) compareHomes(servers []Server) {
-	const do = "Make one their home: hilo prefix set --identities --redis URL."
+	const do = "Make one their home: hilo settings set --identities --redis URL."
 	alone := len(servers) == 1
 	used, known := false, true
 	var homes []string
@@ -115,7 +115,7 @@ func (s *Sheet) compareHomes(servers []Server) {
 	for _, other := range homes[min(1, len(homes)):] {
 		s.Add(checkHome, Fault, "%s and %s both report that they are the home of identities", homes[0], other).
 			Because("Both could issue the same identity, so clients that see both refuse identities.").
-			Remedy("Leave it to one: hilo prefix set --identities=false --redis URL.")
+			Remedy("Leave it to one: hilo settings set --identities=false --redis URL.")
 	}
 	switch {
 	case len(homes) == 1 && !alone:
