@@ -48,9 +48,21 @@ func TestNextIssuesNothingAboveTheCeiling(t *testing.T) {
 		wantRange(t, mustNext(t, client, request("three")), 97, 128)
 
 		// Only what is permitted is issued.
-		got, err := RaiseNext(t.Context(), client, keys, request("r3"))
+		ceiling := stored(t, client)["Ceiling"]
+		r = request("r3")
+		r.Capacity = 10_000
+		got, err := RaiseNext(t.Context(), client, keys, r)
 		if err != nil || got.Permitted != (one.Durable == DurableAlways) {
 			t.Errorf("raise: got %+v, %v, want that only always permits by itself", got, err)
+		}
+		if got.Permitted {
+			ceiling = number10(got.Raised)
+		}
+		wantStored(t, client, "Ceiling", ceiling)
+		wantStored(t, client, "Raised", number10(got.Raised))
+		r.Token = "four"
+		if four := mustNext(t, client, r); four.High > number(t, ceiling) {
+			t.Errorf("got %+v, want nothing above %s", four, ceiling)
 		}
 	})
 }
@@ -123,11 +135,6 @@ func TestRaiseAlwaysWritesAndKeepsWhatARangeNeeds(t *testing.T) {
 	if err != nil || again.Raised != first.Raised || writes != 1 {
 		t.Errorf("raise again: got %+v, %v, %d writes, want %d and 1 write", again, err, writes, first.Raised)
 	}
-	small := request("small")
-	small.Limit = 50
-	if got, err := RaiseNext(t.Context(), client, keys, small); err != nil || got.Raised != first.Raised {
-		t.Errorf("raise with a smaller limit: got %+v, %v, want %d as before", got, err, first.Raised)
-	}
 	wantReturned(t, client, back(got, "range", 5), true)
 	two := mustNext(t, client, request("two"))
 	if _, err := RaiseNext(t.Context(), client, keys, request("raise once more")); err != nil {
@@ -138,6 +145,21 @@ func TestRaiseAlwaysWritesAndKeepsWhatARangeNeeds(t *testing.T) {
 	if three := mustNext(t, client, r); three.Before != two.Written {
 		t.Errorf("a range after a raise: got %+v, want it right behind %+v", three, two)
 	}
+}
+
+func TestRaiseWithASmallerLimitNeverLowersRaised(t *testing.T) {
+	t.Parallel()
+	_, client := miniDurable(t, "always")
+	first := mustRaise(t, client, request("raise"))
+	r := request("range")
+	r.Capacity = 80 // less than half a block is left
+	mustNext(t, client, r)
+	small := request("small")
+	small.Limit = 90
+	if got := mustRaise(t, client, small); got.Raised != first.Raised {
+		t.Errorf("got %+v, want Raised at %d as before", got, first.Raised)
+	}
+	wantStored(t, client, "Raised", number10(first.Raised))
 }
 
 func TestTheBlockOfADurableServerFollowsTheRate(t *testing.T) {
