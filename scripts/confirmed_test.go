@@ -22,14 +22,14 @@ func TestConfirmedFollowsASlotThatMoves(t *testing.T) {
 			t.Parallel()
 			cluster := redistest.StartCluster(t, b, 2, 1)
 			client := cluster.Client(t)
-			confirmed := Confirmed(client, 1, 5*time.Second)
+			confirmed := Confirmed(client, 1, 30*time.Second)
 			// With all its keys there, a script can be served at each end of the move.
 			client.HSet(t.Context(), keys.Server, "ServerPrefix", "N/")
 			client.HSet(t.Context(), keys.Other, "Value", "1")
 			n, last := 0, int64(0)
 			next := func() error {
 				n++
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				got, err := Next(ctx, confirmed, keys, request("token"+strconv.Itoa(n)))
 				if err == nil && got.Low <= last { // it jumps: another node is another origin
@@ -91,7 +91,7 @@ func TestConfirmedWaitsForTheReplicas(t *testing.T) {
 	redistest.EachReal(t, func(t *testing.T, primary *redistest.Server) {
 		replica := redistest.StartReplica(t, primary)
 		client := primary.Client(t)
-		confirmed := Confirmed(client, 1, 10*time.Second)
+		confirmed := Confirmed(client, 1, 30*time.Second)
 		client.ScriptFlush(t.Context()) // the first request carries the script
 		for i := range 3 {
 			got, err := Next(t.Context(), confirmed, keys, request("token"+strconv.Itoa(i)))
@@ -114,7 +114,7 @@ func TestConfirmedWaitsForTheReplicas(t *testing.T) {
 			t.Errorf("sent again: got %+v, %v, want ErrNotDurable", got, err)
 		}
 		replica.Resume()
-		if got, err := Next(t.Context(), Confirmed(other, 1, 10*time.Second), keys, request("unconfirmed")); err != nil || got.Low != 97 {
+		if got, err := Next(t.Context(), Confirmed(other, 1, 30*time.Second), keys, request("unconfirmed")); err != nil || got.Low != 97 {
 			t.Errorf("with the replica back: got %+v, %v, want 97", got, err)
 		}
 		if _, err := Next(t.Context(), Confirmed(client, 2, 50*time.Millisecond), keys, request("two")); !errors.Is(err, ErrNotDurable) {

@@ -71,7 +71,7 @@ func OpenPool(t testing.TB, client *redis.Client, n int) {
 // NewClusterClient returns a new client of a cluster, which is closed when t ends.
 func NewClusterClient(t testing.TB, c *Cluster) *redis.ClusterClient {
 	t.Helper()
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), ContextTimeoutEnabled: true})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
