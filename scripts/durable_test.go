@@ -109,9 +109,13 @@ func TestNextContinuesAboveRaisedAfterARestartOfADurableServer(t *testing.T) {
 func TestNextResentAfterARestartOfADurableServerReturnsAnotherRange(t *testing.T) {
 	t.Parallel()
 	eachDurable(t, func(t *testing.T, client redistest.Client, restart func()) {
-		held := mustNextDurable(t, client, request("token"))
+		mustNextDurable(t, client, request("first"))
+		r := request("token")
+		r.Capacity = 64
+		held := mustNext(t, client, r)
+		wantRange(t, held, 33, held.Ceiling) // Max is where it continues after the restart
 		restart()
-		if got := mustNextDurable(t, client, request("token")); got.Low != held.Ceiling+1 {
+		if got := mustNextDurable(t, client, r); got.Low != held.Ceiling+1 {
 			t.Errorf("got %+v, want it above %d", got, held.Ceiling)
 		}
 	})

@@ -147,6 +147,23 @@ func TestRaiseAlwaysWritesAndKeepsWhatARangeNeeds(t *testing.T) {
 	}
 }
 
+// A client raises in time, in the background.
+func TestRaiseReservesABlockOnceLessThanHalfOfOneIsLeft(t *testing.T) {
+	t.Parallel()
+	_, client := miniDurable(t, "always")
+	mustRaise(t, client, request("raise"))
+	for _, step := range []struct{ take, want int64 }{{64, 96}, {1, 66 + 256}} { // half a block is left, and one number less
+		r := request(number10(step.want))
+		r.Capacity = step.take
+		mustNext(t, client, r)
+		ahead := request("ahead " + r.Token)
+		ahead.Capacity = 1
+		if got := mustRaise(t, client, ahead); got.Raised != step.want {
+			t.Errorf("got %+v, want Raised at %d", got, step.want)
+		}
+	}
+}
+
 func TestRaiseWithASmallerLimitNeverLowersRaised(t *testing.T) {
 	t.Parallel()
 	_, client := miniDurable(t, "always")
@@ -192,10 +209,8 @@ func TestTheBlockOfADurableServerFollowsTheRate(t *testing.T) {
 		if got.Block != step.want || raised.Raised != got.High+step.want || got.Ceiling != raised.Raised {
 			t.Errorf("%s: got %+v after %+v, want a block of %d", step.name, got, raised, step.want)
 		}
-		capacity = got.Ceiling - got.High + 1 // past the ceiling by one, but for the cut
-		if _, err := Next(t.Context(), client, keys, NextRequest{Token: "rest", Name: "orders", Capacity: capacity, Limit: 1 << 40}); err != nil {
-			t.Fatal(err)
-		}
+		r.Token, r.Capacity = step.name+", the rest", got.Ceiling-got.High
+		mustNext(t, client, r) // up to the ceiling, so that the next one raises
 		capacity = 1
 	}
 }

@@ -248,6 +248,27 @@ func TestSeedWritesOriginAsEvidenceOfALaterLoss(t *testing.T) {
 	}
 }
 
+// A range in use must not bring the counter below the seed, and a resend must not issue it once more.
+func TestSeedAndImportClearTheLease(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := s.Client(t)
+		for name, write := range map[string]func(){
+			"seed":        func() { mustSeed(t, client, SeedRequest{Value: 20}) },
+			"forced seed": func() { mustSeed(t, client, SeedRequest{Value: 32, Force: true}) },
+			"import":      func() { importOne(t, client, ImportRequest{Value: 20}) },
+		} {
+			client.Del(t.Context(), keys.Counter)
+			wantRange(t, mustNext(t, client, request(name)), 1, 32)
+			write()
+			if state := stored(t, client); state["Lease"] != "" || state["Low"] != "" {
+				t.Errorf("%s: got %v, want no lease", name, state)
+			}
+			wantRange(t, mustNext(t, client, request(name)), 33, 64)
+		}
+	})
+}
+
 // A seed and an import prove nothing about lost writes.
 func TestSeedAndImportKeepAnExistingOrigin(t *testing.T) {
 	t.Parallel()
