@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -44,7 +45,9 @@ func TestNextJumpsByAnHourOnlyAfterARestartFromASnapshot(t *testing.T) {
 			t.Parallel()
 			s := redistest.StartMini(t)
 			client := s.Client(t)
+			s.Mini().SetTime(began)
 			origin := mustNext(t, client, request("before")).Origin
+			s.Mini().SetTime(began.Add(time.Hour))
 			s.ChangeReplicationID()
 			test.happen(s, origin)
 			base := jumped(t, client, jump{start: 32 + 16384, unit: rangeUnit, units: test.units, token: "after"})
