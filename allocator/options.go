@@ -106,13 +106,12 @@ func fill[T comparable](field *T, value T) {
 //   - ContextTimeoutEnabled, so that a request ends with its context, and so that the hooks of the client are called.
 //   - DisableIdentity, unless IdentitySuffix is set, and no notifications of maintenance. Their commands are more than the
 //     rights of a worker permit, and each one that is denied is an entry in the ACL LOG of the server.
-//   - Dialer, the one that opts has or else the default one, with a memory: after a request timed out, or a server answered
-//     that it is not a primary, no connection to its address that was opened earlier is used for another request. So the
-//     recovery takes one attempt, whatever the size of the pool. With client-side caching it stays as it is, and on Windows it
-//     has no effect.
+//   - Dialer, the one that opts has or else the default one, with a memory: after a connection ended, a request timed out, or a
+//     server answered that it is not a primary, no connection to its address that was opened earlier is used for another request.
+//     So the recovery takes one attempt, whatever the size of the pool. With client-side caching it stays as it is.
 //
-// An allocator works with clients without it, too. They recover from a silent outage with one attempt for each connection of
-// their pool.
+// An allocator works with clients without it, too. They recover from a silent outage, or from TLS connections that the server
+// closed, with one attempt for each connection of their pool.
 func Tune(opts *redis.Options) *redis.Options {
 	dial.Options{
 		MaxRetries: &opts.MaxRetries, DialerRetries: &opts.DialerRetries, DialTimeout: &opts.DialTimeout,

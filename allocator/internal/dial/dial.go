@@ -3,7 +3,7 @@
 // A pool of go-redis tests each idle connection right before it is used, and closes one that fails. For that test it asks the
 // connection for its socket. A connection of this package refuses once another one to the same address failed after it was
 // opened, so that the next request gets a new connection, and with it a new look-up of the name. On Windows go-redis does not
-// test connections.
+// test connections. There the request itself is refused, before anything is sent.
 package dial
 
 import (
@@ -11,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,17 +23,22 @@ import (
 // Func is a Dialer of go-redis.
 type Func = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Remember returns dial with a memory. Once a reply on one of its connections did not come in time, or was that the server is
-// not a primary, no connection to that address that was dialed earlier is used for another request. Requests in flight on such
+// Remember returns dial with a memory. Once one of its connections ended, or a reply did not come in time, or was that the server
+// is not a primary, no connection to that address that was dialed earlier is used for another request. Requests in flight on such
 // connections are unaffected.
 //
 // An older connection that fails later says nothing about those that were opened since, so that requests that time out one
 // after the other discard each connection once.
-func Remember(dial Func) Func {
+func Remember(dial Func) Func { return remember(dial, !poolTests) }
+
+// poolTests reports whether go-redis tests the socket of an idle connection on this system.
+var poolTests = slices.Contains([]string{"linux", "darwin", "dragonfly", "freebsd", "netbsd", "openbsd", "solaris", "illumos"}, runtime.GOOS)
+
+func remember(dial Func, refuses bool) Func {
 	var generations sync.Map // of each address, an *atomic.Int64
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		value, _ := generations.LoadOrStore(addr, new(atomic.Int64))
-		c := &conn{current: value.(*atomic.Int64)}
+		c := &conn{current: value.(*atomic.Int64), refuses: refuses}
 		c.generation = c.current.Load()
 		var err error
 		if c.Conn, err = dial(ctx, network, addr); err != nil {
@@ -46,6 +53,7 @@ type conn struct {
 	net.Conn
 	current    *atomic.Int64
 	generation int64
+	refuses    bool // a request if the connection is suspect, because the pool does not test it
 	// waiting reports that a request was written and nothing of its reply has been read. Without it, a read that ends in time
 	// without data is how a subscriber waits.
 	waiting atomic.Bool
@@ -55,9 +63,11 @@ type conn struct {
 func (c *conn) suspect() { c.current.CompareAndSwap(c.generation, c.generation+1) }
 
 func (c *conn) Write(b []byte) (int, error) {
-	c.waiting.Store(true)
+	if !c.waiting.Swap(true) && c.refuses && c.current.Load() != c.generation {
+		return 0, ErrSuspect
+	}
 	n, err := c.Conn.Write(b)
-	if isTimeout(err) {
+	if isTimeout(err) || ended(err) {
 		c.suspect()
 	}
 	return n, err
@@ -70,7 +80,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		if c.waiting.Swap(false) && refusesWrites(b[:n]) {
 			c.suspect()
 		}
-	case c.waiting.Load() && isTimeout(err):
+	case c.waiting.Load() && isTimeout(err), ended(err):
 		c.suspect()
 	}
 	return n, err
@@ -79,13 +89,14 @@ func (c *conn) Read(b []byte) (int, error) {
 // NetConn returns the connection below, as a *tls.Conn does.
 func (c *conn) NetConn() net.Conn { return c.Conn }
 
-var errSuspect = errors.New("another connection to this address failed after this one was opened")
+// ErrSuspect is the error of a request that was not sent, where go-redis does not test connections.
+var ErrSuspect = errors.New("another connection to this address failed after this one was opened")
 
 // SyscallConn returns the socket for the test of an idle connection, or an error if the connection is suspect. The socket of
 // a TLS connection cannot be tested, so that another one takes its place that passes.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	if c.current.Load() != c.generation {
-		return nil, errSuspect
+		return nil, ErrSuspect
 	}
 	if socket, ok := c.Conn.(syscall.Conn); ok {
 		return socket.SyscallConn()
@@ -98,6 +109,9 @@ type untested struct{}
 func (untested) Control(func(fd uintptr)) error    { return nil }
 func (untested) Read(func(fd uintptr) bool) error  { return nil }
 func (untested) Write(func(fd uintptr) bool) error { return nil }
+
+// ended reports whether the other side, or the network, ended the connection.
+func ended(err error) bool { return err != nil && !isTimeout(err) && !errors.Is(err, net.ErrClosed) }
 
 func isTimeout(err error) bool {
 	late, ok := errors.AsType[net.Error](err)

@@ -2,6 +2,7 @@ package dial
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"strings"
@@ -101,6 +102,76 @@ func TestRememberRefusesConnectionsOlderThanAFailure(t *testing.T) {
 				t.Error("a newer connection: got unusable, want usable")
 			}
 		})
+	}
+}
+
+func TestRememberRefusesConnectionsOlderThanOneThatEnded(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(failing, server net.Conn) error{
+		"a read": func(failing, server net.Conn) error {
+			_ = server.Close()
+			_, err := failing.Read(make([]byte, 1))
+			return err
+		},
+		"a write": func(failing, server net.Conn) error {
+			_ = server.Close()
+			_, err := failing.Write([]byte("request"))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dial, peer := pipes(t)
+			idle, elsewhere, failing := mustDial(t, dial, "a:1"), mustDial(t, dial, "b:1"), mustDial(t, dial, "a:1")
+			_, _ = peer(), peer()
+			if err := fail(failing, peer()); err == nil {
+				t.Fatal("got <nil>, want an error")
+			}
+			if usable(t, idle) || usable(t, failing) {
+				t.Error("older connections: got usable, want unusable")
+			}
+			if !usable(t, elsewhere) || !usable(t, mustDial(t, dial, "a:1")) {
+				t.Error("another address, or a newer connection: got unusable, want usable")
+			}
+		})
+	}
+}
+
+// A pool closes connections that were idle for long, and that says nothing about the others.
+func TestRememberKeepsConnectionsWhenOneIsClosedHere(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	dial := Remember((&net.Dialer{}).DialContext)
+	idle, closed := mustDial(t, dial, listener.Addr().String()), mustDial(t, dial, listener.Addr().String())
+	t.Cleanup(func() { _ = idle.Close() })
+	_ = closed.Close()
+	if _, err := closed.Read(make([]byte, 1)); err == nil {
+		t.Error("got <nil>, want an error")
+	}
+	if !usable(t, idle) {
+		t.Error("got unusable, want usable")
+	}
+}
+
+// Where the pool tests no connections, a suspect one sends nothing.
+func TestRememberRefusesRequestsWhereThePoolTestsNothing(t *testing.T) {
+	t.Parallel()
+	var servers []net.Conn
+	dial := remember(func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		t.Cleanup(func() { _, _ = client.Close(), server.Close() })
+		servers = append(servers, server)
+		return client, nil
+	}, true)
+	idle, failing := mustDial(t, dial, "a:1"), mustDial(t, dial, "a:1")
+	_ = servers[1].Close()
+	_, _ = failing.Read(make([]byte, 1))
+	if n, err := idle.Write([]byte("request")); n != 0 || !errors.Is(err, ErrSuspect) {
+		t.Errorf("got %d, %v, want 0, ErrSuspect", n, err)
 	}
 }
 

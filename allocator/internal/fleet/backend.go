@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,27 +52,29 @@ func NewBackend(clients scripts.Clients) Backend {
 }
 
 func (b redisBackend) Next(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Range, error) {
-	got, err := scripts.Next(ctx, b.clients.Client, keys, request)
+	got, err := sendAgain(ctx, func() (scripts.Range, error) { return scripts.Next(ctx, b.clients.Client, keys, request) })
 	return got, b.explain(ctx, err)
 }
 
 func (b redisBackend) Identity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Range, error) {
-	got, err := scripts.Identity(ctx, b.clients.Client, keys, request)
+	got, err := sendAgain(ctx, func() (scripts.Range, error) { return scripts.Identity(ctx, b.clients.Client, keys, request) })
 	return got, b.explain(ctx, err)
 }
 
 func (b redisBackend) RaiseNext(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) (scripts.Raised, error) {
-	got, err := scripts.RaiseNext(ctx, b.clients.Client, keys, request)
+	got, err := sendAgain(ctx, func() (scripts.Raised, error) { return scripts.RaiseNext(ctx, b.clients.Client, keys, request) })
 	return got, b.explain(ctx, err)
 }
 
 func (b redisBackend) RaiseIdentity(ctx context.Context, keys scripts.Keys, request scripts.IdentityRequest) (scripts.Raised, error) {
-	got, err := scripts.RaiseIdentity(ctx, b.clients.Client, keys, request)
+	got, err := sendAgain(ctx, func() (scripts.Raised, error) { return scripts.RaiseIdentity(ctx, b.clients.Client, keys, request) })
 	return got, b.explain(ctx, err)
 }
 
 func (b redisBackend) Permit(ctx context.Context, requests ...scripts.PermitRequest) []scripts.Permitted {
-	all := scripts.Permit(ctx, b.clients.Client, requests...)
+	all := sendAllAgain(ctx, requests, func(requests []scripts.PermitRequest) []scripts.Permitted {
+		return scripts.Permit(ctx, b.clients.Client, requests...)
+	}, func(p scripts.Permitted) error { return p.Err })
 	for i := range all {
 		all[i].Err = b.explain(ctx, all[i].Err)
 	}
@@ -83,7 +86,13 @@ func (b redisBackend) Describe(ctx context.Context, key string, how How) (script
 	if how.Checked {
 		run = scripts.DescribeAsWrite
 	}
-	desc, err := run(ctx, b.scripter(how), key)
+	desc, err := sendAgain(ctx, func() (scripts.Description, error) {
+		desc, err := run(ctx, b.scripter(how), key)
+		return desc, cmp.Or(err, desc.Refused)
+	})
+	if desc.Refused != nil {
+		err = nil
+	}
 	desc.Refused = b.explain(ctx, desc.Refused)
 	return desc, b.explain(ctx, err)
 }
@@ -97,11 +106,14 @@ func (b redisBackend) scripter(how How) redis.Scripter {
 }
 
 func (b redisBackend) Check(ctx context.Context, keys scripts.Keys, request scripts.NextRequest) error {
-	return b.explain(ctx, scripts.CheckNext(ctx, b.clients.Client, keys, request))
+	_, err := sendAgain(ctx, func() (struct{}, error) { return struct{}{}, scripts.CheckNext(ctx, b.clients.Client, keys, request) })
+	return b.explain(ctx, err)
 }
 
 func (b redisBackend) Return(ctx context.Context, requests []scripts.ReturnRequest) []scripts.Returned {
-	return scripts.ReturnAll(ctx, b.clients.Client, requests)
+	return sendAllAgain(ctx, requests, func(requests []scripts.ReturnRequest) []scripts.Returned {
+		return scripts.ReturnAll(ctx, b.clients.Client, requests)
+	}, func(r scripts.Returned) error { return r.Err })
 }
 
 // explain replaces errors that are not about the server but about the client. It makes a cluster client reload the map of its
