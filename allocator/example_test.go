@@ -3,42 +3,43 @@ package allocator_test
 import (
 	"context"
 	"fmt"
+	"log"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
 )
 
 func Example() {
 	server, err := miniredis.Run() // or any Redis
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	defer server.Close()
 	server.HSet("{Raven}/ServerPrefixForHilo", "Initialized", "yes") // hilo init
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
 	client, err := allocator.Connect("redis://" + server.Addr() + "/0")
-	if err != nil {
-		panic(err)
-	}
-	defer client.Close()
-	ids, err := allocator.New(client, allocator.Options{Logger: zap.Must(zap.NewProduction())})
-	if err != nil {
-		panic(err)
-	}
-	defer ids.Close(ctx) // returns the unused 4 to 32
+	check(err)
+	ids, err := allocator.New(client, allocator.Options{}) // one for the whole process
+	check(err)
+	orders, err := ids.Collection("orders")
+	check(err)
 	for range 3 {
-		id, err := ids.Next(ctx, "orders")
-		if err != nil {
-			panic(err)
-		}
+		id, err := orders.Next(ctx)
+		check(err)
 		fmt.Println(id) // orders/1, orders/2, orders/3
 	}
+	check(ids.Close(ctx)) // returns the numbers that were not used
 	// Output:
 	// orders/1
 	// orders/2
 	// orders/3
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 func ExampleConnect() {
