@@ -34,6 +34,7 @@ type Raised struct {
 	Lasts time.Duration
 	// Obstacle is what keeps the ceiling from being raised, "" for none. With one nothing was written.
 	Obstacle string
+	Created  bool // there was no such counter
 }
 
 // RaiseNext raises what is reserved of a counter for a request that Next refused with ErrCeiling, or for later requests. It issues
@@ -50,11 +51,11 @@ func RaiseIdentity(ctx context.Context, client redis.Scripter, keys Keys, r Iden
 }
 
 func raised(cmd *redis.Cmd) (got Raised, err error) {
-	reply, err := decode(cmd, 11)
+	reply, err := decode(cmd, 12)
 	if err != nil {
 		return got, err
 	}
-	got = Raised{Permitted: reply[2] == "1", Origin: reply[3], Evidence: Evidence(reply[6]), Obstacle: reply[10]}
+	got = Raised{Permitted: reply[2] == "1", Origin: reply[3], Evidence: Evidence(reply[6]), Obstacle: reply[10], Created: reply[11] == "1"}
 	var seconds int64
 	texts := []string{reply[1], reply[4], reply[5], reply[7], reply[8], reply[9]}
 	err = numbers(texts, &got.Raised, &got.Epoch, &got.Jump, &got.Base, &got.Left, &seconds)

@@ -57,8 +57,9 @@
 --
 -- Output of raise: {token; raised; permitted, '1' if numbers up to it may be issued now; origin; epoch, jump and evidence as
 -- above; low, the number after which the counter continues; left, how many numbers may still be issued, and lasts, how many
--- seconds they last at the rate since the raise before; obstacle, what keeps the ceiling from being raised, '' for none}. With an
--- obstacle nothing was written, and raised, epoch and jump are '0'. Output of check: {'1'}.
+-- seconds they last at the rate since the raise before; obstacle, what keeps the ceiling from being raised, '' for none; created,
+-- '1' if there was no such counter}. With an obstacle nothing was written, and raised, epoch and jump are '0'. Output of check:
+-- {'1'}.
 --
 -- Errors: HILO_ARGUMENT, HILO_CORRUPT, HILO_EXHAUSTED, HILO_NOTSEEDED, HILO_NOPREFIX, HILO_MIXED, HILO_UNGUARDED; of next and
 -- identity HILO_CEILING, if the server is durable and its ceiling has to be raised first; of identity HILO_ELSEWHERE; of raise
@@ -341,7 +342,7 @@ if MODE == 'raise' then
   end
   local way, passing = obstacle()
   if way and (durable == 'always' or not passing) then -- else permit waits for it
-    return {token, '0', '0', replication, '0', '0', '', max, left, lasts, way}
+    return {token, '0', '0', replication, '0', '0', '', max, left, lasts, way, '0'}
   end
   if evidence ~= '' or not ceiling then ceiling = base end
   if evidence == '' and before ~= '0' then written = before end -- nothing is issued, so a range before may still be returned
@@ -349,7 +350,8 @@ if MODE == 'raise' then
   if missing then redis.call('HSET', key, 'Name', name) end
   if evidence ~= '' and not IDENTITY then redis.call('HDEL', key, 'Lease', 'Low') end
   redis.call('HSET', key, field, base, 'Ceiling', ceiling, 'Epoch', epoch, 'Origin', replication, 'Written', written, unpack(more))
-  return {token, raised, durable == 'always' and '1' or '0', replication, epoch, jump, evidence, base, left, lasts, ''}
+  return {token, raised, durable == 'always' and '1' or '0', replication, epoch, jump, evidence, base, left, lasts, '',
+    missing and evidence == '' and '1' or '0'}
 end
 if state ~= durable then redis.call('HDEL', server_key, 'Durable') end
 if ceiling and not is_durable and issue then redis.call('HDEL', key, 'Ceiling') end
