@@ -103,7 +103,8 @@ func TestNextWaitsForTheDiskBeforeTheFirstNumberOfADurableCounter(t *testing.T) 
 			t.Parallel()
 			inBubble(t, func(t *testing.T, s *bubbleServer) {
 				s.initialize("Durable", durable)
-				a := mustNew(t, s.client(t), Options{})
+				core, logs := observer.New(zap.InfoLevel)
+				a := mustNew(t, s.client(t), Options{Logger: zap.New(core)})
 				for kind, next := range map[string]func() error{
 					"a collection":  func() error { _, err := a.Next(t.Context(), "orders"); return err },
 					"an identity":   func() error { _, err := a.NextIdentity(t.Context(), "companies"); return err },
@@ -118,6 +119,9 @@ func TestNextWaitsForTheDiskBeforeTheFirstNumberOfADurableCounter(t *testing.T) 
 					if took := time.Since(start); took < least || took > least+300*time.Millisecond {
 						t.Errorf("%s: ten numbers took %v, want %v and little more", kind, took, least)
 					}
+				}
+				if logs.FilterMessage("counter created").Len() != 3 || logs.Len() != 3 {
+					t.Errorf("got log %v, want three new counters", logs.All())
 				}
 			})
 		})
@@ -318,13 +322,19 @@ func TestNextWaitsUntilTheAppendOnlyFileIsOnAgain(t *testing.T) {
 			t.Errorf("Check of a new counter: got %v, want ErrNotDurable", err)
 		}
 		config(t, s, "appendonly", "yes") // which schedules a rewrite of the file
-		wantDistinct(t, append(numbers, <-done...))
+		numbers = append(numbers, <-done...)
+		wantDistinct(t, numbers)
 		if err := a.Stats().Servers[0].CeilingErr; err != nil {
 			t.Errorf("got %v afterwards, want <nil>", err)
 		}
 		if logs.FilterLevelExact(zapcore.ErrorLevel).Len() == 0 {
 			t.Error("got no error in the log, want one about the append-only file")
 		}
+		s.Restart()
+		for fresh := mustNew(t, redistest.NewClient(t, s), Options{}); len(numbers) < 900; {
+			numbers = append(numbers, untilServed(t, a), untilServed(t, fresh))
+		}
+		wantDistinct(t, numbers)
 	})
 }
 

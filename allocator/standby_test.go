@@ -176,3 +176,24 @@ func TestStatsReportsNoOutageForAnOlderRequest(t *testing.T) {
 		})
 	})
 }
+
+// A conflict in the settings, before any identifier, is corrected, and Ready shows that without a call.
+func TestReadyAfterAConflictIsCorrectedWithoutCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		north, south := &fakeServer{adds: "N/", origin: "n"}, &fakeServer{adds: "N/", origin: "s"}
+		a := newFakeAllocator(t, Options{}, north, south)
+		if _, err := a.Next(t.Context(), "orders"); !errors.Is(err, ErrPrefixConflict) {
+			t.Errorf("got %v, want ErrPrefixConflict", err)
+		}
+		<-time.After(time.Minute)
+		if a.Stats().Ready() {
+			t.Error("got ready, want not ready")
+		}
+		south.set(func() { south.adds = "S/" })
+		<-time.After(12 * time.Second)
+		if !a.Stats().Ready() {
+			t.Error("got not ready, want ready")
+		}
+	})
+}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
@@ -90,7 +88,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 		logRemoval(s.log, keys.Server, got.Durable)
 	}
 	if created(got) {
-		s.log.Info("counter created", zap.String("key", keys.Counter))
+		logCreated(s.log, keys.Counter)
 	}
 	reply := Reply{Range: got, Token: token}
 	if err == nil && r.Kind != Identity {
@@ -199,9 +197,9 @@ func (s *Server) Return(ctx context.Context, requests []scripts.ReturnRequest) [
 const returnGrace = 50 * time.Millisecond
 
 // created reports whether these are the first numbers of a counter that did not exist. A counter that was seeded has an earlier
-// write, and one that was set by hand begins above its Max. At a durable server the raise before them made it.
+// write, and one that was set by hand begins above its Max. At a durable server a raise makes counters.
 func created(got scripts.Range) bool {
 	const jumps = 1_000_000
 	born := got.Epoch / jumps
-	return got.Low == max(1, got.MinValue) && got.Evidence == "" && got.Epoch%jumps == 0 && born > 0 && (got.Written == born || got.Before == born)
+	return got.Low == max(1, got.MinValue) && got.Evidence == "" && got.Epoch%jumps == 0 && born > 0 && got.Written == born
 }

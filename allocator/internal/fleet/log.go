@@ -28,6 +28,10 @@ func logJump(logger *zap.Logger, key string, evidence scripts.Evidence, jump, lo
 	}
 }
 
+func logCreated(logger *zap.Logger, key string) {
+	logger.Info("counter created", zap.String("key", key))
+}
+
 // removals are the reasons for the removal of Durable.
 var removals = map[scripts.DurableState]string{
 	scripts.DurableReplica:  "a replica is connected",

@@ -152,6 +152,9 @@ func (s *Server) tryRaise(c *counter, other counterOf, keys scripts.Keys, r Requ
 		f.mu.Unlock()
 		logJump(s.log, keys.Counter, got.Evidence, got.Jump, got.Base+1, scripts.DurableEverysec)
 	}
+	if got.Created {
+		logCreated(s.log, keys.Counter)
+	}
 	if got.Permitted {
 		return nil, 0, 0, nil
 	}
