@@ -41,9 +41,9 @@ func TestScriptsRefuseAServerWithoutSettings(t *testing.T) {
 		set(t, client, "Max", 100) // a counter that exists needs no settings
 		wantRange(t, mustNext(t, client, request("two")), 101, 132)
 		client.Del(t.Context(), keys.Counter)
-		for _, field := range []string{"Initialized", "ServerPrefix", "Identities", "MinValue", "Comment"} { // any setting makes it initialised
+		for _, field := range []string{"Initialized", "ServerPrefix", "Identities", "MinValue", "MaxValue"} { // any setting makes it initialised
 			client.Del(t.Context(), keys.Counter)
-			settings(t, client, field, map[string]string{"Identities": "here", "MinValue": "1"}[field])
+			settings(t, client, field, map[string]string{"Identities": "here", "MinValue": "1", "MaxValue": "4000"}[field])
 			wantRange(t, mustNext(t, client, request(field)), 1, 32)
 		}
 	})

@@ -141,9 +141,10 @@ if missing and floor ~= '0' and above(age, '600') then
   return refusal('NOTSEEDED', key, 'is gone, and this client last saw it ' .. age .. ' s ago, too long to know how far others are: hilo help recover')
 end
 if missing and floor == '0' then
-  local new = redis.call('HMGET', server_key, 'NewCounters')[1]
+  local settings = redis.call('HMGET', server_key, 'NewCounters', 'Initialized', 'Identities') -- a worker may not call EXISTS here
+  local new = settings[1]
   if new and new ~= 'no' then return refusal('CORRUPT', server_key, 'field NewCounters holds', new, 'must be no, or absent') end
-  if not new and redis.call('EXISTS', server_key) == 0 then
+  if not (new or settings[2] or settings[3] or server[1] or server[2] or server[3] or server[4] or server[5]) then
     return refusal('NOTSEEDED', key, 'does not exist, and the server has no settings: hilo init if it is new; hilo help recover if it lost its data')
   elseif new then
     return refusal('NOTSEEDED', key, 'does not exist, and the server makes no counters (NewCounters is no): hilo seed NAME --max 0 if it is new; ' ..
