@@ -435,6 +435,32 @@ func TestNextIsUnavailableWhileADurableServerRefusesRaises(t *testing.T) {
 	})
 }
 
+// Callers that gave up while the ceiling could not be raised get nothing afterwards, so that they leave no gap.
+func TestNextIdentityForgetsCallersThatGaveUpOnACeiling(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *bubbleServer) {
+		s.initialize("Durable", "everysec")
+		s.set("aof_enabled", "0")
+		a := mustNew(t, s.client(t), Options{})
+		var callers sync.WaitGroup
+		for i := range 50 {
+			callers.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*time.Second)
+				defer cancel()
+				n, err := a.NextIdentity(ctx, "companies")
+				if !errors.Is(err, ErrNotDurable) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "append-only file is off") {
+					t.Errorf("got %d, %v, want ErrNotDurable that names the append-only file", n, err)
+				}
+			})
+		}
+		callers.Wait()
+		s.set("aof_enabled", "1")
+		if n, err := a.NextIdentity(t.Context(), "companies"); n != 1 || err != nil {
+			t.Errorf("got %d, %v with the file on again, want 1, <nil>", n, err)
+		}
+	})
+}
+
 // A raise in the background is no write that keeps ranges from being returned.
 func TestCloseReturnsRangesToADurableServer(t *testing.T) {
 	t.Parallel()
