@@ -182,7 +182,7 @@ func TestNextServesAThousandNewCountersOfADurableServerAtOnce(t *testing.T) {
 		opts.PoolSize = 20
 		client := redis.NewClient(Tune(opts))
 		t.Cleanup(func() { _ = client.Close() })
-		a := mustNew(t, client, Options{})
+		a := mustNew(t, client, Options{RefillTimeout: 2 * time.Second}) // the default
 		var callers sync.WaitGroup
 		for i := range 1000 {
 			callers.Go(func() {

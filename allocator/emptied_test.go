@@ -115,7 +115,7 @@ func TestJumpOverAnEmptiedServerCountsTheMinutesSinceItWasSeen(t *testing.T) {
 				take()
 				for range 300 {
 					raised, _ := strconv.ParseInt(s.HGet("{Raven}/HiLo/orders", "Raised"), 10, 64)
-					synctest.Wait() // nothing reads the clock
+					synctest.Wait()                                                                         // nothing reads the clock
 					a.fleet.Start = a.fleet.Start.Add(-time.Duration(minutes)*time.Minute - 30*time.Second) // without the checks meanwhile
 					s.FlushAll()
 					margin := (1 + minutes) * unit

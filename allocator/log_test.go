@@ -131,5 +131,12 @@ func TestClosedClientIsNotRetryable(t *testing.T) {
 				t.Errorf("%s: got %v, retryable %v, want redis.ErrClosed, not retryable", name, err, Retryable(err))
 			}
 		}
+
+		south := startInBubble(t)
+		south.initialize("ServerPrefix", "S/")
+		both := mustMulti(t, Options{}, Server{Name: "north", Client: client}, Server{Name: "south", Client: south.client(t)})
+		if id, err := both.Next(t.Context(), "orders"); id != "orders/S/1" || err != nil {
+			t.Errorf("beside another server: got %s, %v, want orders/S/1, <nil>", id, err)
+		}
 	})
 }

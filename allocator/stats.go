@@ -205,9 +205,9 @@ func (s Stats) Ready(collections ...string) bool {
 }
 
 // Check contacts and compares all servers, for start-up and readiness. It returns the error that the first call would
-// return, and nil if that call would succeed now: a server takes writes.
-// With collections that holds for the first call of each of them, so that the errors are those of Collection.Next; without,
-// those that are not about a collection. It issues nothing and writes nothing.
+// return, and nil if that call would succeed now, because a server takes writes. With collections that holds for the first call of
+// each of them, so that the errors are those of Collection.Next, such as ErrNotDurable where a ceiling is used up and cannot be
+// raised. Without, the errors are those that are not about a collection. It issues nothing and writes nothing.
 func (a *Allocator) Check(ctx context.Context, collections ...string) error {
 	var unknown []string // that have no numbers in hand
 	for _, name := range collections {
