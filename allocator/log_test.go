@@ -115,7 +115,7 @@ func TestOnlyServerIsCheckedWithoutCalls(t *testing.T) {
 	})
 }
 
-// A client that was closed never serves again, whoever waits.
+// A client that was closed never serves again.
 func TestClosedClientIsNotRetryable(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s *bubbleServer) {
