@@ -25,7 +25,7 @@ func TestReadmeOfComingFromElsewhereRuns(t *testing.T) {
 	hilo := binary(t)
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"hilo.json":       `{"Results":[{"Max":4000,"@metadata":{"@id":"Raven/HiLo/orders"}},{"Max":96,"@metadata":{"@id":"Raven/HiLo/people"}}]}`,
+		"hilo.json":       `{"Results":[{"Max":4000,"@metadata":{"@id":"Raven/Hilo/orders"}},{"Max":96,"@metadata":{"@id":"Raven/HiLo/people"}}]}`,
 		"identities.json": `{"companies|":17}`,
 		"shop.sql":        "create table invoices (id integer primary key autoincrement); insert into invoices values (123);",
 	} {
@@ -47,16 +47,16 @@ func TestReadmeOfComingFromElsewhereRuns(t *testing.T) {
 		for _, block := range shellBlocks(t, "cli/README.md", "Come from elsewhere", 4) {
 			bash(t, dir, environment, block)
 		}
-		const want = `{"kind":"export","version":2,"namespace":"Raven"}
+		const want = `{"kind":"export","version":3,"namespace":"Raven"}
 {"kind":"prefix"}
-{"kind":"hilo","collection":"invoices","max":123,"bare":123}
-{"kind":"hilo","collection":"orders","max":4000,"bare":4000}
-{"kind":"hilo","collection":"people","max":96,"bare":96}
-{"kind":"hilo","collection":"receipts","max":77,"bare":77}
-{"kind":"hilo","collection":"Refunds","max":5,"bare":5}
+{"kind":"hilo","collection":"invoices","max":123,"bare":true}
+{"kind":"hilo","collection":"orders","max":4000,"bare":true}
+{"kind":"hilo","collection":"people","max":96,"bare":true}
+{"kind":"hilo","collection":"receipts","max":77,"bare":true}
+{"kind":"hilo","collection":"Refunds","max":5,"bare":true}
 {"kind":"hilo","collection":"unused","max":0}
-{"kind":"hilo","collection":"users","max":42,"bare":42}
-{"kind":"hilo","collection":"visits","max":9007199254740993,"bare":9007199254740993}
+{"kind":"hilo","collection":"users","max":42,"bare":true}
+{"kind":"hilo","collection":"visits","max":"9007199254740993","bare":true}
 {"kind":"identity","collection":"companies","max":17}
 {"kind":"end","counters":9}
 `
@@ -86,13 +86,18 @@ func TestReadmeOfSeedingRuns(t *testing.T) {
 	})
 }
 
-func TestReadmeOfPrefixesRuns(t *testing.T) {
+func TestReadmeOfSettingsRuns(t *testing.T) {
 	t.Parallel()
-	prefixes := shellBlocks(t, "cli/README.md", "Prefixes", 1)[0]
+	settings := shellBlocks(t, "cli/README.md", "Settings", 1)[0]
 	hilo := binary(t)
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		other := redistest.StartMini(t)
-		block := strings.NewReplacer("redis://north.example", s.URL(), "redis://south.example", other.URL()).Replace(prefixes)
+		for _, one := range []*redistest.Server{s, other} { // new servers
+			if err := one.Client(t).FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		block := strings.NewReplacer("redis://north.example", s.URL(), "redis://south.example", other.URL(), "hilo init", "hilo init --yes").Replace(settings)
 		bash(t, t.TempDir(), environmentOf(t, s, hilo), block)
 		if got := s.Client(t).HGetAll(t.Context(), "{Raven}/ServerPrefixForHilo").Val(); got["ServerPrefix"] != "NorthServer/" || got["Identities"] != "here" {
 			t.Errorf("%v", got)
