@@ -28,11 +28,11 @@ func ListCommand(env base.Env) *cli.Command {
 	return listing{
 		things: "counters",
 		all:    (*admin.Admin).Counters,
-		head:   []string{"COLLECTION", "MAX", "CEILING", "RANGES", "JUMPS"},
+		head:   []string{"COLLECTION", "MAX", "RANGES", "JUMPS"},
 		keys:   []string{"name", "max", "ranges", "jumps", "headroom"},
 		row: func(server string, c *observed) (any, []any) {
 			return listed{server, c.Name, c.Max, reserved(&c.Counter), c.Ranges, c.Jumps, born(&c.Counter), c.room},
-				[]any{term.Visible(c.Name), c.Max, reserved(&c.Counter), c.Ranges, c.Jumps}
+				[]any{term.Visible(c.Name), c.Max, c.Ranges, c.Jumps}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
@@ -40,9 +40,8 @@ func ListCommand(env base.Env) *cli.Command {
 		Usage:     "list the counters of the namespace",
 		UsageText: "hilo list [--filter GLOB] [--sort KEY]",
 		Description: base.Describe(`
-Lists each collection with Max, the greatest number issued; the ceiling, which is
-reserved ahead, so that nothing above it is in use; the number of ranges issued; the
-number of jumps on evidence of lost writes; and the used share of what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold exactly
+Lists each collection with Max, the greatest number issued; the number of ranges
+issued; the number of jumps on evidence of lost writes; and the used share of what 32-bit integers hold (2^31-1), of what JavaScript's numbers hold exactly
 (2^53-1), and of the limit. It uses SCAN, which does not block the server. hilo top
 shows the rates and the time left.
 
@@ -70,11 +69,11 @@ func IdentityListCommand(env base.Env) *cli.Command {
 	return listing{
 		things: "identities",
 		all:    (*admin.Admin).Identities,
-		head:   []string{"NAME", "VALUE", "CEILING", "JUMPS"},
+		head:   []string{"NAME", "VALUE", "JUMPS"},
 		keys:   []string{"name", "value", "jumps", "headroom"},
 		row: func(server string, c *observed) (any, []any) {
 			return listedIdentity{server, c.Name, c.Max, reserved(&c.Counter), c.Jumps, born(&c.Counter), c.room},
-				[]any{term.Visible(c.Name), c.Max, reserved(&c.Counter), c.Jumps}
+				[]any{term.Visible(c.Name), c.Max, c.Jumps}
 		},
 	}.command(env, &cli.Command{
 		Name:      "list",
@@ -83,8 +82,8 @@ func IdentityListCommand(env base.Env) *cli.Command {
 		UsageText: "hilo identity list [--filter GLOB] [--sort KEY]",
 		Description: base.Describe(`
 Lists each identity with its value, which is the greatest one that was issued, as the
-server has it, whether or not it is the home of identities; the ceiling; the number of
-jumps; and the used share of the bounds. hilo list --help explains them. With several servers it lists the identities of all of them.`,
+server has it, whether or not it is the home of identities; the number of jumps; and the
+used share of the bounds. hilo list --help explains them. With several servers it lists the identities of all of them.`,
 			[]string{"hilo identity list", "hilo identity list --sort value --output json"},
 			"1 failed or interrupted", "3 Redis unavailable"),
 	})
