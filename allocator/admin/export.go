@@ -69,26 +69,20 @@ func (m *Admin) Export(ctx context.Context) (Export, error) {
 }
 
 // margin returns how many numbers above Max may be in use of a counter that was written before the server was restarted or promoted.
-// It is what take.lua adds at least. A counter of a durable server that was restarted reserved all of them.
+// take.lua adds no more at least. A counter of a durable server that was restarted reserved all of them.
 func (m *Admin) margin(ctx context.Context, state *State, durable bool, node replication) (int64, error) {
-	const hour = 15 // of the units, each of which is four minutes at a steady rate
 	reserved := max(0, state.Raised-state.Max)
-	if durable && state.permitted && node.replicas == 0 && strings.Trim(node.before, "0") == "" {
-		return reserved, nil
+	kept, err := m.appendOnly(ctx)
+	if err != nil || durable && kept && state.permitted && node.replicas == 0 && strings.Trim(node.before, "0") == "" {
+		return reserved, err
 	}
 	unit := max(state.Block, 256)
 	if state.Kind == KindHiLo {
 		unit = max(state.Block, 16384)
 	}
 	units := int64(4)
-	if node.before != state.Origin {
-		on, err := m.appendOnly(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if !on {
-			units *= hour
-		}
+	if !kept { // an hour instead of four minutes, since a snapshot may be so old
+		units *= 15
 	}
 	if unit > (math.MaxInt64-reserved)/units {
 		return math.MaxInt64 - state.Max, nil
