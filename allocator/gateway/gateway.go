@@ -12,8 +12,8 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/access"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/gate"
 	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
-	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -38,7 +38,7 @@ type gateway struct {
 type master struct {
 	name string
 	keys prefix.Keys
-	gate *fleet.Gate // of the requests of Admin
+	gate *gate.Gate // of the requests of Admin
 	*admin.Admin
 }
 
@@ -62,7 +62,7 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("gateway: master %q: %w", m.Name, err)
 		}
-		g.shown = append(g.shown, master{m.Name, prefix.NewKeys(m.namespace()), fleet.NewGate(), a})
+		g.shown = append(g.shown, master{m.Name, prefix.NewKeys(m.namespace()), gate.New(), a})
 	}
 	if opts.RavenDB != nil {
 		raven, compared, err := withMasters(*opts.RavenDB, opts.Masters)

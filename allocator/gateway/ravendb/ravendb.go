@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/gate"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/once"
-	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -20,7 +20,7 @@ import (
 type Handler struct {
 	opts         Options
 	mux          http.ServeMux
-	gate         *fleet.Gate // of requests that no Allocator sends
+	gate         *gate.Gate // of requests that no Allocator sends
 	ranges       ranges
 	answers      once.Answers // to requests about identities
 	topologyEtag int64
@@ -37,7 +37,7 @@ func New(opts Options) (*Handler, error) {
 		return nil, fmt.Errorf("ravendb: %w", err)
 	}
 	h := &Handler{
-		opts: opts, gate: fleet.NewGate(), ranges: ranges{max: maxRanges, byEnd: make(map[rangeEnd]issuedRange)},
+		opts: opts, gate: gate.New(), ranges: ranges{max: maxRanges, byEnd: make(map[rangeEnd]issuedRange)},
 		topologyEtag: etag(opts.Nodes, time.Now()), databases: make(map[string]*database),
 	}
 	for _, route := range []struct {

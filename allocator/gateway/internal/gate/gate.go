@@ -1,10 +1,13 @@
-package fleet
+// Package gate holds back requests to a server that is down.
+package gate
 
 import (
 	"context"
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/hilo-id/hilo/allocator/internal/fleet"
 )
 
 // Gate is the back-off of requests to a server that are not for numbers, and that no Fleet sends. While the server answers,
@@ -16,13 +19,13 @@ type Gate struct {
 	turn  chan struct{} // holds one element while a request is in flight after a failure
 
 	mu      sync.Mutex // guards what follows
-	backoff Backoff
+	backoff fleet.Backoff
 	failed  error     // of the latest request, or nil
 	at      time.Time // of failed
 }
 
-// NewGate returns a Gate that is open.
-func NewGate() *Gate { return &Gate{turn: make(chan struct{}, 1), start: time.Now()} }
+// New returns a Gate that is open.
+func New() *Gate { return &Gate{turn: make(chan struct{}, 1), start: time.Now()} }
 
 // Pass calls send when a request may be sent, and returns its error. down reports whether an error is one of the server and not
 // of the request. If ctx is canceled the request proves nothing.
@@ -39,7 +42,11 @@ func (g *Gate) Pass(ctx context.Context, down func(error) bool, send func() erro
 		if failed != nil && at.After(began) {
 			return failed
 		}
-		if sleep(ctx, ctx, wait); ctx.Err() != nil {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
@@ -60,9 +67,9 @@ func (g *Gate) record(ctx context.Context, err error, down bool) {
 	defer g.mu.Unlock()
 	switch {
 	case !down:
-		g.backoff, g.failed = Backoff{}, nil
+		g.backoff, g.failed = fleet.Backoff{}, nil
 	case !errors.Is(ctx.Err(), context.Canceled):
-		g.backoff.Fail(time.Since(g.start), MaxBackoff)
+		g.backoff.Fail(time.Since(g.start), fleet.MaxBackoff)
 		g.failed, g.at = err, time.Now()
 	}
 }
