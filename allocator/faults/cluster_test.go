@@ -22,8 +22,7 @@ func TestKilledPrimaryOfAClusterRepeatsNoNumber(t *testing.T) {
 		proves(t, func(t *testing.T, f *fleet) {
 			cluster, address, owner := ofSix(t, b)
 			primary, replica := cluster.Nodes[owner], cluster.Nodes[3+owner]
-			j := fullSpeed(1, address)
-			j.Pause = steady().Pause
+			j := steady(address)
 			f.start(3, j)
 			f.awaitEach(10_000)
 			primary.PauseReplica(replica, filler)
@@ -35,7 +34,7 @@ func TestKilledPrimaryOfAClusterRepeatsNoNumber(t *testing.T) {
 			primary.Restart() // as a replica
 			f.start(1, j)
 			for _, w := range f.running() {
-				w.awaitUse(200_000)
+				w.awaitUse(10_000)
 			}
 		})
 	})
@@ -48,7 +47,6 @@ func TestSlotMoveUnderLoadRepeatsNoNumber(t *testing.T) {
 		holds(t, func(t *testing.T, f *fleet) {
 			cluster, address, owner := ofSix(t, b)
 			j := steady(address)
-			j.Replicas, j.DurableTimeout = 1, time.Second
 			f.start(3, j)
 			for range 3 {
 				f.awaitEach(1000)

@@ -155,7 +155,7 @@ func ofRanges(t *testing.T, b redistest.Binary, tamper func(*redistest.Proxy)) *
 			floor := int64(0)
 			for n := range each {
 				request := scripts.NextRequest{
-					Token: fmt.Sprint(i, " ", n), Name: "orders", Capacity: int64(1 + n%7), Limit: 1<<63 - 1, Floor: floor,
+					Token: fmt.Sprint(i, " ", n), Name: "orders", Capacity: int64(1 + n%7), Limit: 1<<63 - 1, Marks: scripts.Marks{Floor: floor},
 				}
 				var got scripts.Range
 				h.record(i, call{verb: "next", n: request.Capacity}, func() reply {

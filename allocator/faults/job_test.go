@@ -27,20 +27,12 @@ type job struct {
 
 	MinCapacity, MaxCapacity int64         // 0 means the default
 	Runway                   time.Duration // 0 means the default
-	RequireSeeded            bool
-	Replicas                 int
-	DurableTimeout           time.Duration
 }
 
 // steady returns a job at a constant rate and in small ranges. A loss of one second is then no greater than what was issued in
 // the second before it.
 func steady(servers ...address) job {
 	return job{Servers: servers, Batch: 32, Pause: 4 * time.Millisecond, MinCapacity: 32, MaxCapacity: 32, Runway: 20 * time.Millisecond}
-}
-
-// fullSpeed returns a job with default options that never pauses, and that uses only ranges that so many replicas have confirmed.
-func fullSpeed(replicas int, servers ...address) job {
-	return job{Servers: servers, Batch: 1000, Replicas: replicas, DurableTimeout: 200 * time.Millisecond}
 }
 
 // address describes how a worker reaches a server.
@@ -70,10 +62,7 @@ func (j job) clients() []redis.UniversalClient {
 }
 
 func (j job) options() allocator.Options {
-	return allocator.Options{
-		MinCapacity: j.MinCapacity, MaxCapacity: j.MaxCapacity, Runway: j.Runway, RequireSeeded: j.RequireSeeded,
-		Durability: allocator.Durability{Replicas: j.Replicas, Timeout: j.DurableTimeout},
-	}
+	return allocator.Options{MinCapacity: j.MinCapacity, MaxCapacity: j.MaxCapacity, Runway: j.Runway}
 }
 
 // claim is a run of numbers that a worker used, Low to High.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -114,7 +115,9 @@ func TestVanishedCounterUnderActiveWorkersRepeatsNoNumber(t *testing.T) {
 	}
 }
 
-// New workers have no evidence of a counter that vanished. RequireSeeded keeps them from creating it again.
+var seededOnly = prefix.Server{SeededOnly: true}
+
+// New workers have no evidence of a counter that vanished. They are refused where the settings are gone too, or make no counters.
 func TestVanishedCounterUnderNewWorkersRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
 	for _, test := range lost {
@@ -133,7 +136,9 @@ func TestVanishedCounterUnderNewWorkersRepeatsNoNumber(t *testing.T) {
 						}
 					}
 					j := steady(at(s))
-					j.RequireSeeded = true
+					if err := operator.SetServerPrefix(t.Context(), seededOnly); err != nil {
+						t.Fatal(err)
+					}
 					seed(100)
 					f.start(3, j)
 					f.awaitTotal(10_000)
@@ -151,6 +156,9 @@ func TestVanishedCounterUnderNewWorkersRepeatsNoNumber(t *testing.T) {
 						if w.used > 0 {
 							t.Errorf("%s used %d numbers of a counter that is gone", w.name, w.used)
 						}
+					}
+					if err := operator.Init(t.Context(), seededOnly); err != nil && !errors.Is(err, admin.ErrInitialized) {
+						t.Fatal(err)
 					}
 					seed(10_000_000)
 					f.awaitEach(1000)

@@ -39,63 +39,6 @@ func TestPromotionThatLosesASecondRepeatsNoNumber(t *testing.T) {
 	})
 }
 
-// At full speed the writes of one second may exceed any gap. A range is used only if the replica has it.
-func TestPromotionAtFullSpeedRepeatsNoNumber(t *testing.T) {
-	t.Parallel()
-	eachServer(t, func(t *testing.T, b redistest.Binary) {
-		proves(t, func(t *testing.T, f *fleet) {
-			primary, replica, address := pair(t, b)
-			f.start(3, fullSpeed(1, through(address)))
-			f.awaitEach(1000)
-			primary.PauseReplica(replica, filler)
-			f.writesAreLost(time.Second)
-			primary.Kill()
-			f.running()[0].kill()
-			replica.Resume()
-			replica.Promote()
-			redistest.StartReplica(t, replica)
-			address.Redirect(replica)
-			f.start(1, fullSpeed(1, through(address)))
-			f.awaitEach(100_000)
-		})
-	})
-}
-
-// The replica that has to confirm ranges stops. Ranges that it did not confirm are never used, neither when it resumes nor when
-// it is promoted later.
-func TestReplicaThatStopsAndResumesRepeatsNoNumber(t *testing.T) {
-	t.Parallel()
-	eachServer(t, func(t *testing.T, b redistest.Binary) {
-		proves(t, func(t *testing.T, f *fleet) {
-			primary, replica, address := pair(t, b)
-			// Small ranges leave a worker few numbers in hand.
-			j := steady(through(address))
-			j.Replicas, j.DurableTimeout = 1, 50*time.Millisecond
-			f.start(3, j)
-			f.awaitEach(1000)
-			replica.Pause()
-			if f.bare {
-				f.awaitEach(1000)
-			} else {
-				for _, w := range f.running() {
-					w.awaitError("not durable")
-				}
-			}
-			replica.Resume()
-			f.awaitEach(1000)
-
-			primary.PauseReplica(replica, filler)
-			f.writesAreLost(300 * time.Millisecond)
-			primary.Kill()
-			replica.Resume()
-			replica.Promote()
-			redistest.StartReplica(t, replica)
-			address.Redirect(replica)
-			f.awaitEach(1000)
-		})
-	})
-}
-
 // The primary changes from P to R and back to P, which was never restarted and keeps its run_id. Each change loses the newest
 // writes.
 func TestPromotionBackAndForthRepeatsNoNumber(t *testing.T) {
