@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -56,6 +57,7 @@ func TestSwapDBRepeatsNumbersForClientsThatSawNoneSinceTheCopy(t *testing.T) {
 		before   func(t *testing.T, s *redistest.Server) // the last numbers are issued
 		after    func(t *testing.T, s *redistest.Server) // the databases are exchanged
 		evidence string                                  // "" where numbers are repeated
+		refused  bool
 	}{
 		{name: "active since", before: keep, evidence: "floor"},
 		{name: "idle since", client: 1, before: keep},
@@ -75,7 +77,7 @@ func TestSwapDBRepeatsNumbersForClientsThatSawNoneSinceTheCopy(t *testing.T) {
 				}
 			}},
 		{name: "active since, an empty database", evidence: "missing"},
-		{name: "new, an empty database", client: 2},
+		{name: "new, an empty database", client: 2, refused: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +115,12 @@ func TestSwapDBRepeatsNumbersForClientsThatSawNoneSinceTheCopy(t *testing.T) {
 				swap(t, s)
 				if test.after != nil {
 					test.after(t, s)
+				}
+				if test.refused {
+					if got, err := clients[test.client].NextIdentity(t.Context(), "companies"); !errors.Is(err, allocator.ErrNotSeeded) {
+						t.Errorf("got %d, %v, want ErrNotSeeded", got, err)
+					}
+					return
 				}
 				got := take(test.client)
 				if (got.Low <= last.High) != (test.evidence == "") {
