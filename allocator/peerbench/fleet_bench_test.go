@@ -77,6 +77,7 @@ func startFleet(ctx context.Context, b *testing.B, clients []*redis.Client, name
 	b.Helper()
 	b.StopTimer()
 	namespace := fmt.Sprintf("fleet%d", namespaces.Add(1))
+	initialize(ctx, b, clients[0], namespace)
 	fleet := make([]*allocator.Allocator, len(clients))
 	for i, client := range clients {
 		var err error

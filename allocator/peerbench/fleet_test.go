@@ -21,7 +21,9 @@ func TestNamespacesSpreadOverThePrimariesOfACluster(t *testing.T) {
 			const namespaces, each = 12, 20
 			var all sync.WaitGroup
 			for i := range namespaces {
-				ids, err := allocator.New(client, allocator.Options{Namespace: fmt.Sprintf("shop%d", i), MinCapacity: 1, MaxCapacity: 1})
+				namespace := fmt.Sprintf("shop%d", i)
+				initialize(t.Context(), t, client, namespace)
+				ids, err := allocator.New(client, allocator.Options{Namespace: namespace, MinCapacity: 1, MaxCapacity: 1})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -54,6 +54,18 @@ func newAllocator(ctx context.Context, tb testing.TB, client *redis.Client, opts
 	return ids
 }
 
+// initialize makes the settings of a namespace, as hilo init does.
+func initialize(ctx context.Context, tb testing.TB, client redis.UniversalClient, namespace string) {
+	tb.Helper()
+	operator, err := admin.New(client, admin.Options{Namespace: namespace})
+	if err == nil {
+		err = operator.Init(ctx, prefix.Server{})
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // warmOrders returns an allocator and one collection of it whose ranges have grown to the default Options.MaxCapacity.
 func warmOrders(ctx context.Context, tb testing.TB, client *redis.Client) (*allocator.Allocator, *allocator.Collection) {
 	tb.Helper()
