@@ -38,6 +38,7 @@ func BenchmarkLoneIdentity(b *testing.B) {
 				return err
 			}
 
+			initialize(ctx, b, client, "bench")
 			keys := scripts.Keys{Counter: "{bench}/Identities/companies", Server: "{bench}/ServerPrefixForHilo", Other: "{bench}/HiLo/companies"}
 			request := scripts.IdentityRequest{Name: "companies", Count: 1, Limit: math.MaxInt64}
 			direct := func() error {
