@@ -55,7 +55,7 @@ func TestInitLooksAtTheServer(t *testing.T) {
 			{"an AOF, and plain", []string{"--appendonly", "yes"}, "--durable none", false, "", []string{"skips 65,536 to 4.3 million", "hilo settings set --durable everysec"}},
 			{"an AOF that is not synced", []string{"--appendonly", "yes", "--appendfsync", "no"}, "", false, "", []string{"appendfsync is no", "hilo settings set --durable everysec"}},
 			{"snapshots", []string{"--save", "60 1000"}, "", false, "", []string{"1.0 to 5.2 million", "a crash loses what was written since the newest snapshot", "CONFIG SET appendonly yes"}},
-			{"nothing", []string{"--save", ""}, "", false, "", []string{"it comes back empty", "CONFIG SET appendonly yes"}},
+			{"nothing", []string{"--save", ""}, "", false, "", []string{"a restart empties the server", "CONFIG SET appendonly yes"}},
 			{"an AOF and a replica", []string{"--appendonly", "yes"}, "", true, "", []string{"a restart or failover skips 65,536 to 4.3 million", "in place of replicas"}},
 		} {
 			t.Run(b.Name+"/"+test.name, func(t *testing.T) {

@@ -60,6 +60,19 @@ func TestPrefixCheckOfServers(t *testing.T) {
 	})
 }
 
+func TestSettingsCheckReportsAServerWithoutSettings(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		empty(t, s)
+		r := clitest.Hilo(t, "settings", "check", "--redis", s.URL(), "--output", "json")
+		got := clitest.Decode[comparedServers](t, r.Stdout)
+		clitest.WantFinding(t, got.Findings, "settings", "", finding.Fault, "it has no settings: it is new, or it lost its data")
+		if r.Code != exit.Fault || got.Servers[0].Initialized {
+			t.Errorf("got %+v, want exit %d", r, exit.Fault)
+		}
+	})
+}
+
 func TestPrefixCheckOfOneServerListedTwice(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {

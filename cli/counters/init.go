@@ -298,7 +298,8 @@ func (s serverKind) costs(durable, why string) (restart string, notes []string) 
 		restart = more
 		lost := "it has no append-only file: a crash loses what was written since the newest snapshot, and after more than an hour numbers could be issued again"
 		if points, known := s.config["save"]; known && points == "" {
-			lost = "it has neither an append-only file nor snapshots: it comes back empty from a restart, and issues nothing until hilo help recover is followed"
+			restart = "a restart empties the server, which then issues nothing until hilo help recover is followed"
+			lost = "it has neither an append-only file nor snapshots"
 		}
 		notes = append(notes, lost, aof)
 	}

@@ -56,7 +56,11 @@ func (c settingsCheck) Run(ctx context.Context) error {
 	t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "DURABLE", "NUMBERS", "IDENTIFIERS"}, Cut: []int{1, 6}}
 	found := make([]finding.Server, len(c.targets))
 	nodes := make([][]map[string]string, len(c.targets)) // INFO of the nodes of each server
+	initialized := make([]bool, len(c.targets))
 	errs := c.each(ctx, func(i int, client *target.Client, m *admin.Admin) (err error) {
+		if initialized[i], err = m.Initialized(ctx); fatal(err) {
+			return err
+		}
 		if found[i].Settings, err = m.ServerPrefix(ctx); fatal(err) {
 			return err
 		}
@@ -74,6 +78,7 @@ func (c settingsCheck) Run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			one := showSettings(c.Session, s)
+			one.Initialized = initialized[i]
 			shown.Servers = append(shown.Servers, comparedServer{name, one})
 			t.Add(cmp.Or(name, "none"), cmp.Or(one.Prefix, "none"), cmp.Or(one.Tag, "none"), homes[one.Identities],
 				cmp.Or(one.Durable, "-"), interval(c.Session, s), one.Example)
@@ -95,8 +100,15 @@ func (c settingsCheck) Run(ctx context.Context) error {
 		for j, other := range found[:i] {
 			again = again || sheet.CompareNodes(other.Name, one.Name, nodes[j], nodes[i])
 		}
-		if !again {
-			apart = append(apart, one)
+		if again {
+			continue
+		}
+		apart = append(apart, one)
+		if one.Err == nil && !initialized[i] {
+			sheet.Server = one.Name
+			sheet.Add("settings", finding.Fault, "it has no settings: it is new, or it lost its data").Because("It makes no counters.").
+				Remedy("If it is new: hilo init --redis URL. If it lost its data: hilo help recover.")
+			sheet.Server = ""
 		}
 	}
 	shown.All = finding.Of(append(finding.ComparePrefixes(apart), sheet.Findings...))
