@@ -3,9 +3,7 @@ package allocator
 import (
 	"errors"
 	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
@@ -29,64 +27,6 @@ func (all issuedTexts) next(t *testing.T, a *Allocator) string {
 	}
 	all.add(t, id)
 	return id
-}
-
-func (all issuedTexts) identity(t *testing.T, a *Allocator) int64 {
-	t.Helper()
-	n, err := a.NextIdentity(t.Context(), "orders")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all.add(t, "orders/"+strconv.FormatInt(n, 10))
-	return n
-}
-
-func goesOnAboveBare(t *testing.T, set func(t *testing.T, s *redistest.Server)) {
-	t.Helper()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		client := redistest.NewClient(t, s)
-		opts := Options{MinCapacity: 64, MaxCapacity: 64, Runway: time.Nanosecond}
-		workers := []*Allocator{mustNew(t, client, opts), mustNew(t, client, opts)}
-		issued := issuedTexts{}
-		for range 40 {
-			for _, a := range workers {
-				issued.next(t, a)
-			}
-		}
-		set(t, s)
-		late := mustNew(t, client, opts)
-		bare := 0
-		for i := range 200 {
-			n := issued.identity(t, late)
-			if reserved, _ := client.HGet(t.Context(), "{Raven}/HiLo/orders", "Bare").Int64(); i == 0 && n != reserved+1 {
-				t.Errorf("got the first identity %d, want %d, above the last bare range", n, reserved+1)
-			}
-			for _, a := range workers {
-				if !strings.Contains(issued.next(t, a), "NorthServer") {
-					bare++
-				}
-			}
-		}
-		if bare == 0 {
-			t.Error("got no identifier of a bare range after the change, want some, or the test proves nothing")
-		}
-
-		// The counter's record of its bare numbers is what keeps them apart.
-		client.HDel(t.Context(), "{Raven}/HiLo/orders", "Bare")
-		client.Del(t.Context(), "{Raven}/Identities/orders")
-		if n := mustNewIdentity(t, s, "orders"); !issued["orders/"+strconv.FormatInt(n, 10)] {
-			t.Errorf("got identity %d without Bare, want a number that was issued before, or the test proves nothing", n)
-		}
-	})
-}
-
-func mustNewIdentity(t *testing.T, s *redistest.Server, name string) int64 {
-	t.Helper()
-	n, err := mustNew(t, redistest.NewClient(t, s), Options{}).NextIdentity(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // A name is of one kind for ever where texts could be equal, whatever prefix the server gets later.

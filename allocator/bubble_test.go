@@ -114,13 +114,3 @@ func (s *bubbleServer) client(t *testing.T) *redis.Client {
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
-
-// counter returns the fields of the counter of "orders".
-func (s *bubbleServer) counter(t *testing.T) map[string]string {
-	t.Helper()
-	fields, err := s.client(t).HGetAll(t.Context(), "{Raven}/HiLo/orders").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fields
-}

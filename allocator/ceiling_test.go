@@ -140,7 +140,7 @@ func TestNextWaitsUntilTheAppendOnlyFileIsOnAgain(t *testing.T) {
 // Check foresees that the first call would wait, and for what.
 func TestCheckFindsACeilingThatIsUsedUpAndCannotBeRaised(t *testing.T) {
 	t.Parallel()
-	s := startDurableMini(t, "always")
+	s := startDurableMini(t)
 	mustNumber(t, mustNew(t, redistest.NewClient(t, s), Options{}), "orders")
 	s.SetInfo("aof_enabled", "0")
 	other := mustNew(t, redistest.NewClient(t, s), Options{})
@@ -170,7 +170,7 @@ func TestNextIsServedBesideACeilingThatCannotBeRaised(t *testing.T) {
 	t.Parallel()
 	t.Run("another counter", func(t *testing.T) {
 		t.Parallel()
-		s := startDurableMini(t, "always")
+		s := startDurableMini(t)
 		a := mustNew(t, redistest.NewClient(t, s), Options{MaxCapacity: 32, Runway: time.Nanosecond})
 		mustNumber(t, a, "users")
 		s.SetInfo("aof_enabled", "0")
@@ -194,7 +194,7 @@ func TestNextIsServedBesideACeilingThatCannotBeRaised(t *testing.T) {
 	})
 	t.Run("another server", func(t *testing.T) {
 		t.Parallel()
-		north, south := startDurableMini(t, "always"), startDurableMini(t, "always")
+		north, south := startDurableMini(t), startDurableMini(t)
 		setPrefix(t, north, "NorthServer/")
 		setPrefix(t, south, "SouthServer/")
 		setDurable(t, north, "always")

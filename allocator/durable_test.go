@@ -16,9 +16,9 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// startDurableMini starts a miniredis that states Durable and whose INFO shows an append-only file. It is the only server whose INFO
+// startDurableMini starts a miniredis that states always and whose INFO shows an append-only file. It is the only server whose INFO
 // can be set.
-func startDurableMini(t *testing.T, durable string) *redistest.Server {
+func startDurableMini(t *testing.T) *redistest.Server {
 	t.Helper()
 	s := redistest.StartMini(t)
 	for field, value := range map[string]string{
@@ -27,7 +27,7 @@ func startDurableMini(t *testing.T, durable string) *redistest.Server {
 	} {
 		s.SetInfo(field, value)
 	}
-	setDurable(t, s, durable)
+	setDurable(t, s, "always")
 	return s
 }
 
@@ -237,7 +237,7 @@ func TestNextLogsTheRemovalOfDurableOnce(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := startDurableMini(t, "always")
+			s := startDurableMini(t)
 			log, logs := observed()
 			a := mustNew(t, redistest.NewClient(t, s), Options{Logger: log})
 			numbers := ranges(t, a, 1)

@@ -228,7 +228,8 @@ func TestImportRaisesWhatTheOldServerMayHaveLost(t *testing.T) {
 		old.ChangeReplicationID() // as a restart or failover that may have lost later ranges
 		lines := clitest.Must(t, "export", "--redis", old.URL())
 		var margin int
-		if _, err := fmt.Sscanf(lines[strings.Index(lines, `"margin":`):], `"margin":%d`, &margin); err != nil || margin < 65536 {
+		_, after, _ := strings.Cut(lines, `"margin":`)
+		if _, err := fmt.Sscanf(after, "%d", &margin); err != nil || margin < 65536 {
 			t.Fatalf("got %s, want a counter with a margin", lines)
 		}
 		r := clitest.HiloIn(t, lines, "import", "--redis", other.URL())

@@ -98,7 +98,7 @@ func TestURLInTheWrongPlaceIsNotQuoted(t *testing.T) {
 func TestURLInTheWrongVariableIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	for _, variable := range []string{
-		"HILO_NAMESPACE", "HILO_SEPARATOR", "HILO_TIMEOUT", "HILO_TLS_CA", "HILO_PREFER", "HILO_REPLICAS", "HILO_SERVE_NODE", "HILO_SERVE_DATABASE",
+		"HILO_NAMESPACE", "HILO_SEPARATOR", "HILO_TIMEOUT", "HILO_TLS_CA", "HILO_PREFER", "HILO_SERVE_NODE", "HILO_SERVE_DATABASE",
 		"HILO_SERVE_PUBLIC_URL", "HILO_SERVE_LISTEN", "HILO_SERVE_COLLECTIONS", "HILO_SERVE_TOKEN_FILE",
 	} {
 		for _, value := range []string{"redis://ann:" + clitest.Password + "@h:1/0", "B=https://ann:" + clitest.Password + "@h", "ann:S3cr3t@h:6379"} {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts/pipeline"
 )
 
 // Confirmed returns a Scripter whose scripts return ErrNotDurable unless so many replicas acknowledge their writes within timeout,
@@ -103,7 +105,7 @@ func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr, key strin
 // confirmed runs the script and its confirmation on one connection.
 func (c *confirming) confirmed(ctx context.Context, node redis.Cmdable, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	var cmd, wait *redis.Cmd
-	Pipelined(ctx, node, func(p redis.Pipeliner) {
+	pipeline.Send(ctx, node, func(p redis.Pipeliner) {
 		cmd = script(p)
 		wait = p.Do(ctx, "WAIT", c.replicas, c.timeout.Milliseconds())
 	})

@@ -19,6 +19,8 @@ import (
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts/pipeline"
 )
 
 // Parts that scripts share. None is a script of its own.
@@ -89,7 +91,7 @@ func runAll[Q interface{ call() call }, R any](ctx context.Context, client redis
 		}
 		replies := []*redis.Cmd{first}
 		if rest := chunk[1:]; len(rest) > 0 {
-			Pipelined(ctx, client, func(p redis.Pipeliner) {
+			pipeline.Send(ctx, client, func(p redis.Pipeliner) {
 				for _, r := range rest {
 					c := r.call()
 					replies = append(replies, script.EvalSha(ctx, p, c.keys, c.args...))

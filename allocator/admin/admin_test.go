@@ -29,16 +29,6 @@ func mustNew(t *testing.T, client redis.UniversalClient, opts Options) *Admin {
 	return m
 }
 
-// impatient returns a client that makes one attempt only.
-func impatient(t *testing.T, s *redistest.Server) *redis.Client {
-	t.Helper()
-	opts := redistest.Options(s)
-	opts.MaxRetries, opts.DialerRetries = -1, 1
-	client := redis.NewClient(opts)
-	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
-
 // mustAllocate returns an allocator and closes it with the test.
 func mustAllocate(t *testing.T, client redis.UniversalClient, opts allocator.Options) *allocator.Allocator {
 	t.Helper()

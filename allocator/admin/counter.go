@@ -180,7 +180,7 @@ func (m *Admin) one(ctx context.Context, k Kind, name string) (Counter, error) {
 	return state.Counter, err
 }
 
-func (s storage) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
+func (storage) read(ctx context.Context, client redis.Cmdable, key string) *redis.SliceCmd {
 	return client.HMGet(ctx, key, scripts.FieldNames()...)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/pipeline"
 )
 
 // raised returns the value to which Import raises the counter.
@@ -103,7 +104,7 @@ func (m *Admin) CheckImport(ctx context.Context, server prefix.Server, states []
 	results := make([]Imported, 0, len(states))
 	for page := range slices.Chunk(states, scanCount) {
 		checks := make([]func() Imported, len(page))
-		scripts.Pipelined(ctx, m.client, func(p redis.Pipeliner) {
+		pipeline.Send(ctx, m.client, func(p redis.Pipeliner) {
 			for i := range page {
 				checks[i] = m.check(ctx, p, server, &page[i])
 			}

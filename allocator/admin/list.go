@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/pipeline"
 )
 
 // Counters returns every counter of the namespace, in no order. It scans the server without blocking it, so the result is no
@@ -47,7 +48,7 @@ func (m *Admin) states(ctx context.Context, pattern string, kinds ...Kind) iter.
 	return func(yield func(State, error) bool) {
 		err := m.scan(ctx, pattern, func(client redis.Cmdable, keys []string) bool {
 			var counters []func() (State, error)
-			scripts.Pipelined(ctx, client, func(pipe redis.Pipeliner) {
+			pipeline.Send(ctx, client, func(pipe redis.Pipeliner) {
 				for _, kind := range kinds {
 					as := m.storage(kind)
 					for _, key := range keys {

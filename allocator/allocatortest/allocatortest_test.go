@@ -63,7 +63,7 @@ func TestNewMakesAServerForEachCall(t *testing.T) {
 	}
 }
 
-func TestNewEndsWithItsTest(t *testing.T) {
+func TestNewEndsWithItsTest(t *testing.T) { //nolint:tparallel // what follows the inner test is after its end
 	t.Parallel()
 	var ids, closed *allocator.Allocator
 	t.Run("inner", func(t *testing.T) {
@@ -88,7 +88,7 @@ type fatal struct {
 	text []string
 }
 
-func (f *fatal) Helper() {}
+func (*fatal) Helper() {}
 
 func (f *fatal) Fatalf(format string, args ...any) {
 	f.text = append(f.text, format)

@@ -145,7 +145,8 @@ func (m *masters) VerifyHome(ctx context.Context, namespace string) error {
 	if !servers[0].Settings.Identities {
 		c.home = fmt.Errorf("%w: RavenDB's clients are served by %s, which is not their home", allocator.ErrIdentitiesElsewhere, servers[0].Name)
 	}
-	for _, other := range servers[1:] {
+	for i := range servers[1:] {
+		other := &servers[1+i]
 		if c.home == nil && other.Settings.Identities {
 			c.home = fmt.Errorf("%w: %s and %s both report that they are the home of identities", allocator.ErrPrefixConflict, servers[0].Name, other.Name)
 		}

@@ -127,11 +127,12 @@ func (e export) Run(ctx context.Context) error {
 		Kind: linePrefix, ServerPrefix: server.ServerPrefix, NodeTag: server.NodeTag, Identities: server.Identities, Durable: server.Durable,
 		MinValue: whole(server.MinValue), MaxValue: whole(server.MaxValue), SeededOnly: server.SeededOnly,
 	})
-	for _, s := range all.States {
+	for i := range all.States {
+		s := &all.States[i]
 		if s.Kind == admin.KindServerSide { // one counter for all names, of which the key has the first
 			s.Name = ""
 		}
-		_ = encoder.Encode(recordOf(&s))
+		_ = encoder.Encode(recordOf(s))
 	}
 	_ = encoder.Encode(record{Kind: lineEnd, Counters: new(len(all.States))})
 	refused, err := checkExport(e.Separator, content.Bytes())

@@ -243,7 +243,7 @@ func (s serverKind) facts() info.Facts { return info.Facts{Info: s.info, Config:
 func (s serverKind) alone() bool { return !s.replicated && s.facts().AppendOnly() == "yes" }
 
 // durability returns the value of Durable that the server keeps, or why it keeps none.
-func (i initialize) durability(ctx context.Context, m *admin.Admin, s serverKind) (durable, why string, err error) {
+func (initialize) durability(ctx context.Context, m *admin.Admin, s serverKind) (durable, why string, err error) {
 	durable = prefix.DurableEverysec
 	if s.config["appendfsync"] == prefix.DurableAlways {
 		durable = prefix.DurableAlways

@@ -140,11 +140,12 @@ func (p *plan) write(ctx context.Context, m *admin.Admin, what string, rows []pl
 // settings change.
 func (p *plan) writeWithSettings(ctx context.Context, m *admin.Admin, would changes) (done changes, err error) {
 	var exist, missing []planRow
-	for i, row := range p.Rows {
+	for i := range p.Rows {
+		row := &p.Rows[i]
 		if would.Counters[i].Before != nil {
-			exist = append(exist, row)
+			exist = append(exist, *row)
 		} else {
-			missing = append(missing, row)
+			missing = append(missing, *row)
 		}
 	}
 	now := p.Found
@@ -182,8 +183,8 @@ func (p *plan) writeWithSettings(ctx context.Context, m *admin.Admin, would chan
 		err = set(p.Server)
 	}
 	places := make(map[string]int, len(p.Rows))
-	for i, row := range p.Rows {
-		places[row.Key()] = i
+	for i := range p.Rows {
+		places[p.Rows[i].Key()] = i
 	}
 	key := func(c change) string {
 		return planRow{State: admin.State{Kind: c.Kind, Counter: admin.Counter{Name: c.Collection}}}.Key()
@@ -217,8 +218,9 @@ func (p *plan) checkMixed(bad *badLines) {
 	if !p.Server.IsZero() {
 		return
 	}
-	first := make(map[string]planRow)
-	for _, r := range p.Rows {
+	first := make(map[string]*planRow)
+	for i := range p.Rows {
+		r := &p.Rows[i]
 		if r.Kind == admin.KindServerSide {
 			continue
 		}

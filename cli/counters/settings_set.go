@@ -129,7 +129,7 @@ func (s *setSettings) unusable(corrupt error) error {
 	replaced := map[string]bool{ // an interval is for ever, so a person corrects it
 		"ServerPrefix": s.whole, "NodeTag": s.whole, "Identities": s.whole, "Durable": s.durable || s.whole, "NewCounters": s.newOnes || s.whole,
 	}
-	for _, line := range strings.Split(corrupt.Error(), "\n") {
+	for line := range strings.SplitSeq(corrupt.Error(), "\n") {
 		_, field, found := strings.Cut(line, " field ")
 		field, _, _ = strings.Cut(field, " ")
 		if found && !replaced[field] || !found && !s.whole { // without a field it is the prefix or the tag

@@ -125,7 +125,7 @@ func (m *model) messageID(message any) int32 { return m.messages.id(message, mes
 // serve runs a script on a node.
 func (m *model) serve(w *world, n int8, message any) reply {
 	nd := &w.nodes[n]
-	nd.environment.pending, nd.environment.uptime = nd.syncing != none, (w.clock-nd.since)/1000
+	nd.pending, nd.uptime = nd.syncing != none, (w.clock-nd.since)/1000
 	s := service{m.messageID(message), nd.memory, w.clock, nd.environment}
 	r, ok := m.served[s]
 	if !ok {
@@ -258,7 +258,7 @@ func (m *model) covered(w *world, n int8, q taking) bool {
 	}
 	bare := settings["ServerPrefix"]+settings["NodeTag"] == ""
 	switch {
-	case nd.interval && !(q.Settled && bare && settings["MinValue"]+settings["MaxValue"] == ""):
+	case nd.interval && (!q.Settled || !bare || settings["MinValue"]+settings["MaxValue"] != ""):
 		return false
 	case q.kind == identity:
 		return !nd.unmarked[collection] || q.Mixed

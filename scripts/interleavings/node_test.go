@@ -10,7 +10,7 @@ func (m *model) befall(w *world, s step) bool {
 		return n == 0
 	case second:
 		m.logf("a second passes")
-		possible := n == 0 && !(nd.due && (!other.up || other.due))
+		possible := n == 0 && (!nd.due || other.up && !other.due)
 		for i := range w.nodes {
 			w.nodes[i].due = true
 		}
@@ -55,7 +55,7 @@ func (m *model) befall(w *world, s step) bool {
 		return m.replicate(w, s)
 	}
 	before := nd.aof
-	switch s.event { //nolint:exhaustive // these are all of the file
+	switch s.event {
 	case switchOff:
 		m.logf("on node %d the AOF is switched off", n+1)
 		nd.aof, nd.syncing = aofOff, none
@@ -95,8 +95,9 @@ func (w *world) live(n int8, past int8) {
 
 // start restarts a node.
 func (m *model) start(w *world, s step) bool {
-	nd, past, from := &w.nodes[s.node], int8(0), int32(none)
-	switch s.event { //nolint:exhaustive // these are all restarts
+	nd, past := &w.nodes[s.node], int8(0)
+	var from int32
+	switch s.event {
 	case restart:
 		m.logf("node %d restarts", s.node+1)
 		if from = nd.memory; nd.aof == aofOff {
@@ -130,7 +131,7 @@ func (m *model) start(w *world, s step) bool {
 	}
 	w.live(s.node, past)
 	nd.syncing, nd.due, nd.backlog, nd.heir = none, false, past != 0, nd.aof == aofOff && s.event != older
-	if s.event != crashRDB && !(s.event == restart && nd.aof == aofOff) {
+	if s.event != crashRDB && (s.event != restart || nd.aof != aofOff) {
 		nd.aof, nd.file = aofOn, from
 	}
 	nd.since = w.clock
@@ -142,7 +143,7 @@ func (m *model) start(w *world, s step) bool {
 func (m *model) undo(w *world, s step) bool {
 	n, nd := s.node, &w.nodes[s.node]
 	all := m.data.values[nd.memory].clone()
-	switch s.event { //nolint:exhaustive // these are all losses
+	switch s.event {
 	case quiet:
 		m.logf("on node %d what was kept is put back", n+1)
 		if w.kept == none {
@@ -184,7 +185,7 @@ func (m *model) replicate(w *world, s step) bool {
 		w.nodes[replica] = node{copied: true, heir: true, since: w.clock, lost: from.lost, unmarked: from.unmarked, interval: from.interval, memory: from.memory, file: from.memory, syncing: none, environment: from.environment}
 		w.nodes[replica].follows, w.nodes[replica].connected = true, false
 	}
-	switch s.event { //nolint:exhaustive // these are all of replication
+	switch s.event {
 	case attach:
 		m.logf("a replica attaches to node %d", n+1)
 		if nd.connected || other.up {

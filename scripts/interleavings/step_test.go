@@ -138,7 +138,7 @@ type outcome struct {
 func (m *model) apply(w *world, s step) outcome {
 	n, nd, c, name := s.node, &w.nodes[s.node], &w.clients[s.client], 'A'+rune(s.client)
 	follower := s.event == atReplica || s.event == promote
-	if s.event != promote && !(nd.up || follower && nd.follows) {
+	if s.event != promote && !nd.up && (!follower || !nd.follows) {
 		return outcome{}
 	}
 	switch s.event {

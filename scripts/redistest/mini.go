@@ -150,21 +150,22 @@ func (m *mini) preHook(peer *server.Peer, cmd string, args ...string) (done bool
 		return false
 	}
 	section := strings.ToLower(args[0])
-	text := "# " + section + "\r\n"
+	var text strings.Builder
+	text.WriteString("# " + section + "\r\n")
 	if section == "replication" {
-		text += "role:master\r\nmaster_replid:" + id + "\r\n"
+		text.WriteString("role:master\r\nmaster_replid:" + id + "\r\n")
 	}
 	set := false
 	for _, field := range slices.Sorted(maps.Keys(info)) {
 		if sectionOf(field) == section && info[field] != "" {
-			text += field + ":" + info[field] + "\r\n"
+			text.WriteString(field + ":" + info[field] + "\r\n")
 			set = true
 		}
 	}
 	if !set && section != "replication" {
 		return false
 	}
-	peer.WriteBulk(text)
+	peer.WriteBulk(text.String())
 	return true
 }
 

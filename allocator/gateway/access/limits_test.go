@@ -74,9 +74,9 @@ func (c *connection) send(path string) {
 }
 
 // get sends a request and reads the whole answer.
-func (c *connection) get(path string) {
+func (c *connection) get() {
 	c.t.Helper()
-	c.send(path)
+	c.send("/")
 	response, err := http.ReadResponse(c.Reader, nil)
 	if err != nil {
 		c.t.Fatal(err)
@@ -108,16 +108,16 @@ func TestLimitConnectionsClosesTheLongestIdleOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, c := range []*connection{second, first, second} {
-				c.get("/")
+				c.get()
 				<-idle
 			}
 			third := dial(t, server)
-			third.get("/")
+			third.get()
 			if !first.ended() {
 				t.Error("the longest idle connection is open, want it closed for a new one")
 			}
-			second.get("/")
-			third.get("/")
+			second.get()
+			third.get()
 		})
 	}
 }

@@ -87,7 +87,8 @@ func (h *Handler) nodeInfo(r *http.Request) (any, error) {
 	h.mu.Lock()
 	names := slices.Concat(slices.Collect(maps.Values(h.opts.Databases)), slices.Collect(maps.Keys(h.databases)))
 	h.mu.Unlock()
-	tag, err := noCluster, error(nil)
+	tag := noCluster
+	var err error
 	if len(names) > 0 {
 		tag, err = h.tag(r.Context(), slices.Min(names))
 	} else {

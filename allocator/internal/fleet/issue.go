@@ -106,7 +106,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	err = f.demoteConflict(err)
 	log := func() {}
 	if ceiling {
-		err = s.raise(c, own, other, keys, r)
+		err = s.raise(c, own, other, keys, r) //nolint:contextcheck // a raise is of requests of all callers
 	} else {
 		if r.Kind == Range {
 			s.refills.add(received-sent, err)
@@ -114,7 +114,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 			s.identities.add(received-sent, err)
 		}
 		if err == nil && needsRaise(got, r.Limit) {
-			s.raiseAhead(c, own, other, keys, r)
+			s.raiseAhead(c, own, other, keys, r) //nolint:contextcheck // a raise is of requests of all callers
 		}
 		if err == nil || failure.Refused(err) {
 			log = s.logRefusal(own, err)

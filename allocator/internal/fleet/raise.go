@@ -222,13 +222,13 @@ func (s *Server) ask(requests []scripts.PermitRequest) []error {
 }
 
 // obstacles returns what is in the way of raises, with how long the numbers of the first counter that runs out last, with mu held.
-func (s *Server) obstacles() (obstacle error, lasts time.Duration) {
+func (s *Server) obstacles() (lasts time.Duration, obstacle error) {
 	for _, it := range s.raises {
 		if it.obstacle != nil && (obstacle == nil || it.lasts < lasts) {
 			obstacle, lasts = it.obstacle, it.lasts
 		}
 	}
-	return obstacle, lasts
+	return lasts, obstacle
 }
 
 // AwaitRaise waits until the request of a CeilingError may be sent again, or another server may serve it by now. It reports false

@@ -37,7 +37,7 @@ func (f *Fleet) Stats() (servers []Stats, conflict error) {
 			Name: s.Name, Err: s.down, RetryIn: s.backoff.Wait(now), Answered: s.answered,
 			Refills: s.refills, Identities: s.identities, Jumps: s.jumps,
 		}
-		stats.Obstacle, stats.Lasts = s.obstacles()
+		stats.Lasts, stats.Obstacle = s.obstacles()
 		if s.down != nil {
 			stats.Failures = s.backoff.failures
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/admin/info"
-	"github.com/hilo-id/hilo/scripts"
+	"github.com/hilo-id/hilo/scripts/pipeline"
 )
 
 // Client is a client of a server with the few commands that hilo sends besides those of the library. Commands use it instead
@@ -128,7 +128,7 @@ func (h Hash) WrongType() bool { return redis.HasErrorPrefix(h.Err, "WRONGTYPE")
 // Hashes reads fields of keys in one round trip. With expiry it also reads when they expire, which takes a right besides +hmget.
 func (c *Client) Hashes(ctx context.Context, keys, fields []string, expiry bool) []Hash {
 	ttls, values := make([]*redis.DurationCmd, len(keys)), make([]*redis.SliceCmd, len(keys))
-	scripts.Pipelined(ctx, c.redis, func(p redis.Pipeliner) {
+	pipeline.Send(ctx, c.redis, func(p redis.Pipeliner) {
 		for i, key := range keys {
 			ttls[i], values[i] = &redis.DurationCmd{}, p.HMGet(ctx, key, fields...)
 			if expiry {
@@ -148,7 +148,7 @@ func (c *Client) Hashes(ctx context.Context, keys, fields []string, expiry bool)
 func (c *Client) FieldTTLs(ctx context.Context, keys, fields []string) ([]map[string]time.Duration, error) {
 	read := make([]map[string]time.Duration, len(keys))
 	replies := make([]*redis.IntSliceCmd, len(keys))
-	scripts.Pipelined(ctx, c.redis, func(p redis.Pipeliner) {
+	pipeline.Send(ctx, c.redis, func(p redis.Pipeliner) {
 		for i, key := range keys {
 			replies[i] = p.HTTL(ctx, key, fields...)
 		}

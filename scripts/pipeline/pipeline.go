@@ -1,4 +1,5 @@
-package scripts
+// Package pipeline sends pipelines whose commands each have a reply or an error.
+package pipeline
 
 import (
 	"context"
@@ -7,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Pipelined sends the commands that add queues in one round trip, after which each of them has its own reply or error. go-redis
+// Send sends the commands that add queues in one round trip, after which each of them has its own reply or error. go-redis
 // leaves the commands without either where the server refuses the login of a new connection. Each has that error here.
-func Pipelined(ctx context.Context, client interface {
+func Send(ctx context.Context, client interface {
 	Pipelined(ctx context.Context, fn func(redis.Pipeliner) error) ([]redis.Cmder, error)
 }, add func(redis.Pipeliner),
 ) {
