@@ -9,20 +9,23 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// The server's clock goes back or ahead by an hour. Some time later older state is restored, under another replication id. The
-// gap is computed from tallies by that clock. Only the clock of miniredis can be set. The clock of the workers has no effect,
-// since hilo measures by the monotonic one.
-func TestServerClockSetByAnHourRepeatsNoNumber(t *testing.T) {
+// The server's clock goes back or ahead by an hour, or is not set at all, as at the start of a machine without one. Some time later
+// older state is restored, under another replication id. What a counter reserved, and its birth, have the times of that clock. Only
+// the clock of miniredis can be set. The clock of the workers has no effect, since hilo measures by the monotonic one.
+func TestServerClockThatIsWrongRepeatsNoNumber(t *testing.T) {
 	t.Parallel()
-	for name, by := range map[string]time.Duration{"back": -time.Hour, "ahead": time.Hour} {
+	for name, at := range map[string]time.Time{"back": time.Now().Add(-time.Hour), "ahead": time.Now().Add(time.Hour), "not set": time.Unix(3, 0)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proves(t, func(t *testing.T, f *fleet) {
 				s := redistest.StartMini(t)
+				if name == "not set" { // until the restart
+					s.Mini().SetTime(at)
+				}
 				address := redistest.NewProxy(t, s)
 				old := f.start(4, steady(through(address)))
 				f.awaitTotal(15_000)
-				s.Mini().SetTime(time.Now().Add(by))
+				s.Mini().SetTime(at)
 				f.awaitTotal(10_000)
 				rollBack := snapshot(t, redistest.NewClient(t, s), f.counter())
 				f.awaitTotal(5_000)
@@ -30,6 +33,9 @@ func TestServerClockSetByAnHourRepeatsNoNumber(t *testing.T) {
 				address.Cut()
 				rollBack()
 				s.ChangeReplicationID()
+				if name == "not set" {
+					s.Mini().SetTime(time.Now())
+				}
 				old[0].kill()
 				old[1].kill()
 				address.Refuse(false)
