@@ -95,7 +95,7 @@ func TestRestartBeforeTheFailoverRepeatsNoNumber(t *testing.T) {
 // Many workers start during a planned failover, in which nothing fails, and take their first range from either server.
 func TestWorkersThatStartDuringAPlannedFailoverRepeatNoNumber(t *testing.T) {
 	t.Parallel()
-	const workers = 200
+	const workers = 1000
 	eachServer(t, func(t *testing.T, b redistest.Binary) {
 		primary, all, sentinels := underSentinels(t, b)
 		var mu sync.Mutex
