@@ -215,7 +215,7 @@ func (p *probedServer) report(k *keyScan) {
 // recently bounds the uptime of a server that is reported because all of its counters are new.
 const recently = time.Hour
 
-const compareMax = "Compare each with the greatest number in your own data: where Max is below it, hilo seed COLLECTION --max N raises it, and no counter may be in use until then."
+const compareMax = "Compare each with the greatest number in your own data. Where Max is below it: hilo help recover, B."
 
 // reportResets adds signs of a server that lost its counters.
 func (p *probedServer) reportResets(k *keyScan) {
