@@ -83,9 +83,11 @@ func (d *demo) loseNorth(ctx context.Context) error {
 // is nil. It reports this as an event, with the newest identifiers of two workers, and waits for the length of a phase.
 func (d *demo) awaitFleet(ctx context.Context, from *master, what string) error {
 	deadline := time.Now().Add(phaseTimeout)
-	for _, w := range d.fleet {
+	got := make([]string, len(d.fleet)) // as they were then: on a busy machine a worker may have another master's by the end
+	for i, w := range d.fleet {
 		wanted := cmp.Or(from, w.masters[0])
-		for newest := w.newest.Load(); newest == nil || !strings.Contains(*newest, wanted.prefix); newest = w.newest.Load() {
+		newest := w.newest.Load()
+		for ; newest == nil || !strings.Contains(*newest, wanted.prefix); newest = w.newest.Load() {
 			if time.Now().After(deadline) {
 				return fmt.Errorf("worker %d got no identifier from %s within %v", w.number, wanted.Name, phaseTimeout)
 			}
@@ -93,8 +95,9 @@ func (d *demo) awaitFleet(ctx context.Context, from *master, what string) error 
 				return context.Cause(ctx)
 			}
 		}
+		got[i] = *newest
 	}
-	d.event(what, fmt.Sprintf("worker 1 has %s, worker 2 %s", *d.fleet[0].newest.Load(), *d.fleet[1].newest.Load()))
+	d.event(what, fmt.Sprintf("worker 1 has %s, worker 2 %s", got[0], got[1]))
 	base.Sleep(ctx, phaseLength)
 	return context.Cause(ctx)
 }

@@ -48,8 +48,12 @@ func TestDoRemembersABoundedNumber(t *testing.T) {
 		for i := range maxAnswers + 1 {
 			_, _ = a.Do(ID{byte(i), byte(i >> 8), byte(i >> 16), 1}, send)
 		}
-		if got, err := a.Do(ID{0, 0, 0, 1}, send); len(a.all) != maxAnswers || got != 1 || err != nil {
-			t.Errorf("got %d answers, the first one %d, %v, want %d, 1", len(a.all), got, err, maxAnswers)
+		got, err := a.Do(ID{0, 0, 0, 1}, send)
+		a.mu.Lock()
+		kept := len(a.all)
+		a.mu.Unlock()
+		if kept != maxAnswers || got != 1 || err != nil {
+			t.Errorf("got %d answers, the first one %d, %v, want %d, 1", kept, got, err, maxAnswers)
 		}
 		time.Sleep(memory)
 	})
