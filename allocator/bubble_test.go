@@ -12,6 +12,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
 // bubbleServer is a miniredis in a synctest bubble, whose connections are pipes. Its clock is that of the bubble, so that the real
@@ -33,10 +35,8 @@ func inBubble(t *testing.T, test func(t *testing.T, s *bubbleServer)) {
 
 func startInBubble(t *testing.T) *bubbleServer {
 	t.Helper()
-	s := &bubbleServer{Miniredis: miniredis.NewMiniRedis(), info: map[string]string{
-		"role": "master", "master_replid": strings.Repeat("a", 40), "master_replid2": strings.Repeat("0", 40), "connected_slaves": "0",
-		"aof_enabled": "1", "aof_last_write_status": "ok", "aof_rewrite_in_progress": "0", "aof_rewrite_scheduled": "0", "aof_pending_bio_fsync": "0",
-	}}
+	s := &bubbleServer{Miniredis: miniredis.NewMiniRedis(), info: redistest.DurableInfo()}
+	s.info["role"], s.info["master_replid"] = "master", strings.Repeat("a", 40)
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -21,12 +21,7 @@ import (
 func startDurableMini(t *testing.T) *redistest.Server {
 	t.Helper()
 	s := redistest.StartMini(t)
-	for field, value := range map[string]string{
-		"aof_enabled": "1", "aof_last_write_status": "ok", "aof_rewrite_in_progress": "0", "aof_rewrite_scheduled": "0", "aof_pending_bio_fsync": "0",
-		"connected_slaves": "0", "master_replid2": strings.Repeat("0", 40), "cluster_enabled": "0",
-	} {
-		s.SetInfo(field, value)
-	}
+	s.ReportDurable()
 	setDurable(t, s, "always")
 	return s
 }

@@ -14,12 +14,7 @@ import (
 func miniDurable(t *testing.T, word string) (*redistest.Server, redistest.Client) {
 	t.Helper()
 	s := redistest.StartMini(t)
-	for field, value := range map[string]string{
-		"connected_slaves": "0", "master_replid2": noHistory, "aof_enabled": "1", "aof_last_write_status": "ok",
-		"aof_rewrite_in_progress": "0", "aof_rewrite_scheduled": "0", "aof_pending_bio_fsync": "0",
-	} {
-		s.SetInfo(field, value)
-	}
+	s.ReportDurable()
 	client := s.Client(t)
 	settings(t, client, "Durable", word)
 	return s, client

@@ -19,12 +19,7 @@ type arena []redistest.Client
 func newArena(f *testing.F) arena {
 	f.Helper()
 	mini := redistest.StartMini(f)
-	for field, value := range map[string]string{
-		"connected_slaves": "0", "master_replid2": noHistory, "aof_enabled": "1", "aof_last_write_status": "ok",
-		"aof_rewrite_in_progress": "0", "aof_rewrite_scheduled": "0", "aof_pending_bio_fsync": "0",
-	} {
-		mini.SetInfo(field, value)
-	}
+	mini.ReportDurable()
 	a := arena{mini.Client(f)}
 	if binaries := redistest.Binaries(f); len(binaries) > 0 {
 		client := redistest.Start(f, binaries[len(binaries)-1], "--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0").Client(f)

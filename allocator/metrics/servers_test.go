@@ -3,7 +3,6 @@ package metrics_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -137,7 +136,7 @@ func TestServerUpRecoversWithoutCalls(t *testing.T) {
 func TestCollectorReportsTheSettingsOfAServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
-	keepFile(server)
+	server.ReportDurable()
 	client := redistest.NewClient(t, server)
 	const low, high int64 = 1_000_000_000_001, 1_000_000_001_000
 	client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "MinValue", low, "MaxValue", high, "Durable", "always")
@@ -153,19 +152,11 @@ func TestCollectorReportsTheSettingsOfAServer(t *testing.T) {
 	})
 }
 
-// keepFile makes miniredis report an append-only file in order.
-func keepFile(s *redistest.Server) {
-	for _, field := range []string{"aof_enabled:1", "aof_last_write_status:ok", "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_pending_bio_fsync:0"} {
-		name, value, _ := strings.Cut(field, ":")
-		s.SetInfo(name, value)
-	}
-}
-
 // Numbers up to the ceiling are issued while it cannot be raised. The alert that fires meanwhile ends without a call.
 func TestCollectorReportsACeilingThatCannotBeRaised(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartMini(t)
-	keepFile(server)
+	server.ReportDurable()
 	client := redistest.NewClient(t, server)
 	client.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "Durable", "always")
 	ids := newAllocator(t, client, allocator.Options{MinCapacity: 1, MaxCapacity: 1})

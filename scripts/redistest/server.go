@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +157,24 @@ func (s *Server) SetInfo(field, value string) {
 	s.t.Helper()
 	s.mustBeMini("SetInfo")
 	s.mini.setInfo(field, value)
+}
+
+// DurableInfo returns the fields of INFO, for SetInfo, of a server that may be durable: its append-only file is in order, it has no
+// replica, and it continues no other server.
+func DurableInfo() map[string]string {
+	return map[string]string{
+		"aof_enabled": "1", "aof_last_write_status": "ok", "aof_last_bgrewrite_status": "ok", "aof_pending_bio_fsync": "0",
+		"aof_rewrite_in_progress": "0", "aof_rewrite_scheduled": "0",
+		"cluster_enabled": "0", "connected_slaves": "0", "master_replid2": strings.Repeat("0", 40),
+	}
+}
+
+// ReportDurable lets miniredis report DurableInfo.
+func (s *Server) ReportDurable() {
+	s.t.Helper()
+	for field, value := range DurableInfo() {
+		s.SetInfo(field, value)
+	}
 }
 
 // Hook calls hook with every command before miniredis runs it, also with those of Lua scripts and INFO. A reply other than "" is
