@@ -66,7 +66,7 @@ func startNode(t testing.TB, b Binary, args []string) *Server {
 		t.Fatal(err)
 	}
 	node := start(t, b, "", slices.Concat([]string{
-		"--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", "--cluster-port", bus, "--cluster-node-timeout", "1000",
+		"--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", "--cluster-port", bus, "--cluster-node-timeout", "5000",
 	}, args))
 	node.process.busPort = bus
 	return node
