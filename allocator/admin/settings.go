@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -89,7 +90,7 @@ func (m *Admin) parse(texts scripts.Settings) (s prefix.Server, err error) {
 	switch durable := texts[atDurable]; {
 	case durable == "" || durable == prefix.DurableEverysec || durable == prefix.DurableAlways:
 		s.Durable = durable
-	case len(durable) > 9 && durable[:9] == "replicas:": // of hilo 0.1, and ignored
+	case strings.HasPrefix(durable, "replicas:"): // of hilo 0.1, and ignored, as by server.lua
 	default:
 		errs = append(errs, corrupt(atDurable, "everysec, always, or absent"))
 	}
