@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -34,37 +35,37 @@ func (c *Collection) runRefill() error {
 
 // attempt asks one server for a range. last reports that there is no better server to ask. Only Fleet.Abort cancels it.
 func (c *Collection) attempt(s *fleet.Server, last bool) (*span, error) {
-	size, err := c.prepare()
+	sent, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
 	reply, err := s.Issue(context.Background(), fleet.Request{
-		Kind: fleet.Range, Name: c.name, Count: size, Limit: c.a.opts.Limit, Last: last,
+		Kind: fleet.Range, Name: c.name, Count: sent.size, Limit: c.a.opts.Limit, Token: sent.token, Last: last,
 	})
 	return c.recordReply(reply, err)
 }
 
-// prepare chooses the size of the next request. One without a reply is repeated as it was, so that no range is lost with a
-// reply.
-func (c *Collection) prepare() (size int64, err error) {
+// prepare chooses the size and the token of the next request. One without a reply is repeated as it was, so that no range is
+// lost with a reply.
+func (c *Collection) prepare() (request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return 0, fmt.Errorf("%s: %w", c.name, ErrClosed)
+		return request{}, fmt.Errorf("%s: %w", c.name, ErrClosed)
 	}
 	if c.sent != nil {
-		return c.sent.size, nil
+		return *c.sent, nil
 	}
 	opts, now := &c.a.opts, c.a.fleet.Now()
 	capacity := nextCapacity(c.capacity, now-c.asked, opts.MinCapacity, opts.MaxCapacity)
 	if c.refill != nil { // at least twice as many as callers wait for one
 		capacity = max(capacity, min(2*c.refill.callers.Load(), opts.MaxCapacity))
 	}
-	c.sent = &request{size: capacity, capacity: capacity, at: now}
+	c.sent = &request{token: rand.Text(), size: capacity, capacity: capacity, at: now}
 	if len(c.waiters) > 0 && c.waiters[0].n >= capacity { // a range of its own, which is no measure of the rate
 		c.sent.size, c.sent.capacity = c.waiters[0].n, 0
 	}
-	return c.sent.size, nil
+	return *c.sent, nil
 }
 
 // recordReply records the reply to a request and returns its range.
@@ -80,7 +81,7 @@ func (c *Collection) recordReply(reply fleet.Reply, err error) (*span, error) {
 	if reply.Low > 0 { // in conflict, and discarded
 		c.tally.add(reply.High - reply.Low + 1)
 	}
-	if scripts.Answered(err) || errors.As(err, new(*fleet.CeilingError)) {
+	if reply.Low > 0 || scripts.Answered(err) || errors.As(err, new(*fleet.CeilingError)) {
 		c.sent = nil
 	}
 	return nil, err

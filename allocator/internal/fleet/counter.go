@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"crypto/rand"
 	"slices"
 	"sync"
 
@@ -12,10 +11,8 @@ import (
 // counter is what this client knows of a counter of a server. All spellings of a name share it. A program can have many, and a
 // field more takes 16 bytes of each.
 type counter struct {
-	// turn is held during a request, because each one sends the floor that the one before it left. It guards token.
+	// turn is held during a request, because each one sends the floor that the one before it left.
 	turn sync.Mutex
-	// token identifies the request in flight, or one whose reply never came. It is nil without either.
-	token *string
 	// marks are guarded by Fleet.mu.
 	marks Marks
 }
@@ -85,22 +82,6 @@ func (s *Server) sentMarks(c *counter, other counterOf) scripts.Marks {
 	others := s.marks(other)
 	sent.Mixed = other.kind == Identity && others.Floor > 0 || others.Bare
 	return sent
-}
-
-// begin chooses the token of the next request, with turn held. A request for a range whose reply never came is sent again, so
-// that no range is lost with a reply. If it asks for another count the script issues another range. A request for values of an
-// identity that is sent again is issued other values in any case.
-func (c *counter) begin(k Kind) {
-	if k != Range || c.token == nil {
-		c.token = new(rand.Text())
-	}
-}
-
-// end records whether the reply to a request came, with turn held.
-func (c *counter) end(err error) {
-	if err == nil || scripts.Answered(err) {
-		c.token = nil
-	}
 }
 
 // record records what a reply shows of the counter and the server.

@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -32,6 +34,8 @@ type Request struct {
 	// is not the home of identities.
 	Exact    int64
 	Anywhere bool
+	// Token identifies a request for a range, also when it is repeated because no reply came. "" is a new one.
+	Token string
 	// Last reports that there is no better server to ask, so that the back-off is shorter.
 	Last bool
 }
@@ -75,11 +79,10 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	if err := s.whyDown(r.Name, r.Last); err != nil {
 		return Reply{}, err
 	}
-	c.begin(r.Kind)
-	token, sent := *c.token, f.Now()
-	got, err := s.send(ctx, keys, r, token, s.sentMarks(c, other))
+	r.Token = cmp.Or(r.Token, rand.Text())
+	sent := f.Now()
+	got, err := s.send(ctx, keys, r, s.sentMarks(c, other))
 	s.record(c, got)
-	c.end(err)
 	received := f.Now()
 	if got.Evidence != "" {
 		logJump(s.log, keys.Counter, got.Evidence, got.Jump, got.Low, got.Durable)
@@ -90,7 +93,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	if created(got) {
 		logCreated(s.log, keys.Counter)
 	}
-	reply := Reply{Range: got, Token: token}
+	reply := Reply{Range: got, Token: r.Token}
 	if err == nil && r.Kind != Identity {
 		reply.Issuer, err = s.verify(ctx, sent, got)
 	}
@@ -132,22 +135,22 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 }
 
 // send sends a request once.
-func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request, token string, marks scripts.Marks) (scripts.Range, error) {
+func (s *Server) send(ctx context.Context, keys scripts.Keys, r Request, marks scripts.Marks) (scripts.Range, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.fleet.opts.AttemptTimeout)
 	defer cancel()
 	if r.Kind == Range {
-		return s.Backend.Next(ctx, keys, nextRequest(r, token, marks))
+		return s.Backend.Next(ctx, keys, nextRequest(r, marks))
 	}
-	return s.Backend.Identity(ctx, keys, identityRequest(r, token, marks))
+	return s.Backend.Identity(ctx, keys, identityRequest(r, marks))
 }
 
-func nextRequest(r Request, token string, marks scripts.Marks) scripts.NextRequest {
-	return scripts.NextRequest{Token: token, Name: r.Name, Capacity: r.Count, Limit: r.Limit, Marks: marks}
+func nextRequest(r Request, marks scripts.Marks) scripts.NextRequest {
+	return scripts.NextRequest{Token: r.Token, Name: r.Name, Capacity: r.Count, Limit: r.Limit, Marks: marks}
 }
 
-func identityRequest(r Request, token string, marks scripts.Marks) scripts.IdentityRequest {
+func identityRequest(r Request, marks scripts.Marks) scripts.IdentityRequest {
 	return scripts.IdentityRequest{
-		Token: token, Name: r.Name, Count: r.Count, Exact: r.Exact, Limit: r.Limit, Anywhere: r.Anywhere, Marks: marks,
+		Token: r.Token, Name: r.Name, Count: r.Count, Exact: r.Exact, Limit: r.Limit, Anywhere: r.Anywhere, Marks: marks,
 	}
 }
 

@@ -142,9 +142,9 @@ func (f *Fleet) checkCollection(ctx context.Context, name string, limit int64) e
 		}
 		ctx, cancel := context.WithTimeout(ctx, f.opts.AttemptTimeout)
 		defer cancel()
-		r := Request{Kind: Range, Name: name, Count: 1, Limit: limit}
+		r := Request{Kind: Range, Name: name, Count: 1, Limit: limit, Token: rand.Text()}
 		own, other := counters(Range, prefix.Fold(name))
-		err := s.Backend.Check(ctx, s.ScriptKeys(r), nextRequest(r, rand.Text(), s.sentMarks(s.counter(own), other)))
+		err := s.Backend.Check(ctx, s.ScriptKeys(r), nextRequest(r, s.sentMarks(s.counter(own), other)))
 		if err != nil {
 			return s.failed(name, err)
 		}

@@ -134,11 +134,12 @@ func (s *Server) tryRaise(c *counter, other counterOf, keys scripts.Keys, r Requ
 	ctx, cancel := context.WithTimeout(f.ctx, f.opts.AttemptTimeout)
 	defer cancel()
 	var got scripts.Raised
-	token, marks := rand.Text(), s.sentMarks(c, other)
+	marks := s.sentMarks(c, other)
+	r.Token = rand.Text()
 	if r.Kind == Range {
-		got, err = s.Backend.RaiseNext(ctx, keys, nextRequest(r, token, marks))
+		got, err = s.Backend.RaiseNext(ctx, keys, nextRequest(r, marks))
 	} else {
-		got, err = s.Backend.RaiseIdentity(ctx, keys, identityRequest(r, token, marks))
+		got, err = s.Backend.RaiseIdentity(ctx, keys, identityRequest(r, marks))
 	}
 	switch {
 	case err != nil:
