@@ -18,23 +18,21 @@ type span struct {
 	// taken is the cursor, the last index issued, 1 to size, or past the end.
 	taken atomic.Int64
 
-	// These are seldom used, and keep what follows them off the cursor's cache line, to which every caller writes. tail is
-	// "-" and the node tag, or "". token is the lease, and written the time of the range.
-	tail    string
+	// These are seldom used, and keep what follows them off the cursor's cache line, to which every caller writes. token is the
+	// lease, written the time of the range, and before that of the write that preceded it.
+	size    int64
 	from    *fleet.Issuer
 	token   string
 	epoch   int64
 	written int64
+	before  int64
 
 	// mark is the index at which a caller checks whether to fetch ahead, at most size+1.
 	mark atomic.Int64
-	size int64
 	// base is the number before the range, so that index i is number base+i.
 	base int64
-	// head is collection, separator and server prefix.
-	head string
-	// before is the time of the write that preceded this range.
-	before int64
+	// head is collection, separator and server prefix. tail is "-" and the node tag, or "".
+	head, tail string
 }
 
 // none is an empty range in place of a nil one. Every index is past its end, which spares the hot path a comparison.
