@@ -54,6 +54,9 @@ type conn struct {
 	current    *atomic.Int64
 	generation int64
 	refuses    bool // a request if the connection is suspect, because the pool does not test it
+	// mu guards first.
+	mu    sync.Mutex
+	first first
 	// waiting reports that a request was written and nothing of its reply has been read. Without it, a read that ends in time
 	// without data is how a subscriber waits.
 	waiting atomic.Bool
@@ -70,20 +73,23 @@ func (c *conn) Write(b []byte) (int, error) {
 	if isTimeout(err) || ended(err) {
 		c.suspect()
 	}
-	return n, err
+	return n, c.explain(err)
 }
 
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	switch {
 	case n > 0:
+		c.mu.Lock()
+		c.first.add(b[:n])
+		c.mu.Unlock()
 		if c.waiting.Swap(false) && refusesWrites(b[:n]) {
 			c.suspect()
 		}
 	case c.waiting.Load() && isTimeout(err), ended(err):
 		c.suspect()
 	}
-	return n, err
+	return n, c.explain(err)
 }
 
 // NetConn returns the connection below, as a *tls.Conn does.

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
@@ -58,6 +57,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 	certificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	operation, broken := errors.AsType[*net.OpError](err)
 	hungUp := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	ended, closed := errors.AsType[closedError](err)
 	reply := ""
 	answer, answered := errors.AsType[redis.Error](err)
 	if answered {
@@ -74,6 +74,8 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = fmt.Sprintf("has a certificate for other names (%s)", hostname), "use a name of its certificate in --redis, or add ?server_name=NAME to the URL"
 	case untrusted:
 		what, remedy = fmt.Sprintf("has a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
+	case closed && ended.Reply() != "":
+		what, remedy = refusal(ended.Reply())
 	case broken && (operation.Op == "remote error" || optionsOf(t).TLSConfig != nil && hungUp):
 		// Either an alert of the server, or the connection was closed before the alert was read.
 		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
@@ -82,8 +84,8 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		remedy = "start one, or name it with --redis URL"
 		if optionsOf(t).TLSConfig != nil {
 			remedy += ", with redis:// where it does not use TLS"
-		} else if errors.Is(err, io.EOF) {
-			remedy += ", with rediss:// where it uses TLS"
+		} else if closed {
+			remedy = "use rediss:// where it requires TLS; else look at its log"
 		}
 		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), remedy
 	case strings.Contains(err.Error(), "all sentinels specified") && isLogin(err): // of go-redis, if none serves
@@ -117,6 +119,25 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 	return "Redis at " + t.Addr + " " + what, remedy
 }
 
+// closedError is the error of a connection that the server closed before it served anything. Its reply is "" if it sent none.
+type closedError interface {
+	error
+	Reply() string
+}
+
+// refusal returns what a server that closes each connection does, and a remedy, by its reply.
+func refusal(reply string) (what, remedy string) {
+	sentence, _, _ := strings.Cut(strings.TrimSuffix(reply, "."), ". ")
+	what = "refuses connections (" + sentence + ")"
+	switch {
+	case strings.Contains(reply, "max number of clients"):
+		return what, "raise its maxclients, or close connections (CLIENT LIST names them)"
+	case strings.HasPrefix(reply, "DENIED"):
+		return what, "give it a password, and name it as in --redis redis://USER:PASSWORD@HOST"
+	}
+	return what, "look at its log"
+}
+
 // Forbidden reports whether the user lacks a permission, also in a script, where the text depends on the version of Redis.
 func Forbidden(err error) bool {
 	return redis.IsPermissionError(err) || err != nil &&
@@ -130,6 +151,9 @@ func isLogin(err error) bool {
 
 // Cause returns the innermost reason, such as the text of the operating system.
 func Cause(err error, timeout time.Duration) string {
+	if ended, closed := errors.AsType[closedError](err); closed {
+		return cmp.Or(ended.Reply(), "it closed the connection before any reply")
+	}
 	if operation, broken := errors.AsType[*net.OpError](err); broken {
 		return operation.Error()
 	}
@@ -149,6 +173,9 @@ func Cause(err error, timeout time.Duration) string {
 func Brief(err error, timeout time.Duration) string {
 	if answer := redis.Error(nil); errors.As(err, &answer) {
 		return strings.TrimSuffix(answer.Error(), ".")
+	}
+	if _, closed := errors.AsType[closedError](err); closed {
+		return Cause(err, timeout)
 	}
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number.Error()
