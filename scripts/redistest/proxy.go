@@ -18,6 +18,7 @@ type Proxy struct {
 
 	mu       sync.Mutex // guards the rest; held for no I/O that could wait
 	server   *Server
+	spread   []*Server // in place of server, in turn
 	tamper   func(reply []byte) (delay time.Duration, pass int)
 	closed   bool
 	refusing bool
@@ -85,6 +86,13 @@ func (p *Proxy) Move(s *Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.server = s
+}
+
+// Spread forwards each new connection to the next of several servers, as a balancer does.
+func (p *Proxy) Spread(servers ...*Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spread = servers
 }
 
 // Tamper calls fate with every piece of a reply. It returns how long the piece is held back, and how many of its bytes are
@@ -192,7 +200,7 @@ func (p *Proxy) connect(client net.Conn) *link {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.server != to {
+	if p.closed || p.server != to && !slices.Contains(p.spread, to) {
 		_ = server.Close()
 		return nil
 	}
@@ -241,6 +249,11 @@ func (p *Proxy) takeDrop(request []byte) *drop {
 func (p *Proxy) target() *Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.spread) > 0 {
+		next := p.spread[0]
+		p.spread = append(slices.Clone(p.spread[1:]), next)
+		return next
+	}
 	return p.server
 }
 

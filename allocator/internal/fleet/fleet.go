@@ -92,6 +92,7 @@ type Server struct {
 
 	fleet         *Fleet
 	log           *zap.Logger
+	isCluster     bool
 	identitySlots chan struct{}
 	// batchers has the *batcher of each counter that was used with Take, by key.
 	batchers sync.Map
@@ -115,6 +116,9 @@ type Server struct {
 	home                  bool
 	durable               string // as it was reported last, in the form of prefix.Server.Durable
 	currentAsOf, homeAsOf time.Duration
+	// met has the replication ids of replies, the newest last, and severalServe reports that they are those of several servers.
+	met          []meeting
+	severalServe bool
 	// verified is the last prefix that was compared with every other server and found unique. check is the latest such
 	// comparison.
 	verified *Issuer
@@ -159,6 +163,9 @@ func New(servers []Config, opts Options) *Fleet {
 		}
 		for k := range s.counters {
 			s.counters[k] = make(map[string]*counter)
+		}
+		if b, ok := s.Backend.(redisBackend); ok {
+			s.isCluster = b.cluster != nil
 		}
 		if s.Name != "" {
 			s.log = opts.Logger.With(zap.String("server", s.Name))

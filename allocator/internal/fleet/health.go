@@ -140,6 +140,7 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	f := s.fleet
 	f.mu.Lock()
 	now := f.Now()
+	logMet := s.meet(sent, desc.Origin)
 	if err == nil {
 		_, err = s.recordPrefix(sent, reported(desc.Prefix, desc.Tag, desc.Interval), desc.Origin)
 	}
@@ -162,6 +163,7 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	}
 	f.mu.Unlock()
 	changed.finish()
+	logMet()
 }
 
 // scheduleRecovery schedules the next probe of a server that is down, with mu held. Conflicts are left to the monitor,

@@ -102,6 +102,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	}
 
 	f.mu.Lock()
+	logMet := s.meet(sent, got.Origin)
 	ceiling := errors.Is(err, scripts.ErrCeiling)
 	if err == nil {
 		s.durable = durableOf(got.Durable)
@@ -128,6 +129,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	f.mu.Unlock()
 	changed.finish()
 	log()
+	logMet()
 	if err != nil {
 		return reply, s.failed(r.Name, err)
 	}
