@@ -116,6 +116,9 @@ func (b redisBackend) Return(ctx context.Context, requests []scripts.ReturnReque
 	}, func(r scripts.Returned) error { return r.Err })
 }
 
+// errNoMaster means that a client asked sentinels for a primary that they do not watch.
+var errNoMaster = errors.New("the sentinels that answer have no master of the name that the client has: correct MasterName, or the name in the URL")
+
 // explain replaces errors that are not about the server but about the client. It makes a cluster client reload the map of its
 // nodes after an attempt that was not served. By itself the client asks a primary that is gone for up to a minute, although a
 // replica has taken over.
@@ -129,6 +132,8 @@ func (b redisBackend) explain(ctx context.Context, err error) error {
 		return poolError{b.poolSize}
 	case b.cluster == nil && (redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")):
 		return fmt.Errorf("%w (%w)", failure.ErrOneNode, err)
+	case errors.Is(err, redis.Nil): // no script replies so
+		return fmt.Errorf("%w (%w)", errNoMaster, err)
 	case errors.Is(err, redis.ErrClosed):
 		return fmt.Errorf("%w (%w)", failure.ErrClientClosed, err)
 	}
