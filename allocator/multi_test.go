@@ -100,14 +100,19 @@ func TestNewMultiRefusesOneServerUnderTwoNames(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		setPrefix(t, s, "NorthServer/")
-		proxy := redistest.NewProxy(t, s)
-		opts := redistest.Options(proxy)
-		opts.MaxRetries, opts.DialerRetries = -1, 1
-		behind := redis.NewClient(opts)
-		t.Cleanup(func() { _ = behind.Close() })
-		a := mustMulti(t, Options{}, Server{Name: "north", Client: behind}, Server{Name: "south", Client: impatient(t, s)})
-		if _, err := a.Next(t.Context(), "users"); !errors.Is(err, ErrPrefixConflict) || !strings.Contains(err.Error(), "are one") {
-			t.Errorf(`got %v, want ErrPrefixConflict, text with "are one"`, err)
+		for _, db := range []int{0, 1} { // another database is no other server
+			opts := redistest.Options(redistest.NewProxy(t, s))
+			opts.MaxRetries, opts.DialerRetries, opts.DB = -1, 1, db
+			behind := redis.NewClient(opts)
+			t.Cleanup(func() { _ = behind.Close() })
+			if err := behind.HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", []string{"NorthServer/", "SouthServer/"}[db]).Err(); err != nil {
+				t.Fatal(err)
+			}
+			a := mustMulti(t, Options{}, Server{Name: "north", Client: behind}, Server{Name: "south", Client: impatient(t, s)})
+			_, err := a.Next(t.Context(), "users")
+			if !errors.Is(err, ErrPrefixConflict) || !strings.Contains(err.Error(), "north and south are one server") || !strings.Contains(err.Error(), "give each a server of its own, or a namespace") {
+				t.Errorf("database %d: got %v, want ErrPrefixConflict that says what to do", db, err)
+			}
 		}
 	})
 }

@@ -137,7 +137,8 @@ func (s *Server) emptiedError() error {
 func (s *Server) conflict(desc prefix.Server, other *Server, otherDesc prefix.Server, homes bool) error {
 	switch {
 	case s.origin != "" && s.origin == other.origin && s.Namespace == other.Namespace:
-		return fmt.Errorf("%w: %s and %s are one: same replication id, same namespace %q", failure.ErrPrefixConflict, s.Name, other.Name, s.Namespace)
+		return fmt.Errorf("%w: %s and %s are one server: same replication id, same namespace %q; a database or a replica of a server is no second one: "+
+			"give each a server of its own, or a namespace (Server.Namespace)", failure.ErrPrefixConflict, s.Name, other.Name, s.Namespace)
 	case emptied(desc) || emptied(otherDesc) || desc.DisjointFrom(otherDesc):
 	case desc.SameAs(otherDesc):
 		return fmt.Errorf("%w: %s and %s both have prefix %q and tag %q, letter case aside, and no disjoint intervals",
