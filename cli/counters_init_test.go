@@ -127,7 +127,17 @@ func TestSettingsAskBeforeTextsChange(t *testing.T) {
 		if code, seen := atTerminal(t, "y\n", "settings", "set", "North/", "--redis", s.URL()); code != exit.Done {
 			t.Errorf("got exit %d, %q", code, seen)
 		}
-		clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "settings", "clear", "--redis", s.URL()), "This removes the prefix North/", "--yes")
+		stated := map[string]string{"NodeTag": "A", "Identities": "here", "Durable": "everysec", "NewCounters": "no"}
+		if err := s.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", stated).Err(); err != nil {
+			t.Fatal(err)
+		}
+		before = clitest.Everything(t, s.Client(t))
+		const removed = "This removes the prefix North/, the tag A, the home of identities, Durable everysec, seeded only."
+		clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "settings", "clear", "--redis", s.URL()), removed, "--yes")
+		if code, seen := atTerminal(t, "n\n", "settings", "clear", "--redis", s.URL()); code != exit.Failed || !strings.Contains(seen, removed) {
+			t.Errorf("got exit %d, %q", code, seen)
+		}
+		clitest.WantUnchanged(t, s.Client(t), before)
 		clitest.Must(t, "settings", "clear", "--yes", "--redis", s.URL())
 		clitest.Must(t, "settings", "clear", "--redis", s.URL()) // there is nothing to remove
 		if n := s.Client(t).HExists(t.Context(), "{Raven}/ServerPrefixForHilo", "Initialized").Val(); !n {
