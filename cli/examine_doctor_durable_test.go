@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/finding"
@@ -102,6 +103,39 @@ func TestDoctorFindsAServerWithoutSettings(t *testing.T) {
 		do(t, s, "HSET", "{Raven}/ServerPrefixForHilo", "NewCounters", "no")
 		clitest.Decode[diagnosis](t, clitest.Hilo(t, "doctor", "--output", "json", "--redis", s.URL()).Stdout).
 			must(t, "settings", "", finding.Note, "it makes no counters")
+	})
+}
+
+// A worker that has numbers of a server which lost its data makes its counters again, so that the server is not empty.
+func TestDoctorOfAnEmptiedServerWithAWorker(t *testing.T) {
+	t.Parallel()
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		client, err := allocator.Connect(s.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		worker, err := allocator.New(client, allocator.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = worker.Close(context.Background()) })
+		take := func() {
+			orders, err := worker.Collection("orders")
+			if err == nil {
+				_, err = orders.Take(t.Context(), 1000)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		take()
+		do(t, s, "FLUSHALL")
+		runDoctor(t, exit.Fault, "--redis", s.URL()).must(t, "settings", "", finding.Fault, "it has neither settings nor counters")
+		take()
+		runDoctor(t, exit.Fault, "--redis", s.URL()).must(t, "settings", "", finding.Fault, "it has counters and no settings")
+		clitest.Must(t, "init", "--yes", "--redis", s.URL())
+		runDoctor(t, exit.Done, "--redis", s.URL()).must(t, "reset", "", finding.Warning, "1 counter jumped and issued few ranges: {Raven}/HiLo/orders")
 	})
 }
 

@@ -132,36 +132,6 @@ func TestDoctorWithFewRights(t *testing.T) {
 	})
 }
 
-func TestDoctorOfReplicas(t *testing.T) {
-	t.Parallel()
-	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		do(t, s, "CONFIG", "SET", "appendonly", "yes")
-		runDoctor(t, exit.Done, "--redis", s.URL()).must(t, "replicas", "", finding.Note, "it has no replicas")
-
-		replica := startReplica(t, s)
-		got := runDoctor(t, exit.Done, "--redis", s.URL())
-		got.must(t, "replicas", "", finding.Note, "it has 1 replica: "+replica.HostPort())
-		got.must(t, "replica-priority", "", finding.OK, "")
-		got.must(t, "min-replicas", "", finding.Warning, "min-replicas-to-write is 0, and it has 1 replica")
-		do(t, replica, "CONFIG", "SET", "replica-priority", "0")
-		do(t, s, "CONFIG", "SET", "min-replicas-to-write", "1")
-		got = runDoctor(t, exit.Done, "--redis", s.URL())
-		got.must(t, "replica-priority", "", finding.Warning, "replica-priority is 0 at each")
-		got.must(t, "min-replicas", "", finding.OK, "")
-		runDoctor(t, exit.Fault, "--redis", replica.URL()).must(t, "role", "", finding.Fault, "it is a replica, of "+s.HostPort())
-
-		got = runDoctor(t, exit.Fault, "--redis", "a="+s.URL(), "--redis", "b="+replica.URL())
-		got.must(t, "shared", "", finding.Fault, "a and b have the same data (same replication id)")
-		got.must(t, "role", "b", finding.Fault, "it is a replica")
-
-		replica.Pause()
-		got = runDoctor(t, exit.Done, "--redis", s.URL())
-		got.must(t, "replica-priority", "", finding.Unknown, "it did not answer")
-		replica.Resume()
-		mustLeaveNothing(t, s, replica)
-	})
-}
-
 func TestDoctorOfSeveralMasters(t *testing.T) {
 	t.Parallel()
 	clitest.EachStart(t, func(t *testing.T, start func(...string) *redistest.Server) {
@@ -274,20 +244,6 @@ func TestDoctorOfAClusterExaminesEachPrimary(t *testing.T) {
 			clitest.MustFail(t, exit.Usage, clitest.Hilo(t, "list", "--redis", owner), cannot)
 		})
 	}
-}
-
-func TestDoctorExaminesThePrimaryOfSentinels(t *testing.T) {
-	t.Parallel()
-	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		do(t, s, "CONFIG", "SET", "appendonly", "yes")
-		replica := startReplica(t, s)
-		do(t, replica, "CONFIG", "SET", "replica-priority", "0")
-		sentinels := redistest.StartSentinels(t, s, 1, 1)
-		got := runDoctor(t, exit.Done, "--redis", "redis+sentinel://"+strings.Join(sentinels.Addrs(), ",")+"/"+redistest.MasterName)
-		got.must(t, "role", "", finding.OK, "")
-		got.must(t, "replicas", "", finding.Note, "it has 1 replica: ")
-		got.must(t, "replica-priority", "", finding.Warning, "")
-	})
 }
 
 func TestDoctorLeavesNoKeyWhenInterrupted(t *testing.T) {

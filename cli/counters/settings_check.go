@@ -40,8 +40,8 @@ func checkCommand(env base.Env) *cli.Command {
 Shows what each server adds to identifiers, and whether two of them could issue the same:
 each needs a prefix, a tag or an interval of its own, and letter case makes no
 difference. One of several is to be the home of identities. Servers that do not answer
-are named, and the others compared. Two names of one server are a fault, and so is a
-server that replicates from another.`,
+are named, and the others compared. Two names of one server are a fault, and so are a
+server that replicates from another, and an address that leads to several servers.`,
 			[]string{"hilo settings check --redis north=redis://n:6379 --redis south=redis://s:6379"},
 			"1 failed or interrupted", "3 a Redis unavailable", "5 two servers could issue the same identifier or identity"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
@@ -55,7 +55,8 @@ func (c settingsCheck) Run(ctx context.Context) error {
 	shown := comparison{Servers: []comparedServer{}}
 	t := term.Table{Head: []string{"SERVER", "PREFIX", "TAG", "IDENTITIES", "DURABLE", "NUMBERS", "IDENTIFIERS"}, Cut: []int{1, 6}}
 	found := make([]finding.Server, len(c.targets))
-	nodes := make([][]map[string]string, len(c.targets)) // INFO of the nodes of each server
+	nodes := make([][]map[string]string, len(c.targets))     // INFO of the nodes of each server
+	reached := make([][][]map[string]string, len(c.targets)) // INFO of connections to each of the nodes
 	initialized := make([]bool, len(c.targets))
 	errs := c.each(ctx, func(i int, client *target.Client, m *admin.Admin) (err error) {
 		if initialized[i], err = m.Initialized(ctx); fatal(err) {
@@ -68,6 +69,7 @@ func (c settingsCheck) Run(ctx context.Context) error {
 		for _, node := range primaries {
 			fields, _ := node.Info(ctx)
 			nodes[i] = append(nodes[i], fields)
+			reached[i] = append(reached[i], node.Spread(ctx, c.Timeout))
 		}
 		return err
 	})
@@ -92,6 +94,12 @@ func (c settingsCheck) Run(ctx context.Context) error {
 	failure := c.failure(errs)
 	if !slices.Contains(errs, nil) || errors.Is(failure, context.Canceled) {
 		return failure
+	}
+	for i, nodes := range reached {
+		sheet.Server = c.targets[i].Name
+		for _, connections := range nodes {
+			sheet.CompareConnections(connections)
+		}
 	}
 	sheet.Server = ""
 	var apart []finding.Server // each server once

@@ -46,12 +46,13 @@ func DoctorCommand(env base.Env) *cli.Command {
 		Usage:     "examine servers for what could lose or repeat ids",
 		UsageText: "hilo doctor [--redis NAME=URL …]",
 		Description: base.Describe(`
-Examines one server, or several masters together: role and version, eviction,
-persistence, replicas, whether the server has settings, whether Durable is true, whether
-scripts count exactly and may use INFO, whether a key or a field of the namespace expires,
-corrupt counters, counters that look lost and restarted, prefixes, intervals, the home of
-identities, and whether masters share their data. A server without settings is new or
-lost its data, and is a fault until a person says which.
+Examines one server, or several masters together: whether its address leads to one
+server alone, role and version, eviction, persistence, replicas, whether the server has
+settings, whether Durable is true, whether scripts count exactly and may use INFO, whether
+a key or a field of the namespace expires, corrupt counters, counters that look lost and
+restarted, prefixes, intervals, the home of identities, and whether masters share their
+data. A server without settings is new or lost its data, and is a fault until a person
+says which.
 Each finding states the fact, why it matters, and what to do. On a cluster each primary is
 examined.
 
@@ -89,8 +90,7 @@ type probedServer struct {
 	client      *target.Client
 	own         ownKeys
 	admin       *admin.Admin
-	nodes       []*node          // the primaries of a cluster, or the only node
-	watched     []target.Watched // the replicas that its sentinels know; nil if it has none, or none answers
+	nodes       []*node // the primaries of a cluster, or the only node
 	reported    finding.Server
 	initialized bool // it has settings
 	unguarded   bool // scripts may not use INFO

@@ -12,10 +12,12 @@ import (
 
 // nodeChecks add their findings to the sheet of the node.
 var nodeChecks = []func(*node){
-	checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities,
+	checkAddress, checkRole, checkVersion, checkEviction, checkPersistence, checkReplicas, checkMinReplicas, checkPriorities,
 }
 
 const grantInfo = "Grant it to this user: ACL SETUSER … +info."
+
+func checkAddress(n *node) { n.CompareConnections(n.spread) }
 
 func checkRole(n *node) {
 	const check = "role"
@@ -152,8 +154,14 @@ func checkReplicas(n *node) {
 				Because("What it lacks is lost if it is promoted.").Remedy("Check that replica and the network.")
 		}
 	}
+	for _, addr := range n.absent() {
+		n.Add(check, finding.Warning, "its replica %s, which its sentinels know, does not follow it", addr).
+			Because("What it lacks is lost if it is promoted.").Remedy("Check that replica and its log, or make the sentinels forget it: SENTINEL RESET.")
+	}
 	if len(addrs) == 0 {
-		n.Add(check, finding.Note, "it has no replicas, so there is no failover")
+		if len(n.watched) == 0 {
+			n.Add(check, finding.Note, "it has no replicas, so there is no failover")
+		}
 		return
 	}
 	n.Add(check, finding.Note, "it has %s: %s", term.Plural(len(addrs), "replica"), strings.Join(addrs, ", ")).
@@ -164,7 +172,7 @@ func checkReplicas(n *node) {
 
 func checkMinReplicas(n *node) {
 	const check = "min-replicas"
-	has := len(n.replicas)
+	has, known := len(n.replicas), len(n.replicas)+len(n.absent())
 	least, _ := strconv.Atoi(n.config["min-replicas-to-write"]) // 0 if CONFIG is not permitted
 	_, set := n.info["min_slaves_good_slaves"]                  // reported only with min-replicas-to-write
 	switch {
@@ -173,10 +181,10 @@ func checkMinReplicas(n *node) {
 			Because("It takes no writes, so it issues no identifiers.").Remedy("Add replicas, or lower min-replicas-to-write.")
 	case least > 0:
 		n.Add(check, finding.OK, "min-replicas-to-write is %d", least)
-	case has > 0 && set:
+	case known > 0 && set:
 		n.Add(check, finding.OK, "it takes writes only while enough replicas are there")
-	case has > 0:
-		n.Add(check, finding.Warning, "min-replicas-to-write is 0, and it has %s", term.Plural(has, "replica")).
+	case known > 0:
+		n.Add(check, finding.Warning, "min-replicas-to-write is 0, and it has %s", term.Plural(known, "replica")).
 			Because("An old primary that returns after a failover keeps issuing numbers that its successor issues too.").
 			Remedy("CONFIG SET min-replicas-to-write 1, also in its configuration file.")
 	}

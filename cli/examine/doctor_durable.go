@@ -32,6 +32,10 @@ func (p *probedServer) checkDurableServer(ctx context.Context) {
 		_, what, _ = strings.Cut(exit.Plain(err), ": ")
 	}
 	switch {
+	case stated != "" && err == nil && holder != nil && len(holder.watched) > 0: // which do not follow it at the moment
+		p.Add(checkDurable, finding.Fault, "its settings say Durable %s, which is not true: its sentinels know replicas", stated).
+			Because("One that is promoted issues numbers again that it did not receive.").
+			Remedy("hilo settings set --durable none --redis URL, or make the sentinels forget the replicas: SENTINEL RESET.")
 	case stated != "" && err == nil:
 		p.Add(checkDurable, finding.OK, "its settings say Durable %s, and its configuration agrees", stated)
 	case stated != "" && errors.Is(err, admin.ErrNotDurableServer):
@@ -43,7 +47,7 @@ func (p *probedServer) checkDurableServer(ctx context.Context) {
 			Because("If it is not true, a crash can make it issue numbers again.").
 			Remedy("Compare appendonly, appendfsync and no-appendfsync-on-rewrite by hand.")
 	case !p.initialized: // hilo init looks at the same
-	case holder == nil || holder.facts().AppendOnly() != "yes" || len(holder.replicas) > 0 || p.IsCluster():
+	case holder == nil || holder.facts().AppendOnly() != "yes" || len(holder.replicas)+len(holder.watched) > 0 || p.IsCluster():
 	default:
 		first := ""
 		if err != nil {

@@ -25,6 +25,18 @@ type node struct {
 	info     map[string]string // fields of INFO; nil if it is not permitted
 	config   map[string]string // settings of CONFIG; empty if it is not permitted
 	replicas []replica
+	watched  []target.Watched    // the replicas that its sentinels know, connected or not
+	spread   []map[string]string // INFO of several connections to its address
+}
+
+// absent returns the addresses of the replicas that its sentinels know and that do not follow it.
+func (n *node) absent() (addrs []string) {
+	for _, known := range n.watched {
+		if !slices.ContainsFunc(n.replicas, func(r replica) bool { return r.addr == known.Addr }) {
+			addrs = append(addrs, known.Addr)
+		}
+	}
+	return addrs
 }
 
 func (n *node) facts() info.Facts { return info.Facts{Info: n.info, Config: n.config} }
@@ -50,7 +62,6 @@ func (p *probedServer) connect(ctx context.Context) error {
 	if p.initialized, err = p.admin.Initialized(ctx); err != nil && !errors.Is(err, allocator.ErrCorrupt) {
 		return err
 	}
-	p.watched = p.Watched(ctx, p.Timeout)
 	clients, _ := p.client.Primaries(ctx) // without the nodes of a cluster the other checks still run
 	for _, client := range clients {
 		name := p.Name
@@ -68,6 +79,8 @@ func (p *probedServer) readNode(ctx context.Context, client *target.Client, name
 	n := &node{Sheet: finding.Sheet{Server: name}, addr: client.Addr()}
 	n.info, _ = client.Info(ctx)
 	n.config, _ = client.Settings(ctx)
+	n.spread = client.Spread(ctx, p.Timeout)
+	n.watched = p.Watched(ctx, p.Timeout)
 	for i := 0; ; i++ {
 		line, ok := n.info[fmt.Sprintf("slave%d", i)]
 		if !ok {
@@ -78,10 +91,9 @@ func (p *probedServer) readNode(ctx context.Context, client *target.Client, name
 			continue
 		}
 		r.priority = p.priority(ctx, r.addr)
-		for i, known := range p.watched {
+		for _, known := range n.watched {
 			if known.Addr == r.addr { // what sentinels know can be seconds old
 				r.priority = cmp.Or(r.priority, known.Priority)
-				p.watched[i].Priority = r.priority
 			}
 		}
 		n.replicas = append(n.replicas, r)

@@ -8,6 +8,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin/info"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/finding"
+	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
 // infoOf returns the INFO of a sound server with changes. The value "-" removes a field.
@@ -97,11 +98,21 @@ func TestNodeChecks(t *testing.T) {
 			"a replica that lags", checkReplicas, node{info: infoOf(nil), replicas: []replica{{addr: "r:3", online: true, lag: time.Minute}}},
 			finding.Warning, "its replica r:3 last responded 1m0s ago",
 		},
+		{
+			"a replica that only sentinels know", checkReplicas, node{info: infoOf(nil), watched: []target.Watched{{Addr: "r:4"}}},
+			finding.Warning, "its replica r:4, which its sentinels know, does not follow it",
+		},
+		{"a replica that sentinels know", checkReplicas, node{info: infoOf(nil), replicas: []replica{well}, watched: []target.Watched{{Addr: "r:1"}}}, finding.Note, "it has 1 replica: r:1"},
 		{"replicas of a replica", checkReplicas, node{info: facts{"role": "slave"}}, "", ""},
 
 		{"no min-replicas and no replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "0"}}, "", ""},
 		{
 			"no min-replicas", checkMinReplicas, node{info: infoOf(nil), config: facts{"min-replicas-to-write": "0"}, replicas: []replica{well}},
+			finding.Warning, "min-replicas-to-write is 0, and it has 1 replica",
+		},
+		{
+			"no min-replicas, and a replica that only sentinels know", checkMinReplicas,
+			node{info: infoOf(nil), config: facts{"min-replicas-to-write": "0"}, watched: []target.Watched{{Addr: "r:4"}}},
 			finding.Warning, "min-replicas-to-write is 0, and it has 1 replica",
 		},
 		{"no min-replicas, by INFO", checkMinReplicas, node{info: infoOf(nil), replicas: []replica{well}}, finding.Warning, "min-replicas-to-write is 0, and it has 1 replica"},

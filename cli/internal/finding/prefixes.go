@@ -3,10 +3,13 @@ package finding
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -22,8 +25,9 @@ type Server struct {
 func (s Server) Bare() bool { return s.Err == nil && s.Settings.IsZero() && !s.Settings.HasInterval() }
 
 const (
-	checkPrefix = "prefix"
-	checkHome   = "identities"
+	checkAddress = "address"
+	checkPrefix  = "prefix"
+	checkHome    = "identities"
 )
 
 // CheckShared identifies the check for servers that share their data.
@@ -40,7 +44,8 @@ func (s *Sheet) CompareNodes(a, b string, nodesOfA, nodesOfB []map[string]string
 	switch {
 	case share("run_id"):
 		s.Add(CheckShared, Fault, "%s and %s are one server (same run_id)", a, b).
-			Because("There is no second server to continue at when it fails, and workers refuse it.").Remedy("Name each server once.")
+			Because("There is no second server to continue at when it fails, and workers refuse it.").
+			Remedy("Name each server once. Databases of one Redis are no masters: give each a server of its own, or a namespace (allocator.Server.Namespace).")
 	case share("master_replid"):
 		s.Add(CheckShared, Fault, "%s and %s have the same data (same replication id)", a, b).
 			Because("One is a replica of the other, or was, and no second master. Workers refuse it.").
@@ -49,6 +54,31 @@ func (s *Sheet) CompareNodes(a, b string, nodesOfA, nodesOfB []map[string]string
 		return false
 	}
 	return true
+}
+
+// CompareConnections adds a finding if connections to the address of one server reach several. Each reply has the fields of INFO.
+func (s *Sheet) CompareConnections(replies []map[string]string) {
+	primaries, replicas := make(map[string]bool), make(map[string]bool)
+	for _, fields := range replies {
+		switch id := fields["master_replid"]; {
+		case id == "":
+		case fields["role"] != "slave":
+			primaries[id] = true
+		default:
+			replicas[fields["run_id"]] = true
+		}
+	}
+	switch {
+	case len(primaries) > 1:
+		s.Add(checkAddress, Fault, "connections to its address reach %d servers that do not replicate from each other (replication ids %s)",
+			len(primaries), strings.Join(slices.Sorted(maps.Keys(primaries)), ", ")).
+			Because("Each counts by itself, so numbers are issued twice. A Kubernetes Service before several pods is such an address.").
+			Remedy("Let the address lead to one server. To keep several, name each by an address of its own, and set a prefix or an interval at each.")
+	case len(primaries) > 0 && len(replicas) > 0:
+		s.Add(checkAddress, Fault, "connections to its address reach a primary and %s of it", term.Plural(len(replicas), "replica")).
+			Because("A replica takes no writes, so what reaches it issues no identifiers.").
+			Remedy("Let the address lead to the primary alone, or name the sentinels with --redis.")
+	}
 }
 
 // ComparePrefixes finds servers that could issue the same identifiers, and checks the home of identities.

@@ -198,6 +198,49 @@ func (c *Client) Primaries(ctx context.Context) ([]*Client, error) {
 	return nodes, err
 }
 
+// connections is the number that Spread opens. A balancer that picks one of two servers at random leads all of them to the same
+// one in 1 of 32,768 cases.
+const connections = 16
+
+// Spread opens connections to the address of a single server and returns the fields of INFO of each, read while all are open. Those
+// that fail are left out. A balancer may lead them to several servers. For a cluster it returns nil.
+//
+//go:noinline
+func (c *Client) Spread(ctx context.Context, timeout time.Duration) (replies []map[string]string) {
+	one, ok := c.redis.(*redis.Client)
+	if !ok {
+		return nil
+	}
+	opts := *one.Options()
+	opts.PoolSize, opts.MinIdleConns, opts.MaxIdleConns, opts.MaxActiveConns, opts.MaxRetries = connections, 0, 0, 0, -1
+	client := redis.NewClient(&opts)
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var open [connections]*redis.Conn
+	var read [connections]map[string]string
+	for i := range open {
+		open[i] = client.Conn()
+	}
+	for range 2 { // a server that is restarted in between is not two
+		var all sync.WaitGroup
+		for i, conn := range open {
+			all.Go(func() {
+				text, _ := conn.Info(ctx).Result()
+				read[i] = info.Fields(text)
+			})
+		}
+		all.Wait()
+	}
+	for i, conn := range open {
+		_ = conn.Close()
+		if len(read[i]) > 0 {
+			replies = append(replies, read[i])
+		}
+	}
+	return replies
+}
+
 // KeysAtOnce is the approximate number of keys that each step of Keys covers.
 const KeysAtOnce = 1000
 
