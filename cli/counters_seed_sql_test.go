@@ -194,6 +194,8 @@ vers,6
 	if got, ok := as("weak", query); ok || !strings.Contains(got, "denied") || !strings.Contains(got, "`orders`") || strings.Contains(got, "collection") {
 		t.Errorf("%s", got)
 	}
+	must("drop database shop; drop database other")
+	checkKeysForMySQL(t, as)
 }
 
 func TestSeedQueryForSQLite(t *testing.T) {

@@ -1,0 +1,22 @@
+create table numbers (id numeric primary key); insert into numbers values (5000);
+create table scaled (id numeric(18,0) primary key); insert into scaled values (70), ('71');
+create table decimals (id decimal(10,2) primary key); insert into decimals values (12.25);
+create table untyped (id primary key, item); insert into untyped values (44, 'x'), ('45', 'y'), ('DE', 'z');
+create table uniq (id integer unique, item text); insert into uniq values (300, 'x'), (null, 'y');
+create table indexed (a integer, b text); create unique index by_a on indexed (a); insert into indexed values (301, 'x');
+create table many (a integer unique, b numeric unique); insert into many values (3, 800), (null, 5);
+create table guarded (name text primary key, a integer unique); insert into guarded values ('x', 5);
+create table texts (id varchar(20) primary key); insert into texts values ('4000'), ('DE');
+create table codes (id char(2) primary key); insert into codes values ('DE');
+create table phones (id text primary key); insert into phones values ('0017'), ('99999999999999999999'), ('9999999999999999999');
+create table ends (id text primary key); insert into ends values ('9223372036854775807');
+create table uuids (id blob primary key); insert into uuids values (x'00');
+create table reals (id real primary key); insert into reals values (77), (9007199254740994);
+create table beyond (id numeric primary key); insert into beyond values (1e30);
+create table compact (id numeric primary key) without rowid; insert into compact values (61);
+create table anything (id any primary key) strict; insert into anything values (62), ('x');
+create table counted (tenant int, number numeric, primary key (tenant, number));
+create trigger fill after insert on counted when new.number is null begin
+  update counted set number = (select coalesce(max(number), 0) + 1 from counted where tenant = new.tenant) where rowid = new.rowid; end;
+insert into counted (tenant) values (1), (1), (1);
+create table pair_only (a integer, b integer, unique (a, b)); insert into pair_only values (1, 900);
