@@ -30,7 +30,8 @@ var mark = regexp.MustCompile(`hilo: bound ([0-9]+)`)
 // increment of n, n numbers from each of its values on, which is what libraries
 // that take blocks use, such as Hibernate with its optimizers pooled and
 // pooled-lo. A MAXVALUE that is lower stays, and CYCLE ends. A sequence that
-// descends is refused.
+// descends is refused, and so is a table of which row-level security hides rows
+// from the user of db: call Raise as one that sees all of them.
 //
 // Raise is idempotent, and a second call completes an interrupted first one: the
 // comment of the sequence has the bound. Let hilo make no counters (hilo init
@@ -56,6 +57,10 @@ func limit(ctx context.Context, tx pgx.Tx, table string, headroom int64) (bound 
 	}
 	var greatest, last, most, increment int64
 	var comment string
+	// Without it a policy would hide rows, and their keys, without an error.
+	if _, err := tx.Exec(ctx, `set local row_security = off`); err != nil {
+		return 0, fmt.Errorf("row-level security: %w", err)
+	}
 	// Before the sequence is locked, because it takes long where the id has no index.
 	if err := tx.QueryRow(ctx, fmt.Sprintf(`select greatest(max(id), 0) from %s`, name)).Scan(&greatest); err != nil {
 		return 0, fmt.Errorf("the greatest id of %s: %w", name, err)

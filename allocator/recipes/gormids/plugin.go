@@ -16,7 +16,8 @@ import (
 // string. The keys of all rows are set before the statement is sent, from the
 // ranges in hand. A string that ends in "/" or "|" is replaced by a server-side
 // id or an identity; any other key that is not zero is kept. Keys of other
-// types, composite keys and GORM's join tables are left alone.
+// types, composite keys and GORM's join tables are left alone, and so is every
+// key of a statement that is not sent (ToSQL, DryRun).
 type Plugin struct {
 	IDs *allocator.Allocator
 	// Collection returns the collection of a table; "" leaves its keys to the
@@ -35,7 +36,7 @@ func (p Plugin) Initialize(db *gorm.DB) error {
 }
 
 func (p Plugin) take(db *gorm.DB) {
-	if db.Error != nil || db.Statement.Schema == nil || db.Statement.Schema.PrioritizedPrimaryField == nil {
+	if db.Error != nil || db.DryRun || db.Statement.Schema == nil || db.Statement.Schema.PrioritizedPrimaryField == nil {
 		return
 	}
 	key := db.Statement.Schema.PrioritizedPrimaryField

@@ -198,6 +198,26 @@ func TestBatchesCostARequestForEachRangeOnly(t *testing.T) {
 	})
 }
 
+func TestPluginTakesNoKeyForAStatementThatIsNotSent(t *testing.T) {
+	t.Parallel()
+	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
+		ids := stand.IDs(t)
+		g := with(t, dialect, db, Plugin{IDs: ids})
+		dry, shown := order{Item: "tea"}, ""
+		shown = g.ToSQL(func(tx *gorm.DB) *gorm.DB { return tx.Create(&order{Item: "tea", Lines: []line{{}}}) })
+		if err := g.Session(&gorm.Session{DryRun: true}).Create(&dry).Error; err != nil || dry.ID != 0 || !strings.Contains(shown, "tea") {
+			t.Errorf("got the key %d, %v, and %q, want no key", dry.ID, err, shown)
+		}
+		if got := ids.Stats().Collections; len(got) != 0 {
+			t.Errorf("got the collections %+v, want none", got)
+		}
+		sent := order{Item: "tea"}
+		if err := g.Create(&sent).Error; err != nil || sent.ID != 1 {
+			t.Errorf("got the key %d, %v, want 1 for the first that is sent", sent.ID, err)
+		}
+	})
+}
+
 func TestPluginLeavesTablesWithoutACollectionToTheDatabase(t *testing.T) {
 	t.Parallel()
 	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {

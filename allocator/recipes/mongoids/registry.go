@@ -17,6 +17,9 @@ import (
 // the tag `bson:"_id"`. It first sets each empty id to the next one of the type's
 // collection.
 func Insert[T any](ctx context.Context, to *mongo.Collection, ids *allocator.Allocator, documents ...*T) error {
+	if len(documents) == 0 { // which the driver refuses
+		return nil
+	}
 	for _, document := range documents {
 		if _, err := ids.Assign(ctx, document); err != nil {
 			return err

@@ -85,6 +85,17 @@ func (r *recorder) all() []string {
 	return slices.Clone(r.documents)
 }
 
+func TestInsertOfNoDocumentsSendsNothing(t *testing.T) {
+	t.Parallel()
+	ids := stand.IDs(t)
+	if err := mongoids.Insert[Order](t.Context(), nil, ids); err != nil { // a request to the database would panic
+		t.Errorf("got %v, want no error", err)
+	}
+	if got := ids.Stats().Collections; len(got) != 0 {
+		t.Errorf("got the collections %+v, want none", got)
+	}
+}
+
 func TestRegistryStoresAnIdentifierAsItsText(t *testing.T) {
 	t.Parallel()
 	type invoice struct {

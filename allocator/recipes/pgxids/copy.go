@@ -32,6 +32,9 @@ func Insert(ctx context.Context, db DB, orders *allocator.Collection, item strin
 
 // CopyAll stores orders under consecutive numbers, all or none, and returns the numbers.
 func CopyAll(ctx context.Context, db DB, orders *allocator.Collection, items []string) (allocator.Range, error) {
+	if len(items) == 0 {
+		return allocator.Range{}, nil
+	}
 	batch, err := orders.Take(ctx, int64(len(items))) // one request
 	if err != nil {
 		return allocator.Range{}, err

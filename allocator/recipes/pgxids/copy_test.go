@@ -92,6 +92,21 @@ func TestRowsAreCopiedUnderConsecutiveNumbers(t *testing.T) {
 	}
 }
 
+func TestCopyAllOfNoRowsMakesNoRequest(t *testing.T) {
+	t.Parallel()
+	ids := stand.IDs(t)
+	orders, err := ids.Collection("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := pgxids.CopyAll(t.Context(), nil, orders, nil); err != nil || got != (allocator.Range{}) { // a request to the database would panic
+		t.Errorf("got %v, %v, want no numbers and no error", got, err)
+	}
+	if got := ids.Stats().Collections; len(got) != 0 {
+		t.Errorf("got requests for %+v, want none", got)
+	}
+}
+
 func TestNumbersOfTwoMastersAreOneKey(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), pgtest.Start(t).URL())

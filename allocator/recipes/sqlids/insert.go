@@ -33,6 +33,9 @@ func InsertNumber(ctx context.Context, db *sql.DB, orders *allocator.Collection,
 
 // InsertAll stores orders under consecutive ids, all or none.
 func InsertAll(ctx context.Context, db *sql.DB, orders *allocator.Collection, items []string) (err error) {
+	if len(items) == 0 {
+		return nil
+	}
 	batch, err := orders.Take(ctx, int64(len(items))) // one request, before the transaction
 	if err != nil {
 		return err

@@ -79,6 +79,21 @@ func TestRowsAreStoredUnderConsecutiveIdentifiers(t *testing.T) {
 	})
 }
 
+func TestInsertAllOfNoRowsMakesNoRequest(t *testing.T) {
+	t.Parallel()
+	ids := stand.IDs(t)
+	orders, err := ids.Collection("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlids.InsertAll(t.Context(), nil, orders, nil); err != nil { // a request to the database would panic
+		t.Errorf("got %v, want no error", err)
+	}
+	if got := ids.Stats().Collections; len(got) != 0 {
+		t.Errorf("got requests for %+v, want none", got)
+	}
+}
+
 func stored(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), `select id || ' ' || item from orders order by id`)
