@@ -35,8 +35,8 @@ type Admin struct {
 	trusting, alone bool
 	// timeout bounds each wait for replicas and for the disk.
 	timeout time.Duration
-	// token is that of WithToken, or "".
-	token string
+	// requestID is that of WithRequestID, or "".
+	requestID string
 }
 
 // client is a redis.UniversalClient. A package whose types reach that type, or *redis.Client, compiles hundreds of methods of

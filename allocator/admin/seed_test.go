@@ -11,7 +11,7 @@ import (
 )
 
 // A forced seed whose outcome is unknown is sent again, by this process or another.
-func TestForcedSeedWithATokenTakesEffectOnce(t *testing.T) {
+func TestForcedSeedWithARequestIDTakesEffectOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)
@@ -19,7 +19,7 @@ func TestForcedSeedWithATokenTakesEffectOnce(t *testing.T) {
 		if _, err := m.Seed(t.Context(), "orders", 4000, false); err != nil {
 			t.Fatal(err)
 		}
-		for _, process := range []*Admin{m.WithToken("one"), mustNew(t, redistest.NewClient(t, s), Options{}).WithToken("one")} {
+		for _, process := range []*Admin{m.WithRequestID("one"), mustNew(t, redistest.NewClient(t, s), Options{}).WithRequestID("one")} {
 			if got, err := process.Seed(t.Context(), "orders", 100, true); got != 100 || err != nil {
 				t.Errorf("got %d and %v, want 100", got, err)
 			}
@@ -27,20 +27,20 @@ func TestForcedSeedWithATokenTakesEffectOnce(t *testing.T) {
 		if got := nextNumber(t, client, "orders"); got != 101 {
 			t.Fatalf("got %d, want 101", got)
 		}
-		if _, err := m.WithToken("one").Seed(t.Context(), "orders", 100, true); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), `stands at "101"`) {
+		if _, err := m.WithRequestID("one").Seed(t.Context(), "orders", 100, true); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), `stands at "101"`) {
 			t.Errorf("after a number was issued: got %v, want ErrChanged that names it", err)
 		}
 		if got, err := m.Counter(t.Context(), "orders"); got.Max != 101 || err != nil {
 			t.Errorf("got %+v and %v, want 101", got, err)
 		}
-		if got, err := m.WithToken("two").Seed(t.Context(), "orders", 100, true); got != 100 || err != nil {
-			t.Errorf("another token: got %d and %v, want 100", got, err)
+		if got, err := m.WithRequestID("two").Seed(t.Context(), "orders", 100, true); got != 100 || err != nil {
+			t.Errorf("another id: got %d and %v, want 100", got, err)
 		}
 	})
 }
 
 // Numbers that are issued while an operator decides are not issued again without a notice.
-func TestForcedSeedWithoutATokenExpectsWhatItRead(t *testing.T) {
+func TestForcedSeedWithoutARequestIDExpectsWhatItRead(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		client := redistest.NewClient(t, s)

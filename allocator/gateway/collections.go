@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/respond"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/allocator/headroom"
 	"github.com/hilo-id/hilo/prefix"
@@ -55,33 +55,31 @@ func born(c *admin.Counter) string {
 
 // showing returns a handler that shows what read finds at the master that the request names, or at the first one.
 func (g *gateway) showing(read func(context.Context, master, *http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), g.opts.Timeout)
-		defer cancel()
-		var found any
-		m, err := g.master(r)
-		if err == nil {
-			err = m.gate.Pass(ctx, sentinel.Temporary, func() (err error) {
-				found, err = read(ctx, m, r)
-				return err
-			})
+	format := respond.Format{Type: jsonType[0], Timeout: g.opts.Timeout, Fail: failShown}
+	return format.Handler(http.StatusOK, func(ctx context.Context, q *form.Query) (found any, err error) {
+		m, err := g.master(q)
+		if err != nil {
+			return nil, err
 		}
-		switch {
-		case errors.Is(err, allocator.ErrNotSeeded):
-			writeProblem(w, http.StatusNotFound, "ErrNotSeeded", err.Error())
-		case err != nil:
-			fail(w, err)
-		default:
-			w.Header()["Content-Type"] = jsonType
-			w.Header()["Cache-Control"] = noStore
-			_ = json.NewEncoder(w).Encode(found) // the client may be gone
-		}
+		err = m.gate.Pass(ctx, func() (err error) {
+			found, err = read(ctx, m, q.Request)
+			return err
+		})
+		return found, err
+	})
+}
+
+// failShown is fail, but a counter that does not exist is not found.
+func failShown(w http.ResponseWriter, _ *http.Request, err error) {
+	if errors.Is(err, allocator.ErrNotSeeded) {
+		writeProblem(w, http.StatusNotFound, "ErrNotSeeded", err.Error())
+		return
 	}
+	fail(w, err)
 }
 
 // master returns the master that the request names, or the first one.
-func (g *gateway) master(r *http.Request) (master, error) {
-	q := form.Parse(r)
+func (g *gateway) master(q *form.Query) (master, error) {
 	q.Only("server")
 	switch {
 	case q.Err != nil:

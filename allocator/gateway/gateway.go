@@ -13,6 +13,7 @@ import (
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/access"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/gate"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/names"
 	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -24,7 +25,7 @@ type gateway struct {
 	signIn   access.SignIn
 	mux      http.ServeMux
 	shown    []master
-	names    *names
+	names    *names.Map[struct{}] // a collection once for each spelling, as the allocator keeps it, an identity folded and with a bar
 	health   health
 	measured *measured
 	raven    *ravendb.Handler // or nil
@@ -53,9 +54,13 @@ func New(ids *allocator.Allocator, opts Options) (http.Handler, error) {
 	if ids == nil {
 		return nil, fmt.Errorf("gateway: %w: the allocator is nil", allocator.ErrInvalidOptions)
 	}
+	used := ids.Stats().Collections
 	g := &gateway{
-		ids: ids, opts: opts, names: newNames(ids, opts), health: health{ids: ids},
+		ids: ids, opts: opts, names: names.New[struct{}]("names", max(opts.MaxNames, len(used))), health: health{ids: ids},
 		signIn: access.SignIn{Tokens: opts.CurrentTokens, Certificates: opts.ClientCertificates},
+	}
+	for _, c := range used {
+		_, _ = g.names.Admit(c.Name, struct{}{}) // there is space for these
 	}
 	for _, m := range opts.Masters {
 		a, err := admin.New(m.Client, admin.Options{Namespace: m.Namespace, Separator: opts.Separator})

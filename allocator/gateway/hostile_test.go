@@ -111,7 +111,7 @@ func TestGatewaySurvivesHostileInput(t *testing.T) {
 		{"CR LF in a database", []io.Reader{text("GET /topology?name=a%0d%0aSet-Cookie:a HTTP/1.1\r\nHost: x\r\n\r\n")}, []int{400}},
 		{"another database", []io.Reader{text("GET /topology?name=Mall HTTP/1.1\r\nHost: x\r\n\r\n")}, []int{503}},
 		{"bytes that are no UTF-8", []io.Reader{text("POST /v1/ids/%ff HTTP/1.1\r\nHost: x\r\n\r\n")}, []int{400}},
-		{"HEAD, which is not to take anything", []io.Reader{text("HEAD /databases/Shop/hilo/next?tag=a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")}, []int{405}},
+		{"HEAD, which is not to take anything", []io.Reader{text("HEAD /databases/Shop/hilo/next?tag=a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")}, []int{501}},
 		{"a way out", []io.Reader{text("POST /v1/ids/../../x HTTP/1.1\r\nHost: x\r\n\r\n")}, []int{307, 301, 404}},
 		{"no HTTP", []io.Reader{text("EHLO x\r\n\r\n")}, []int{400}},
 	} {

@@ -52,15 +52,15 @@ func (g *gateway) issueIdentities(w http.ResponseWriter, r *http.Request) {
 // appendNext appends the next identifier.
 type appendNext = func(ctx context.Context, dst []byte) ([]byte, error)
 
-// issue writes the requested identifiers, all or none. key identifies the name in names.
+// issue writes the requested identifiers, all or none. key identifies the name in g.names.
 func (g *gateway) issue(w http.ResponseWriter, r *http.Request, name, key string, begin func(ctx context.Context, count int64) (appendNext, error)) {
 	count, err := readCount(r)
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	if !g.names.admit(name, key) {
-		g.names.refuse(w)
+	if err := g.admit(name, key); err != nil {
+		fail(w, err)
 		return
 	}
 	ctx := &patient{Context: r.Context(), timeout: g.opts.Timeout}
@@ -97,6 +97,16 @@ func (g *gateway) issue(w http.ResponseWriter, r *http.Request, name, key string
 	header["Cache-Control"] = noStore
 	header["Content-Length"] = []string{strconv.Itoa(len(answer))}
 	_, _ = w.Write(answer) // identifiers that do not arrive are a gap
+}
+
+// admit returns an error if there is no space for a further name, of which key is the form that counts. An invalid name is admitted
+// and not added, because the allocator refuses it.
+func (g *gateway) admit(name, key string) error {
+	if _, known := g.names.Get(key); known || prefix.ValidateCollection(name, g.opts.Separator) != nil {
+		return nil
+	}
+	_, err := g.names.Admit(key, struct{}{})
+	return err
 }
 
 // readCount parses the only parameter.

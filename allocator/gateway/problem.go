@@ -2,9 +2,9 @@ package gateway
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 
+	"github.com/hilo-id/hilo/allocator/gateway/internal/respond"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 )
 
@@ -17,13 +17,11 @@ type problem struct {
 	Detail string `json:"detail"`
 }
 
-// fail writes an error of the library.
+// fail writes an error.
 func fail(w http.ResponseWriter, err error) {
-	name, status := sentinel.Of(err)
-	if status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
-	}
-	writeProblem(w, status, cmp.Or(name, "ErrUnavailable"), err.Error())
+	name, refusal := sentinel.Of(err)
+	refusal.SetHeader(w.Header())
+	writeProblem(w, refusal.Status, cmp.Or(name, "about:blank"), refusal.Text)
 }
 
 // refuse writes an error that is none of the library's.
@@ -32,8 +30,5 @@ func refuse(w http.ResponseWriter, status int, why string) {
 }
 
 func writeProblem(w http.ResponseWriter, status int, kind, detail string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(problem{kind, http.StatusText(status), status, detail}) // the client may be gone
+	respond.Write(w, "application/problem+json", status, problem{kind, http.StatusText(status), status, detail})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -13,8 +13,12 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// maxEnd is the greatest end of a range: some clients count on past it.
-const maxEnd = math.MaxInt64 - maxCapacity
+const (
+	minCapacity = 32
+	maxCapacity = 1 << 20
+	// maxEnd is the greatest end of a range: some clients count on past it.
+	maxEnd = math.MaxInt64 - maxCapacity
+)
 
 // hiloRange is the JSON of a range.
 type hiloRange struct {
@@ -23,85 +27,111 @@ type hiloRange struct {
 	ServerTag, LastRangeAt string
 }
 
-func (h *Handler) hiloNext(r *http.Request) (any, error) {
-	q, separator := form.Parse(r), h.opts.Allocator.Separator
+func (h *Handler) hiloNext(ctx context.Context, q *form.Query) (any, error) {
+	separator := h.opts.Allocator.Separator
 	tag, size, lastMax := q.Name("tag", "", separator), parseSize(q), q.NumberOr("lastMax", 0)
 	at, known := parseTime(q.Get("lastRangeAt"))
 	if theirs := q.Get("identityPartsSeparator"); theirs != "" && theirs != separator {
 		q.Fail(sentinel.Invalidf("identityPartsSeparator is %.64q: here it is %q", theirs, separator))
 	}
-	if q.Err != nil {
-		return nil, q.Err
-	}
-	d, err := h.database(r.Context(), r.PathValue("database"))
+	d, err := h.database(ctx, q, q.Request.PathValue("database"))
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.use(tag)
+	c, err := d.names.Admit(prefix.Fold(tag), &collection{name: tag})
 	if err != nil {
 		return nil, err
 	}
 	if issued, ok := h.ranges.find(c, lastMax); ok { // some clients send local time without a zone
 		at, known = issued.at, true
 	}
-	ctx, cancel := h.finish(r)
-	defer cancel()
-	got, id, err := h.next(ctx, d, c, capacity(size, max(0, time.Since(at)), known)) //nolint:contextcheck // a client that leaves ends no request for numbers
+	got, first, err := h.next(ctx, d, c.name, capacity(size, max(0, time.Since(at)), known))
 	if err != nil {
 		return nil, err
 	}
 	h.ranges.add(c, got)
 	return hiloRange{
-		Prefix: tag + separator + id.ServerPrefix,
+		Prefix: tag + separator + first.ServerPrefix,
 		Low:    got.Range().Low, High: got.Range().High, LastSize: got.Len(),
-		ServerTag: id.NodeTag, LastRangeAt: time.Now().UTC().Format(wireTime),
+		ServerTag: first.NodeTag, LastRangeAt: time.Now().UTC().Format(wireTime),
 	}, nil
 }
 
-// next issues a range of a size, or of what is left below the limit. id is the first identifier.
-func (h *Handler) next(ctx context.Context, d *database, c *collection, size int64) (got allocator.Batch, id prefix.ID, err error) {
-	if err := h.opts.Masters.VerifyRange(ctx, d.namespace, id); err != nil {
-		return got, id, err
+// next issues a range of a size, or of what is left below the limit.
+func (h *Handler) next(ctx context.Context, d *database, name string, size int64) (got allocator.Batch, first prefix.ID, err error) {
+	if err := h.opts.Masters.VerifyRange(ctx, d.namespace, first); err != nil {
+		return got, first, err
+	}
+	c, err := d.ids.Collection(name)
+	if err != nil {
+		return got, first, err
 	}
 	got, err = c.Take(ctx, size)
 	if errors.Is(err, allocator.ErrExhausted) {
 		for _, stats := range d.ids.Stats().Collections {
-			if stats.Name == c.Name() && stats.Held > 0 {
+			if stats.Name == name && stats.Held > 0 {
 				got, err = c.Take(ctx, min(stats.Held, size))
 			}
 		}
 	}
 	if err != nil {
-		return got, id, err
+		return got, first, err
 	}
-	for id = range got.IDs() {
+	for first = range got.IDs() {
 		break
 	}
-	if id.NodeTag == "" {
-		return got, id, noTag(d.namespace)
+	if err := d.recordTag(first.NodeTag); err != nil {
+		return got, first, err
 	}
-	d.mu.Lock()
-	d.tag = id.NodeTag
-	d.mu.Unlock()
-	return got, id, h.opts.Masters.VerifyRange(ctx, d.namespace, id)
+	return got, first, h.opts.Masters.VerifyRange(ctx, d.namespace, first)
 }
 
-func (h *Handler) hiloReturn(r *http.Request) (any, error) {
-	q := form.Parse(r)
+func (h *Handler) hiloReturn(ctx context.Context, q *form.Query) (any, error) {
 	tag, end, last := q.Name("tag", "", h.opts.Allocator.Separator), q.Number("end"), q.Number("last")
-	namespace, err := h.resolve(r.PathValue("database"))
+	namespace, err := h.resolve(q.Request.PathValue("database"))
 	if q.Fail(err); q.Err != nil {
 		return nil, q.Err
 	}
-	if d := h.used(namespace); d != nil && !h.opts.IgnoreReturns {
-		d.mu.Lock()
-		c := d.names[prefix.Fold(tag)]
-		d.mu.Unlock()
-		if issued, ok := h.ranges.claim(c, end, last); ok {
-			ctx, cancel := h.finish(r)
-			defer cancel()
-			_, _ = issued.Return(ctx, last) // if it fails, it is a gap
+	if d, ok := h.databases.Get(namespace); ok && !h.opts.IgnoreReturns {
+		if c, ok := d.names.Get(prefix.Fold(tag)); ok {
+			if issued, ok := h.ranges.claim(c, end, last); ok {
+				_, _ = issued.Return(ctx, last) // if it fails, it is a gap
+			}
 		}
 	}
 	return nil, nil
+}
+
+// capacity returns the size of the next range by RavenDB's rule: the size of the one before, doubled if it is requested within
+// 30 s and halved after more than 60 s. known reports whether the time of the one before is known.
+func capacity(last int64, since time.Duration, known bool) int64 {
+	switch {
+	case known && since < 30*time.Second:
+		return min(max(minCapacity, 2*last), maxCapacity)
+	case known && since > 60*time.Second:
+		return max(minCapacity, last/2)
+	}
+	return max(minCapacity, last)
+}
+
+// parseSize returns lastBatchSize, which is 0 if absent. A greater number than maxCapacity counts as maxCapacity.
+func parseSize(q *form.Query) int64 {
+	if text := q.Get("lastBatchSize"); len(text) > len("1048576") && strings.Trim(text, "0123456789") == "" {
+		return maxCapacity
+	}
+	return min(q.NumberOr("lastBatchSize", 0), maxCapacity)
+}
+
+// wireTime is the layout of times in replies: clients need seven digits and a Z.
+const wireTime = "2006-01-02T15:04:05.0000000Z"
+
+// parseTime parses a time as any of the clients writes it: with or without a fraction of any length, with or without a
+// zone. UTC is the default. It returns false if there is no time.
+func parseTime(text string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} { // which accept a fraction
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
 }

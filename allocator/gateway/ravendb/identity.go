@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"maps"
-	"net/http"
-	"path"
 	"slices"
 	"strconv"
 
@@ -19,77 +16,46 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// maxRequestID is the greatest length of the id of a request, in bytes.
-const maxRequestID = 128
-
-// identityRequest is a request about one identity.
-type identityRequest struct {
-	*form.Query
-	*database
-	name string
-	id   once.ID // zero for a request without an id
-}
-
-func (h *Handler) readIdentity(r *http.Request) (i identityRequest, err error) {
-	i.Query = form.Parse(r)
-	i.name = i.Name("name", "|", h.opts.Allocator.Separator)
-	switch sent := i.Get("raft-request-id"); {
-	case len(sent) > maxRequestID:
-		i.Fail(sentinel.Invalidf("raft-request-id is %d bytes long: at most %d", len(sent), maxRequestID))
-	case sent != "":
-		i.id = once.IDOf(path.Base(r.URL.Path), prefix.Fold(r.PathValue("database")), prefix.Fold(i.name), i.Get("value"), i.Get("force"), sent)
+// onIdentity calls act for the identity that a request names, unless the request has an id and was answered in the last minute.
+// id is zero for a request without one.
+func (h *Handler) onIdentity(ctx context.Context, q *form.Query, act func(d *database, name string, id once.ID) (int64, error)) (int64, error) {
+	name, sent := q.Name("name", "|", h.opts.Allocator.Separator), q.Get("raft-request-id")
+	d, err := h.database(ctx, q, q.Request.PathValue("database"))
+	if err != nil {
+		return 0, err
 	}
-	if i.Err != nil {
-		return i, i.Err
+	if _, err := d.names.Admit(prefix.Fold(name)+"|", nil); err != nil {
+		return 0, err
 	}
-	if i.database, err = h.database(r.Context(), r.PathValue("database")); err == nil {
-		_, err = i.use(i.name + "|")
+	var id once.ID
+	if sent != "" {
+		id = once.IDOf(q.Request.Pattern, d.namespace, prefix.Fold(name), q.Get("value"), q.Get("force"), sent)
 	}
-	return i, err
-}
-
-// once sends a request, unless it was answered in the last minute.
-func (h *Handler) once(r *http.Request, i identityRequest, send func(context.Context) (int64, error)) (int64, error) {
-	return h.answers.Do(i.id, func() (int64, error) {
-		ctx, cancel := h.finish(r)
-		defer cancel()
-		if err := h.opts.Masters.VerifyHome(ctx, i.namespace); err != nil {
+	return h.answers.Do(id, func() (int64, error) {
+		if err := h.opts.Masters.VerifyHome(ctx, d.namespace); err != nil {
 			return 0, err
 		}
-		return send(ctx)
+		return act(d, name, id)
 	})
 }
 
-func (h *Handler) identityNext(r *http.Request) (any, error) {
-	i, err := h.readIdentity(r)
-	if err != nil {
-		return nil, err
-	}
-	value, err := h.once(r, i, func(ctx context.Context) (int64, error) { return i.ids.NextIdentity(ctx, i.name) })
+func (h *Handler) identityNext(ctx context.Context, q *form.Query) (any, error) {
+	value, err := h.onIdentity(ctx, q, func(d *database, name string, _ once.ID) (int64, error) {
+		return d.ids.NextIdentity(ctx, name)
+	})
 	return struct{ NewIdentityValue int64 }{value}, err
 }
 
-func (h *Handler) identitySeed(r *http.Request) (any, error) {
-	q := form.Parse(r)
+func (h *Handler) identitySeed(ctx context.Context, q *form.Query) (any, error) {
 	value := q.Number("value")
 	force, err := strconv.ParseBool(cmp.Or(q.Get("force"), "false"))
 	if err != nil {
 		q.Fail(sentinel.Invalidf("force is %.64q: must be true or false", q.Get("force")))
 	}
-	if q.Err != nil {
-		return nil, q.Err
-	}
-	i, err := h.readIdentity(r)
-	if err != nil {
-		return nil, err
-	}
-	token := rand.Text()
-	if i.id != (once.ID{}) { // a forced seed acts once, whichever gateway it is sent to
-		token = hex.EncodeToString(i.id[:16])
-	}
-	value, err = h.once(r, i, func(ctx context.Context) (stands int64, err error) {
-		err = h.ask(ctx, func(ctx context.Context) error {
-			stands, err = i.operator.WithToken(token).SeedIdentity(ctx, i.name, value, force)
+	value, err = h.onIdentity(ctx, q, func(d *database, name string, id once.ID) (stands int64, err error) {
+		operator := d.operator.WithRequestID(cmp.Or(id.String(), rand.Text())) // a forced seed acts once, whichever gateway it is sent to
+		err = h.gate.Pass(ctx, func() error {
+			stands, err = operator.SeedIdentity(ctx, name, value, force)
 			return err
 		})
 		return stands, err
@@ -98,18 +64,14 @@ func (h *Handler) identitySeed(r *http.Request) (any, error) {
 }
 
 // listIdentities returns a page of all identities, in the order of their names.
-func (h *Handler) listIdentities(r *http.Request) (any, error) {
-	q := form.Parse(r)
+func (h *Handler) listIdentities(ctx context.Context, q *form.Query) (any, error) {
 	start, size := q.NumberOr("start", 0), q.NumberOr("pageSize", 1<<31-1)
-	if q.Err != nil {
-		return nil, q.Err
-	}
-	d, err := h.database(r.Context(), r.PathValue("database"))
+	d, err := h.database(ctx, q, q.Request.PathValue("database"))
 	if err != nil {
 		return nil, err
 	}
 	values := make(map[string]int64)
-	err = h.ask(r.Context(), func(ctx context.Context) error {
+	err = h.gate.Pass(ctx, func() error {
 		for counter, err := range d.operator.Identities(ctx) {
 			if err == nil {
 				values[prefix.Fold(counter.Name)+"|"] = counter.Max

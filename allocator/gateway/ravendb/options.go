@@ -76,7 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 	ids.RefillTimeout = cmp.Or(ids.RefillTimeout, 2*time.Second)
 	ids.Limit = min(cmp.Or(ids.Limit, math.MaxInt64), maxEnd)
 	ids.MinCapacity, ids.MaxCapacity, ids.Runway = minCapacity, minCapacity, 1 // a range for each Take, and none ahead of it
-	if _, err := o.open(prefix.DefaultNamespace, ""); err != nil {             // which checks the client and the settings
+	if _, err := o.open(prefix.DefaultNamespace); err != nil {                 // which checks the client and the settings
 		return o, err
 	}
 	if o.MaxNames < 0 {
@@ -85,13 +85,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.PublicURL != "" && !IsBase(o.PublicURL) {
 		return o, fmt.Errorf("%w: PublicURL is %q: %s", allocator.ErrInvalidOptions, o.PublicURL, baseRule)
 	}
-	seen := make(map[string]bool)
 	for _, n := range o.Nodes {
-		if err := (prefix.Server{NodeTag: n.Tag}).Validate(); n.Tag == "" || err != nil || !IsBase(n.URL) || seen[n.URL] {
-			return o, fmt.Errorf("%w: Nodes: tag %q, URL %q: the tag must be 1 to 8 of A-Z a-z 0-9 and begin with a letter, the URL %s, and be named once",
+		if err := (prefix.Server{NodeTag: n.Tag}).Validate(); n.Tag == "" || err != nil || !IsBase(n.URL) {
+			return o, fmt.Errorf("%w: Nodes: tag %q, URL %q: the tag must be 1 to 8 of A-Z a-z 0-9 and begin with a letter, the URL %s",
 				allocator.ErrInvalidOptions, n.Tag, n.URL, baseRule)
 		}
-		seen[n.URL] = true
 	}
 	folded := make(map[string]string, len(o.Databases))
 	for name, namespace := range o.Databases {

@@ -2,36 +2,35 @@ package ravendb
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// maxRanges is the number of ranges that are remembered.
-const maxRanges = 1 << 16
+// maxRanges is the number of ranges that are remembered at least, and half of what is remembered at most.
+const maxRanges = 1 << 15
 
 // collection is a collection that clients used.
 type collection struct {
-	*allocator.Collection
-	takenBack int64 // the greatest end of a range that was returned, guarded by ranges.mu
+	name      string       // as it was spelled first
+	takenBack atomic.Int64 // the greatest end of a range that was returned
 }
 
 // ranges remembers the newest ranges that were issued, and decides which of them may be returned.
 //
-// A client returns a range (end, last) without anything that tells it from another range of the same end, which had been issued and
-// returned before. If a copy of that earlier return arrives late, it must not take back the numbers of the later range. So a return
-// is taken only if the range right before was issued here too, and nothing was written to the counter in between. The earlier return
-// left the counter at last or above. Both ranges were issued since, so the later one begins above last+1, and the copy is refused:
-// its last is below the range that it would return. That holds over a restart, and whichever gateway the earlier return came to.
+// A return (end, last) does not identify the client: a copy of it may arrive late, when the numbers belong to the range of another
+// client with the same end. So a return is taken only if the range right before was issued here too, and nothing was written to the
+// counter in between. The earlier return left the counter at last or above, and both ranges were issued since. So the later one
+// begins above last+1, and the copy is refused. That holds over a restart, and whichever gateway the earlier return came to.
 //
-// Besides, each return has to end above all that were sent from here before, whatever became of them: a server that lost one
-// would take it back once more. And the server itself takes back nothing but its newest range.
+// Besides, each return has to end above all that were sent from here before, whatever became of them, because a server that lost one
+// would take it back once more. The server itself takes back nothing but its newest range.
 type ranges struct {
 	max int
 
-	mu    sync.Mutex // guards what follows
-	byEnd map[rangeEnd]issuedRange
-	order []rangeEnd // in the order of issue
+	mu            sync.Mutex // guards what follows
+	recent, older map[rangeEnd]issuedRange
 }
 
 // rangeEnd is what a client sends to identify the range that it returns.
@@ -49,34 +48,27 @@ type issuedRange struct {
 func (r *ranges) add(c *collection, b allocator.Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := rangeEnd{c, b.Range().High}
-	if _, known := r.byEnd[key]; !known {
-		r.order = append(r.order, key)
+	if r.recent == nil || len(r.recent) >= r.max {
+		r.recent, r.older = make(map[rangeEnd]issuedRange), r.recent
 	}
-	r.byEnd[key] = issuedRange{b, time.Now()}
-	if len(r.order) > r.max {
-		delete(r.byEnd, r.order[0])
-		r.order = r.order[1:]
-	}
+	r.recent[rangeEnd{c, b.Range().High}] = issuedRange{b, time.Now()}
 }
 
 // find returns the range with this end.
-func (r *ranges) find(c *collection, end int64) (issuedRange, bool) {
+func (r *ranges) find(c *collection, end int64) (found issuedRange, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found, ok := r.byEnd[rangeEnd{c, end}]
+	if found, ok = r.recent[rangeEnd{c, end}]; !ok {
+		found, ok = r.older[rangeEnd{c, end}]
+	}
 	return found, ok
 }
 
 // claim returns the range that a return is about, at most once, if it may be taken back.
-func (r *ranges) claim(c *collection, end, last int64) (allocator.Batch, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	found, ok := r.byEnd[rangeEnd{c, end}]
+func (r *ranges) claim(c *collection, end, last int64) (_ allocator.Batch, ok bool) {
+	greatest := c.takenBack.Load()
+	found, _ := r.find(c, end)
 	low := found.batch.Range().Low
-	if !ok || last < low-1 || last >= end || end <= c.takenBack || !found.batch.Follows(r.byEnd[rangeEnd{c, low - 1}].batch) {
-		return allocator.Batch{}, false
-	}
-	c.takenBack = end
-	return found.batch, true
+	before, _ := r.find(c, low-1)
+	return found.batch, low-1 <= last && last < end && greatest < end && found.batch.Follows(before.batch) && c.takenBack.CompareAndSwap(greatest, end)
 }

@@ -16,6 +16,7 @@ import (
 
 // Query holds the parameters of a request. No parameter may be repeated.
 type Query struct {
+	Request *http.Request
 	// Err is why the first invalid one of those that were read is invalid, or nil.
 	Err    error
 	values map[string]string
@@ -23,7 +24,7 @@ type Query struct {
 
 // Parse parses a query as a form: "+" is a space. RavenDB's client for Java sends spaces so, and %2B for a plus.
 func Parse(r *http.Request) *Query {
-	q := &Query{values: make(map[string]string)}
+	q := &Query{Request: r, values: make(map[string]string)}
 	values, err := url.ParseQuery(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B")) // which separates nothing
 	if err != nil {
 		q.Fail(sentinel.Invalidf("the query has a percent sign that begins no escape: %.64q", r.URL.RawQuery))

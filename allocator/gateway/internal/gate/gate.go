@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 )
 
@@ -27,9 +28,8 @@ type Gate struct {
 // New returns a Gate that is open.
 func New() *Gate { return &Gate{turn: make(chan struct{}, 1), start: time.Now()} }
 
-// Pass calls send when a request may be sent, and returns its error. down reports whether an error is one of the server and not
-// of the request. If ctx is canceled the request proves nothing.
-func (g *Gate) Pass(ctx context.Context, down func(error) bool, send func() error) error {
+// Pass calls send when a request may be sent, and returns its error. If ctx is canceled the request proves nothing.
+func (g *Gate) Pass(ctx context.Context, send func() error) error {
 	began := time.Now()
 	if _, _, failed := g.state(); failed != nil {
 		select {
@@ -51,7 +51,7 @@ func (g *Gate) Pass(ctx context.Context, down func(error) bool, send func() erro
 		}
 	}
 	err := send()
-	g.record(ctx, err, err != nil && down(err))
+	g.record(ctx, err, err != nil && sentinel.Temporary(err))
 	return err
 }
 

@@ -3,6 +3,7 @@ package once
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,14 @@ type ID [sha256.Size]byte
 
 // IDOf returns the digest of texts.
 func IDOf(texts ...string) ID { return sha256.Sum256([]byte(strings.Join(texts, "\x00"))) }
+
+// String returns the digest as text, which is empty for the zero ID.
+func (id ID) String() string {
+	if id == (ID{}) {
+		return ""
+	}
+	return hex.EncodeToString(id[:16])
+}
 
 // Answers remembers answers. The zero value has none. It is safe for concurrent use.
 type Answers struct {

@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 )
 
-// all lists the errors with their names and their statuses in the plain API. Temporary errors have the status 503.
-var all = []struct {
+type known struct {
 	err    error
 	name   string
 	status int
-}{
+}
+
+// all lists the errors with their names and their statuses in the plain API. Temporary errors have the status 503.
+var all = []known{
 	{allocator.ErrClosed, "ErrClosed", http.StatusServiceUnavailable},
 	{allocator.ErrCorrupt, "ErrCorrupt", http.StatusInternalServerError}, // before the names: a server's prefix may be invalid
 	{allocator.ErrInvalidName, "ErrInvalidName", http.StatusBadRequest},
@@ -32,20 +35,43 @@ var all = []struct {
 	{allocator.ErrUnavailable, "ErrUnavailable", http.StatusServiceUnavailable},
 }
 
-// Of returns the name and the status of the first sentinel that err matches, or "" and 503 if it matches none.
-func Of(err error) (name string, status int) {
-	for _, s := range all {
-		if errors.Is(err, s.err) {
-			return s.name, s.status
-		}
+// Refusal is how an error is answered. As an error it is one that is none of the library's.
+type Refusal struct {
+	Status        int
+	Header, Value string // one header, or ""
+	Text          string
+}
+
+func (r *Refusal) Error() string { return r.Text }
+
+// SetHeader adds the header to those of an answer.
+func (r *Refusal) SetHeader(h http.Header) {
+	if r.Header != "" {
+		h.Set(r.Header, r.Value)
 	}
-	return "", http.StatusServiceUnavailable
+}
+
+// Of returns how an error is answered in the plain API, and the name of the first sentinel that it matches. An error that is none of
+// the library's has no name, unless it is one of the server.
+func Of(err error) (name string, answer Refusal) {
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		return "", *refused
+	}
+	answer = Refusal{Status: http.StatusServiceUnavailable, Text: err.Error()}
+	name = "ErrUnavailable"
+	if i := slices.IndexFunc(all, func(s known) bool { return errors.Is(err, s.err) }); i >= 0 {
+		name, answer.Status = all[i].name, all[i].status
+	}
+	if answer.Status == http.StatusServiceUnavailable {
+		answer.Header, answer.Value = "Retry-After", "1"
+	}
+	return name, answer
 }
 
 // Temporary reports whether an error is one of the server and not of the request.
 func Temporary(err error) bool {
-	_, status := Of(err)
-	return status == http.StatusServiceUnavailable
+	name, answer := Of(err)
+	return name != "" && answer.Status == http.StatusServiceUnavailable
 }
 
 // Invalidf returns an error about an argument.
