@@ -19,8 +19,8 @@ type database struct {
 	namespace string
 	ids       *allocator.Allocator
 	operator  *admin.Admin
-	tag       atomic.Pointer[string]  // as it was reported last
-	names     *names.Map[*collection] // by folded name; those of identities end in "|" and have no collection
+	tag       atomic.Pointer[string] // as it was reported last
+	names     *names.Map[string]     // by folded name, as they were spelled first; those of identities end in "|"
 }
 
 // open returns a database with the settings of o. It does no I/O.
@@ -31,7 +31,7 @@ func (o Options) open(namespace string) (*database, error) {
 		return nil, err
 	}
 	operator, err := admin.New(o.Client, admin.Options{Namespace: namespace, Separator: o.Allocator.Separator})
-	return &database{namespace: namespace, ids: ids, operator: operator, names: names.New[*collection]("names of this database", o.MaxNames)}, err
+	return &database{namespace: namespace, ids: ids, operator: operator, names: names.New[string]("names of this database", o.MaxNames)}, err
 }
 
 // database returns a database for a request with valid parameters. Before its first use the server is asked for the node tag, so

@@ -38,14 +38,15 @@ func (h *Handler) hiloNext(ctx context.Context, q *form.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.names.Admit(prefix.Fold(tag), &collection{name: tag})
+	name, err := d.names.Admit(prefix.Fold(tag), tag)
 	if err != nil {
 		return nil, err
 	}
+	c := collection{d, name}
 	if issued, ok := h.ranges.find(c, lastMax); ok { // some clients send local time without a zone
 		at, known = issued.at, true
 	}
-	got, first, err := h.next(ctx, d, c.name, capacity(size, max(0, time.Since(at)), known))
+	got, first, err := h.next(ctx, c, capacity(size, max(0, time.Since(at)), known))
 	if err != nil {
 		return nil, err
 	}
@@ -58,19 +59,19 @@ func (h *Handler) hiloNext(ctx context.Context, q *form.Query) (any, error) {
 }
 
 // next issues a range of a size, or of what is left below the limit.
-func (h *Handler) next(ctx context.Context, d *database, name string, size int64) (got allocator.Batch, first prefix.ID, err error) {
-	if err := h.opts.Masters.VerifyRange(ctx, d.namespace, first); err != nil {
+func (h *Handler) next(ctx context.Context, c collection, size int64) (got allocator.Batch, first prefix.ID, err error) {
+	if err := h.opts.Masters.VerifyRange(ctx, c.d.namespace, first); err != nil {
 		return got, first, err
 	}
-	c, err := d.ids.Collection(name)
+	ids, err := c.d.ids.Collection(c.name)
 	if err != nil {
 		return got, first, err
 	}
-	got, err = c.Take(ctx, size)
+	got, err = ids.Take(ctx, size)
 	if errors.Is(err, allocator.ErrExhausted) {
-		for _, stats := range d.ids.Stats().Collections {
-			if stats.Name == name && stats.Held > 0 {
-				got, err = c.Take(ctx, min(stats.Held, size))
+		for _, stats := range c.d.ids.Stats().Collections {
+			if stats.Name == c.name && stats.Held > 0 {
+				got, err = ids.Take(ctx, min(stats.Held, size))
 			}
 		}
 	}
@@ -80,10 +81,10 @@ func (h *Handler) next(ctx context.Context, d *database, name string, size int64
 	for first = range got.IDs() {
 		break
 	}
-	if err := d.recordTag(first.NodeTag); err != nil {
+	if err := c.d.recordTag(first.NodeTag); err != nil {
 		return got, first, err
 	}
-	return got, first, h.opts.Masters.VerifyRange(ctx, d.namespace, first)
+	return got, first, h.opts.Masters.VerifyRange(ctx, c.d.namespace, first)
 }
 
 func (h *Handler) hiloReturn(ctx context.Context, q *form.Query) (any, error) {
@@ -93,10 +94,9 @@ func (h *Handler) hiloReturn(ctx context.Context, q *form.Query) (any, error) {
 		return nil, q.Err
 	}
 	if d, ok := h.databases.Get(namespace); ok && !h.opts.IgnoreReturns {
-		if c, ok := d.names.Get(prefix.Fold(tag)); ok {
-			if issued, ok := h.ranges.claim(c, end, last); ok {
-				_, _ = issued.Return(ctx, last) // if it fails, it is a gap
-			}
+		name, _ := d.names.Get(prefix.Fold(tag))
+		if issued, ok := h.ranges.returnable(collection{d, name}, end, last); ok {
+			_, _ = issued.Return(ctx, last) // if it fails, it is a gap
 		}
 	}
 	return nil, nil

@@ -24,7 +24,7 @@ func (h *Handler) onIdentity(ctx context.Context, q *form.Query, act func(d *dat
 	if err != nil {
 		return 0, err
 	}
-	if _, err := d.names.Admit(prefix.Fold(name)+"|", nil); err != nil {
+	if _, err := d.names.Admit(prefix.Fold(name)+"|", name); err != nil {
 		return 0, err
 	}
 	var id once.ID

@@ -26,7 +26,7 @@ func TestReturnOfAnOlderRangeKeepsTheFloor(t *testing.T) {
 }
 
 // The server lost the first return, after which its numbers may have been issued to another client.
-func TestReturnIsAcceptedOnce(t *testing.T) {
+func TestReturnIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWire(t, s)

@@ -2,7 +2,6 @@ package ravendb
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -11,12 +10,6 @@ import (
 // maxRanges is the number of ranges that are remembered at least, and half of what is remembered at most.
 const maxRanges = 1 << 15
 
-// collection is a collection that clients used.
-type collection struct {
-	name      string       // as it was spelled first
-	takenBack atomic.Int64 // the greatest end of a range that was returned
-}
-
 // ranges remembers the newest ranges that were issued, and decides which of them may be returned.
 //
 // A return (end, last) does not identify the client: a copy of it may arrive late, when the numbers belong to the range of another
@@ -24,8 +17,7 @@ type collection struct {
 // counter in between. The earlier return left the counter at last or above, and both ranges were issued since. So the later one
 // begins above last+1, and the copy is refused. That holds over a restart, and whichever gateway the earlier return came to.
 //
-// Besides, each return has to end above all that were sent from here before, whatever became of them, because a server that lost one
-// would take it back once more. The server itself takes back nothing but its newest range.
+// The Allocator takes back no range twice, whatever became of the first return, and the server nothing but its newest range.
 type ranges struct {
 	max int
 
@@ -33,9 +25,15 @@ type ranges struct {
 	recent, older map[rangeEnd]issuedRange
 }
 
+// collection is a collection of a database, by the name as it was spelled first.
+type collection struct {
+	d    *database
+	name string
+}
+
 // rangeEnd is what a client sends to identify the range that it returns.
 type rangeEnd struct {
-	c   *collection
+	c   collection
 	end int64
 }
 
@@ -45,7 +43,7 @@ type issuedRange struct {
 }
 
 // add remembers a range, in place of an earlier one with the same end.
-func (r *ranges) add(c *collection, b allocator.Batch) {
+func (r *ranges) add(c collection, b allocator.Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.recent == nil || len(r.recent) >= r.max {
@@ -55,7 +53,7 @@ func (r *ranges) add(c *collection, b allocator.Batch) {
 }
 
 // find returns the range with this end.
-func (r *ranges) find(c *collection, end int64) (found issuedRange, ok bool) {
+func (r *ranges) find(c collection, end int64) (found issuedRange, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if found, ok = r.recent[rangeEnd{c, end}]; !ok {
@@ -64,11 +62,10 @@ func (r *ranges) find(c *collection, end int64) (found issuedRange, ok bool) {
 	return found, ok
 }
 
-// claim returns the range that a return is about, at most once, if it may be taken back.
-func (r *ranges) claim(c *collection, end, last int64) (_ allocator.Batch, ok bool) {
-	greatest := c.takenBack.Load()
+// returnable returns the range with this end, and whether the numbers after last may be taken back.
+func (r *ranges) returnable(c collection, end, last int64) (allocator.Batch, bool) {
 	found, _ := r.find(c, end)
 	low := found.batch.Range().Low
 	before, _ := r.find(c, low-1)
-	return found.batch, low-1 <= last && last < end && greatest < end && found.batch.Follows(before.batch) && c.takenBack.CompareAndSwap(greatest, end)
+	return found.batch, low-1 <= last && last < end && found.batch.Follows(before.batch)
 }

@@ -172,9 +172,8 @@ func TestRangesDropTheOldest(t *testing.T) {
 			w.next("tag=users")
 		}
 		d, _ := w.databases.Get("Raven")
-		c, _ := d.names.Get("users")
 		for end, want := range map[int64]bool{32: false, 64: false, 96: true, 128: true, 160: true, 161: false} {
-			if _, got := w.ranges.find(c, end); got != want {
+			if _, got := w.ranges.find(collection{d, "users"}, end); got != want {
 				t.Errorf("find(%d): got %t, want %t", end, got, want)
 			}
 		}
