@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/redisurl"
+)
+
+// connect returns an allocator of the servers in text, and what closes their clients. text is a URL as allocator.Connect takes it, or
+// NAME=URL of several masters with white space between them, in order of preference. The master that HILO_PREFER names comes first.
+func connect(text string, opts allocator.Options) (ids *allocator.Allocator, disconnect func(), err error) {
+	var servers []allocator.Server
+	disconnect = func() {
+		for _, s := range servers {
+			_ = s.Client.Close()
+		}
+	}
+	for _, field := range strings.Fields(text) {
+		name, url, named := strings.Cut(field, "=")
+		if !named || strings.Contains(name, ":") { // the = of a URL's option
+			name, url = "", field
+		}
+		client, err := newClient(url)
+		if err != nil {
+			disconnect()
+			return nil, nil, err
+		}
+		servers = append(servers, allocator.Server{Name: name, Client: client})
+		if last := len(servers) - 1; name != "" && name == os.Getenv("HILO_PREFER") {
+			servers[0], servers[last] = servers[last], servers[0]
+		}
+	}
+	if len(servers) == 1 {
+		ids, err = allocator.New(servers[0].Client, opts)
+	} else {
+		ids, err = allocator.NewMulti(servers, opts)
+	}
+	if err != nil {
+		disconnect()
+	}
+	return ids, disconnect, err
+}
+
+// newClient is allocator.Connect with the password and the certificates that HILO_PASSWORD_FILE and HILO_TLS_CA, _CERT and _KEY name.
+func newClient(url string) (redis.UniversalClient, error) {
+	passwordFile, authorities := os.Getenv("HILO_PASSWORD_FILE"), os.Getenv("HILO_TLS_CA")
+	if passwordFile == "" && authorities == "" {
+		return allocator.Connect(url)
+	}
+	opts, err := redisurl.Parse(url)
+	if err != nil {
+		return nil, err
+	}
+	if passwordFile != "" {
+		password, err := readPassword(passwordFile)
+		if err != nil {
+			return nil, err
+		}
+		if opts.SentinelUsername != "" {
+			opts.SentinelPassword = password
+		}
+		user := opts.Username
+		opts.CredentialsProviderContext = func(context.Context) (string, string, error) { // of each connection, so that it may change
+			password, err := readPassword(passwordFile)
+			return user, password, err
+		}
+	}
+	if authorities != "" {
+		if opts.TLSConfig == nil {
+			return nil, errors.New("HILO_TLS_CA is for a server with TLS: use rediss://")
+		}
+		if err := useCertificates(opts.TLSConfig, authorities); err != nil {
+			return nil, err
+		}
+	}
+	return redis.NewUniversalClient(allocator.TuneUniversal(opts)), nil
+}
+
+func readPassword(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	return strings.TrimSpace(string(text)), err
+}
+
+// useCertificates makes a client trust the authorities in a file, and show its own certificate if there is one.
+func useCertificates(config *tls.Config, authorities string) error {
+	text, err := os.ReadFile(authorities)
+	if err != nil {
+		return err
+	}
+	config.RootCAs = x509.NewCertPool()
+	if !config.RootCAs.AppendCertsFromPEM(text) {
+		return fmt.Errorf("HILO_TLS_CA: %s has no certificate", authorities)
+	}
+	if file := os.Getenv("HILO_TLS_CERT"); file != "" {
+		pair, err := tls.LoadX509KeyPair(file, os.Getenv("HILO_TLS_KEY"))
+		if err != nil {
+			return err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return nil
+}
