@@ -16,7 +16,6 @@ begin() {
   mkdir "$logs"
   REDISCLI_AUTH=$(head --bytes 16 /dev/urandom | od --address-radix n --format x1 | tr --delete ' \n')
   export REDISCLI_AUTH HILO_OPERATOR_PASSWORD=$REDISCLI_AUTH
-  export HILO_OUTPUT=json # of the reports of workers
   export HILO_PROMETHEUS_PORT=0 HILO_GRAFANA_PORT=0 HILO_GATEWAY_PORT=0 HILO_TOP_PORT=0
 }
 
@@ -78,6 +77,7 @@ bring_up() {
   within 60 'all is healthy' all_well
   ((SECONDS - began < 60)) || fail "from nothing to healthy took $((SECONDS - began)) s, want less than 60"
   say "from nothing to healthy: $((SECONDS - began)) s of 60, $(count worker) workers"
+  load_begins
 }
 
 # redis SERVICE ARGUMENTS... asks a Redis as the operator.
@@ -95,26 +95,63 @@ counter() {
   echo "$value"
 }
 
-# taken prints how many ids the workers that run have issued since each of them started, by their metrics.
-taken() {
-  local id
-  for id in $(containers worker); do
-    issued "$(docker inspect --format '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}' "$id")" || true
-  done | awk '{ n += $1 } END { printf "%d\n", n }'
+# addresses prints those of the workers that are ready. Others would keep an order waiting.
+addresses() {
+  local filters ids
+  mapfile -t filters < <(mine worker)
+  mapfile -t ids < <(docker ps --quiet --filter health=healthy "${filters[@]}")
+  ((${#ids[@]} == 0)) || docker inspect --format '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}' "${ids[@]}" | awk '{ print $1 }'
 }
 
-# issued ADDRESSES prints what a worker at the first address has issued.
-issued() {
-  local address
-  read -r address _ <<<"$1"
-  [[ $address ]] || return 1
+# load_begins creates orders at all workers, about a hundred a second at each, until load_ends, or for ten minutes. The ids are in
+# $logs/ids.* afterwards.
+load_begins() {
+  load &
+  loading=$!
+}
+
+load_ends() {
+  [[ ${loading:-} ]] || return 0
+  kill "$loading" 2>/dev/null || true
+  wait "$loading" 2>/dev/null || true
+  loading=
+}
+
+load() {
+  trap - ERR EXIT
+  trap exit TERM
+  set +e
+  local address all end=$((SECONDS + 600))
+  while ((SECONDS < end)); do
+    all=$(addresses 2>/dev/null)
+    for _ in 1 2 3 4; do
+      for address in $all; do
+        create_orders "$address" &
+      done
+      sleep 0.25
+      wait
+    done
+  done
+}
+
+# create_orders ADDRESS creates some orders at a worker, over one connection.
+create_orders() {
   {
-    printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
-    awk '/^hilo_ids_issued_total/ { n += $2 } END { printf "%d\n", n }' <&3
-  } 3<>"/dev/tcp/$address/9090"
+    for _ in {1..24}; do
+      printf 'POST /orders HTTP/1.1\r\nHost: orders\r\nContent-Length: 2\r\n\r\n{}'
+    done >&3
+    printf 'POST /orders HTTP/1.1\r\nHost: orders\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}' >&3
+    timeout 5 sed --quiet 's/^{"id":"\(.*\)"}\r*$/\1/p' <&3 >>"$logs/ids.$1"
+  } 3<>"/dev/tcp/$1/8080"
 } 2>/dev/null
 
-# goes_on WHEN: the workers take ids.
+# issued_ids prints all ids of the orders that were created.
+issued_ids() { cat "$logs"/ids.* 2>/dev/null || true; }
+
+# taken prints how many orders were created.
+taken() { issued_ids | wc --lines; }
+
+# goes_on WHEN: the workers issue ids.
 goes_on() {
   local before
   before=$(taken)
@@ -144,6 +181,7 @@ doctor() {
 
 # take_down takes all of the project away, and fails if anything stays.
 take_down() {
+  load_ends
   compose --profile "$setup" --profile watch --profile gateway --profile tools down --volumes --remove-orphans --timeout 5 >"$work/down.log" 2>&1 || cat "$work/down.log" >&2
   local of=label=com.docker.compose.project=$project left
   left=$(docker ps --all --quiet --filter "$of" && docker volume ls --quiet --filter "$of" && docker network ls --quiet --filter "$of")

@@ -2,12 +2,15 @@
 # The image: built with BuildKit and without, small, of no root, and labelled.
 
 image=hilo-test
+service_image=hilo-test-service
 stage=hilo-test-build # what the image is built in, kept for its caches
-most_bytes=$((28 * 1024 * 1024))
+most_mib=28 # and of the service, which has hilo beside it:
+most_mib_of_service=48
 
 part_image() {
   build_image
-  check_image "$image"
+  check_image $image $most_mib version
+  check_image $service_image $most_mib_of_service
   build_with_buildkit
 }
 
@@ -15,8 +18,9 @@ part_image() {
 build_image() {
   build docker $stage --target build
   build docker $image
+  build docker $service_image --target service
   say 'built without BuildKit'
-  export HILO_IMAGE=$image
+  export HILO_IMAGE=$image HILO_SERVICE_IMAGE=$service_image
 }
 
 # build CLIENT TAG ARGUMENTS... builds the Dockerfile, and removes what had the tag before. DOCKER_BUILDKIT tells how;
@@ -44,7 +48,7 @@ build_with_buildkit() {
   }
   DOCKER_BUILDKIT=1 GOLANG_IMAGE=$stage build "$client" $image-buildkit
   say "built with BuildKit, by $("$client" --version)"
-  check_image $image-buildkit
+  check_image $image-buildkit $most_mib version
 }
 
 # buildkit_client prints a client that can: one with buildx, or one so old that it has it built in.
@@ -59,18 +63,20 @@ buildkit_client() {
   return 1
 }
 
+# check_image IMAGE MIB ARGUMENTS... runs it with the arguments; the service, which has none, refuses to start without a server.
 check_image() {
   local size user label
   size=$(inspect "$1" .Size)
-  ((size < most_bytes)) || fail "$1 has $size bytes, want less than $most_bytes"
+  ((size < $2 * 1024 * 1024)) || fail "$1 has $size bytes, want less than $2 MiB"
   user=$(inspect "$1" .Config.User)
   check "$1: user 65532:65532" equal "$user" 65532:65532
   for label in title description source documentation licenses; do
     [[ $(label "$1" $label) ]] || fail "$1 has no label $label"
   done
   equal "$(label "$1" version) $(label "$1" revision)" '1.2.3-test 0123abc' || fail "$1: labels version and revision"
-  docker run --rm --read-only --network none --cap-drop ALL "$1" version >/dev/null || fail "$1 does not run"
-  say "$1: $(awk "BEGIN { printf \"%.1f\", $size / 1048576 }") MiB of 28, labels, runs with a read-only root"
+  docker run --rm --read-only --network none --cap-drop ALL "$1" "${@:3}" >"$work/run.log" 2>&1 || grep --quiet HILO_REDIS_URL "$work/run.log" ||
+    fail "$1 does not run: $(cat "$work/run.log")"
+  say "$1: $(awk "BEGIN { printf \"%.1f\", $size / 1048576 }") MiB of $2, labels, runs with a read-only root"
 }
 
 inspect() { docker image inspect --format "{{$2}}" "$1"; }

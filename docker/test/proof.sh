@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# The proof that no id is issued twice, by hilo verify, and the sums of what workers reported.
+# The proof that no id is issued twice, by hilo verify and by the ids of all orders, and the sums of what workers logged at their end.
 
-# keep_reports keeps what the workers that there are have written, on standard output their reports.
-keep_reports() {
+# keep_logs keeps what the workers that there are have logged.
+keep_logs() {
   local id
   for id in $(containers worker); do
-    docker logs "$id" >"$logs/$id.out" 2>"$logs/$id.err"
+    docker logs "$id" >"$logs/$id.log" 2>&1
   done
 }
 
@@ -13,7 +13,7 @@ keep_reports() {
 scale_down() {
   local id followers=()
   for id in $(containers worker); do
-    docker logs --follow "$id" >"$logs/$id.out" 2>"$logs/$id.err" &
+    docker logs --follow "$id" >"$logs/$id.log" 2>&1 &
     followers[$!]=$id
   done
   scale "$1"
@@ -25,24 +25,23 @@ scale_down() {
   done
 }
 
-# stop_workers stops all, gracefully, and keeps their reports.
+# stop_workers stops all, gracefully, and keeps their logs.
 stop_workers() {
+  load_ends
   local ids
   mapfile -t ids < <(containers worker)
   docker stop --time 30 "${ids[@]}" >/dev/null
-  keep_reports
+  keep_logs
   local code
   for code in $(docker inspect --format '{{.State.ExitCode}}' "${ids[@]}"); do
     [[ $code == 0 ]] || fail "a worker ended with exit code $code"
   done
 }
 
-# reports prints the sums of all reports.
-reports() {
-  cat "$logs"/*.out | jq --slurp --compact-output 'def sum(f): map(f) | add;
-    {shifts: length, ids: sum(.ids),
-     reserved: sum(.total.reserved), issued: sum(.total.issued), returned: sum(.total.returned), burnt: sum(.total.burnt),
-     notReturned: sum(.notReturned), waits: sum(.total.waits), errors: sum(.errors)}'
+# sums prints the sums of what the workers logged that ended.
+sums() {
+  cat "$logs"/*.log | jq --raw-input --compact-output 'fromjson? | select(.msg == "ended")' | jq --slurp --compact-output 'def sum(f): map(f) | add // 0;
+    {ends: length, reserved: sum(.reserved), issued: sum(.issued), returned: sum(.returned), burnt: sum(.burnt)}'
 }
 
 # verify_begins OPTIONS... starts hilo verify beside the fleet, in a namespace of its own, with workers that it kills.
@@ -60,14 +59,17 @@ verify_ends() {
   say "hilo verify: $(jq --raw-output '"\(.ids) ids, no duplicates, \(.killed) of its workers were killed, \(.outages | length) outages"' "$work/verify")"
 }
 
-# reports_add_up stops all workers, and compares what they report.
-reports_add_up() {
+# sums_add_up stops all workers, and compares what they log with the ids of the orders. The answer to some orders was lost.
+sums_add_up() {
   stop_workers
-  local sums
-  sums=$(reports)
-  say "$sums"
-  jq --exit-status '.ids > 1000 and .ids == .issued and .reserved == .issued + .returned + .burnt' <<<"$sums" >/dev/null ||
-    fail 'the reports of the workers do not add up'
+  local ids twice all
+  ids=$(taken)
+  twice=$(issued_ids | sort | uniq --repeated | head --lines 3)
+  [[ ! $twice ]] || fail "two orders have the id $twice"
+  all=$(sums)
+  say "$ids orders, none of which has the id of another; $all"
+  jq --exit-status --argjson ids "$ids" '$ids > 1000 and $ids <= .issued and .reserved == .issued + .returned + .burnt' <<<"$all" >/dev/null ||
+    fail 'the sums of the workers do not add up'
 }
 
 # slow_counter OPTIONS... seeds a collection that nobody else uses, and issues 32 ids of it.

@@ -7,6 +7,7 @@ part_sentinel() {
   workers_first 3
   first_up --scale worker=3
   within 60 'all is healthy' all_well
+  load_begins
   hardened
   doctor
   goes_on 'with two replicas'
@@ -26,7 +27,7 @@ part_sentinel() {
   within 60 'the old primary is a replica now' role_is redis-1 slave
   goes_on 'with all three'
   verify_ends
-  reports_add_up
+  sums_add_up
   take_down
 }
 
@@ -41,7 +42,7 @@ workers_first() {
 trying() {
   local id said=0
   for id in $(containers worker); do
-    docker logs "$id" 2>&1 | grep --quiet 'no ids available, retrying' && [[ $(docker inspect --format '{{.State.Running}} {{.RestartCount}}' "$id") == 'true 0' ]] &&
+    docker logs "$id" 2>&1 | grep --quiet 'not ready yet, retrying' && [[ $(docker inspect --format '{{.State.Running}} {{.RestartCount}}' "$id") == 'true 0' ]] &&
       said=$((said + 1))
   done
   ((said == $1))

@@ -21,7 +21,7 @@ part_tls() {
   refused 'no certificate' 'certificate' -e HILO_TLS_CERT= -e HILO_TLS_KEY=
   refused 'no TLS' '' -e HILO_REDIS_URL=redis://operator@north:6379 -e HILO_TLS_CA= -e HILO_TLS_CERT= -e HILO_TLS_KEY=
   a_worker_is_refused
-  reports_add_up
+  sums_add_up
   take_down
   unset HILO_TLS_FOLDER
 }
@@ -35,10 +35,17 @@ refused() {
   say "refused: $1: $(grep 'hilo: ' "$work/refused" | tail --lines 1)"
 }
 
-# a_worker_is_refused: it gets nothing of a server that it cannot trust, however long it tries.
+# a_worker_is_refused: it gets nothing of a server that it cannot trust, and is not ready.
 a_worker_is_refused() {
-  run -v "$work/other:/other:ro" -e HILO_TLS_CA=/other/ca.crt -e HILO_WORKER_DURATION=3s worker >"$work/refused" 2>&1 || true
-  grep --quiet 'unknown authority' "$work/refused" || fail "a worker with a wrong authority: $(cat "$work/refused")"
-  sed --quiet '/^{/,$p' "$work/refused" | jq --exit-status '.ids == 0' >/dev/null || fail 'a worker with a wrong authority took ids'
+  compose run --detach --no-deps -T -v "$work/other:/other:ro" -e HILO_TLS_CA=/other/ca.crt worker >"$work/refused" 2>&1 || fail "a worker with a wrong authority: $(cat "$work/refused")"
+  local id
+  id=$(tail --lines 1 "$work/refused")
+  within 30 'a worker with a wrong authority gives its reason' logs_of "$id" 'unknown authority'
+  ! docker exec "$id" /hilo probe http://127.0.0.1:8080/readyz >/dev/null 2>&1 || fail 'a worker with a wrong authority is ready'
+  docker stop --time 30 "$id" >/dev/null
+  logs_of "$id" '"msg":"ended","reserved":0,' || fail "a worker with a wrong authority took ids: $(docker logs "$id" 2>&1)"
+  docker rm "$id" >/dev/null
   say 'refused: a worker with a wrong authority, which takes 0 ids'
 }
+
+logs_of() { docker logs "$1" 2>&1 | grep --quiet "$2"; }
