@@ -4,7 +4,7 @@
 // runs it and returns the exit code. The commands are in packages by subject:
 //
 //	counters  init, settings, next, id, identity, seed, list, inspect, export, import
-//	run       worker, probe, serve
+//	run       serve, probe
 //	examine   doctor, verify, bench
 //	show      top, demo, dev
 //
@@ -70,7 +70,7 @@ func New(env Env) *cli.App {
 			category("Counters", counters.ListCommand(env), counters.InspectCommand(env), counters.SeedCommand(env),
 				counters.ExportCommand(env), counters.ImportCommand(env)),
 			category("Servers", counters.InitCommand(env), counters.SettingsCommand(env)),
-			category("Services", run.ServeCommand(env), run.WorkerCommand(env), run.ProbeCommand(env)),
+			category("Services", run.ServeCommand(env), run.ProbeCommand(env)),
 			category("Checks", examine.DoctorCommand(env), examine.VerifyCommand(env), examine.BenchCommand(env), show.TopCommand(env)),
 			category("Shell", newCompletionCommand(env), newVersionCommand(env)),
 			[]*cli.Command{base.HelpCommand()},

@@ -51,7 +51,6 @@ var everyCommand = map[string]tried{
 	"settings get":   {before: "settings set North/ --tag A", line: "settings get", json: "counters.shownSettings"},
 	"settings set":   {line: "settings set North/", json: "counters.shownSettings"},
 	"settings clear": {before: "settings set North/", line: "settings clear --yes", json: "counters.shownSettings"},
-	"worker":         {line: "worker orders --rate max --count 20", json: "run.report", endless: true, note: "when it has ended"},
 	"serve":          {line: "serve --listen 127.0.0.1:0", json: "web.served", endless: true},
 	"settings check": {before: "settings set North/", line: "settings check", json: "counters.comparison"},
 	"doctor":         {line: "doctor", json: "examine.diagnosis"},

@@ -75,7 +75,7 @@ func TestShellsComplete(t *testing.T) {
 		{"other keys to sort by", "hilo top --sort ", []string{"alarm", "epoch", "left", "max", "name", "ranges", "rate"}},
 		{"kinds", "hilo seed --kind ", []string{"hilo", "identity"}},
 		{"whose prefix", "hilo import --prefix=", []string{"keep", "take"}},
-		{"a value that can be anything", "hilo worker --rate ", nil},
+		{"a value that can be anything", "hilo verify --rate ", nil},
 		{"a flag's values behind =", "hilo list --output=j", []string{"json"}},
 		{"a flag's value that could be a command", "hilo --namespace list sett", []string{"settings"}},
 		{"a global flag's values before the command", "hilo --log-level w", []string{"warn"}},

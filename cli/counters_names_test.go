@@ -39,7 +39,6 @@ func TestEachCommandRefusesNamesThatLookLikeOthers(t *testing.T) {
 			{[]string{"list", "--separator", "\u037e"}, "it holds U+037E where NFC has U+003B"},
 			{[]string{"settings", "set", "North\u200b/"}, hidden},
 			{[]string{"settings", "set", decomposed + "/"}, form},
-			{[]string{"worker", zeroWidth}, hidden},
 			{[]string{"serve", zeroWidth}, hidden},
 			{[]string{"serve", "--database", zeroWidth + "=Raven"}, hidden},
 			{[]string{"serve", "--database", "Shop=" + decomposed}, form},

@@ -138,7 +138,7 @@ func TestServerFlagsAreValidated(t *testing.T) {
 		{"a preference without names", []string{"next", "orders", "--redis", "embedded:", "--prefer", "west"}, `--prefer is "west", and no server has a name`},
 		{"a name twice", []string{"next", "orders", "--redis", "a=embedded:", "--redis", "a=embedded:"}, `two servers "a"`},
 		{"no names", []string{"next", "orders", "--redis", "embedded:", "--redis", "embedded:"}, "each needs a name of its own"},
-		{"a worker's time-out that is empty", []string{"worker", "orders", "--timeout", ""}, "--timeout is empty"},
+		{"a gateway's time-out that is empty", []string{"serve", "--timeout", ""}, "--timeout is empty"},
 		{"a gateway's tokens that are empty", []string{"serve", "--token-file", ""}, "--token-file is empty: give it a value, or remove it"},
 		{"authorities of callers that are empty", []string{"serve", "--client-ca="}, "--client-ca is empty"},
 		{"a certificate that is empty", []string{"serve", "--cert", "", "--key", ""}, "--cert is empty"},

@@ -196,7 +196,7 @@ func TestOutputWrapsBetweenWordsOnATerminal(t *testing.T) {
 	}{
 		{"help", []string{"seed", "--help"}, "Usage:"},
 		{"a mistake", []string{"prefix", "set", "North1"}, "hilo: "},
-		{"a log line", []string{"worker", "orders", long, "--duration", "2s", "--timeout", "100ms", "--redis", "redis://127.0.0.1:1"}, " warn "},
+		{"a log line", []string{"next", long, "--timeout", "1s", "--redis", "north=redis://127.0.0.1:1", "--redis", "south=redis://127.0.0.1:1"}, " warn "},
 		{"no such counter", []string{"inspect", long, "--redis", "embedded:"}, "hilo: "},
 		{"a counter that is raised", []string{"seed", long + "c", "--max", "9223372036854775806", "--redis", server.URL()}, " is"},
 		{"a counter that stays", []string{"seed", long + "b", "--max", "4", "--redis", server.URL()}, "stays"},

@@ -17,9 +17,9 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/target"
 )
 
-const defaultProbe = "http://127.0.0.1:9090/readyz"
+const defaultProbe = "http://127.0.0.1:8080/readyz"
 
-// probe checks the health of a worker or a gateway, for containers without an HTTP client.
+// probe checks the health of a service or a gateway, for containers without an HTTP client.
 type probe struct {
 	*base.Session
 	URL string
@@ -30,7 +30,7 @@ type probe struct {
 func ProbeCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "probe",
-		Usage:     "check whether a worker or a gateway is ready",
+		Usage:     "check whether a service or a gateway is ready",
 		UsageText: "hilo probe [URL]",
 		Description: base.Describe(`
 Sends a GET request to URL, by default `+defaultProbe+`, and prints
@@ -46,7 +46,7 @@ without a path the path is /readyz.`,
 			}
 			address, ok := probeURL(p.URL)
 			if !ok {
-				r.Failf("the URL is %q: must be such as %s or 127.0.0.1:9090", p.URL, defaultProbe)
+				r.Failf("the URL is %q: must be such as %s or 127.0.0.1:8080", p.URL, defaultProbe)
 			}
 			p.URL = address
 			p.Session = r.SessionWithoutRedis()

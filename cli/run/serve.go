@@ -1,3 +1,5 @@
+// Package run implements the commands of services. serve issues identifiers over HTTP to programs in any language and to RavenDB's
+// own clients, until it is stopped. probe checks the health of it, or of a service of yours.
 package run
 
 import (

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -66,8 +65,7 @@ func start(t *testing.T, environment ...string) *running {
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var reading sync.WaitGroup
-	reading.Go(func() {
+	go func() {
 		defer close(s.lines)
 		for from := bufio.NewScanner(output); from.Scan(); {
 			line := make(map[string]any)
@@ -75,11 +73,21 @@ func start(t *testing.T, environment ...string) *running {
 				s.lines <- line
 			}
 		}
+	}()
+	t.Cleanup(func() {
+		_ = s.process.Process.Kill()
+		s.drain()
+		_ = s.process.Wait()
 	})
-	t.Cleanup(func() { _ = s.process.Process.Kill(); reading.Wait(); _ = s.process.Wait() })
 	address, _ := s.await("serving")["address"].(string)
 	s.url = "http://" + address
 	return s
+}
+
+// drain reads the log to its end, which has to precede Wait.
+func (s *running) drain() {
+	for range s.lines {
+	}
 }
 
 // await waits for a line of the log.
@@ -127,16 +135,21 @@ func (s *running) send(ctx context.Context, method, path string, body io.Reader,
 // awaitStatus waits until a path answers with a status, 0 for no answer.
 func (s *running) awaitStatus(path string, want int) {
 	s.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	awaitTrue(s.t, fmt.Sprintf("%s with status %d", path, want), func() bool {
+		got, _ := s.send(s.t.Context(), http.MethodGet, path, nil)
+		return got == want
+	})
+}
+
+// awaitTrue waits until a condition holds.
+func awaitTrue(t *testing.T, what string, holds func() bool) {
+	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	got, text := -1, ""
-	for got != want {
+	for deadline := time.Now().Add(time.Minute); !holds(); <-ticker.C {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%s: got %d %s for a minute, want %d", path, got, text, want)
+			t.Fatalf("%s: not within a minute", what)
 		}
-		<-ticker.C
-		got, text = s.send(s.t.Context(), http.MethodGet, path, nil)
 	}
 }
 
@@ -242,8 +255,7 @@ func TestServiceEndsInOrder(t *testing.T) {
 			t.Errorf("in flight: got %q, want orders/3", got)
 		}
 		ended := s.await("ended")
-		for range s.lines { // all of its output is read before Wait
-		}
+		s.drain()
 		if err := s.process.Wait(); err != nil {
 			t.Error(err)
 		}
@@ -261,8 +273,7 @@ func TestServiceThatIsKilledReturnsNothing(t *testing.T) {
 	s.awaitStatus("/readyz", http.StatusOK)
 	s.order()
 	s.signal(syscall.SIGKILL)
-	for range s.lines {
-	}
+	s.drain()
 	if _, killed := errors.AsType[*exec.ExitError](s.process.Wait()); !killed {
 		t.Error("the service ended by itself, want it killed")
 	}
@@ -271,25 +282,35 @@ func TestServiceThatIsKilledReturnsNothing(t *testing.T) {
 	}
 }
 
-func TestServiceUsesSeveralMasters(t *testing.T) {
+func TestServiceContinuesAtTheOtherMaster(t *testing.T) {
 	t.Parallel()
-	var urls []string
-	for _, name := range []string{"north", "south"} {
-		redis := redistest.StartMini(t)
-		if err := redis.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", name+"/").Err(); err != nil {
-			t.Fatal(err)
-		}
-		redis.RequireLogin("worker", "secret")
-		urls = append(urls, name+"="+strings.Replace(redis.URL(), "redis://", "redis://worker@", 1))
+	north, urls := masters(t)
+	north.Kill()
+	s := start(t, "HILO_REDIS_URL="+urls, "HILO_PREFER=north")
+	s.awaitStatus("/readyz", http.StatusOK)
+	if got := s.order(); got != "orders/SouthServer/1" {
+		t.Errorf("without north: got %s, want orders/SouthServer/1", got)
 	}
+}
+
+func TestServicePrefersAMasterAndReadsAPassword(t *testing.T) {
+	t.Parallel()
+	redis := redistest.StartMini(t)
+	redis.RequireLogin("worker", "secret")
+	_, urls := masters(t)
 	file := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, "HILO_REDIS_URL="+strings.Join(urls, " "), "HILO_PASSWORD_FILE="+file, "HILO_PREFER=south")
+	s := start(t, "HILO_REDIS_URL="+strings.Replace(redis.URL(), "redis://", "redis://worker@", 1), "HILO_PASSWORD_FILE="+file)
 	s.awaitStatus("/readyz", http.StatusOK)
-	if got := s.order(); got != "orders/south/1" {
-		t.Errorf("got %s, want orders/south/1", got)
+	if got := s.order(); got != "orders/1" {
+		t.Errorf("with a password: got %s, want orders/1", got)
+	}
+	s = start(t, "HILO_REDIS_URL="+urls, "HILO_PREFER=south")
+	s.awaitStatus("/readyz", http.StatusOK)
+	if got := s.order(); got != "orders/SouthServer/1" {
+		t.Errorf("with a preference: got %s, want orders/SouthServer/1", got)
 	}
 }
 

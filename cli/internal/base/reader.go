@@ -36,7 +36,7 @@ type Reader struct {
 	*cli.Context
 	Env Env
 	Err error
-	// Own is the prefix of the environment variables of the command's own flags, such as worker for HILO_WORKER_COUNT. ""
+	// Own is the prefix of the environment variables of the command's own flags, such as serve for HILO_SERVE_LISTEN. ""
 	// means that they have none.
 	Own string
 }

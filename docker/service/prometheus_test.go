@@ -1,19 +1,26 @@
-package cli
+package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
-	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"go.uber.org/zap"
+
+	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/gateway"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -33,28 +40,27 @@ func TestPromtoolFindsNoFault(t *testing.T) {
 	promtool := prometheusTool(t, "promtool")
 	for _, arguments := range []string{"check config --syntax-only prometheus.yml", "check rules alerts.yml", "test rules alerts_test.yml"} {
 		command := exec.CommandContext(t.Context(), promtool, strings.Fields(arguments)...)
-		command.Dir = "../docker/prometheus"
+		command.Dir = "../prometheus"
 		if output, err := command.CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", arguments, err, output)
 		}
 	}
 }
 
-// It evaluates every panel and every rule on the metrics of workers.
+// It evaluates every panel and every rule on the metrics of services.
 func TestPrometheusScrapesAFleet(t *testing.T) {
 	t.Parallel()
 	program := prometheusTool(t, "prometheus")
-	north, _, flags := clitest.Masters(t, func() *redistest.Server { return redistest.StartMini(t) })
+	north, urls := masters(t)
 	var targets []string
 	for range 2 {
-		w := startWorker(t, nil, append(flags, "orders", "users", "--rate", "500", "--metrics-addr", "127.0.0.1:0")...)
-		targets = append(targets, strings.TrimPrefix(w.address(t), "http://"))
+		s := start(t, "HILO_REDIS_URL="+urls)
+		s.createOrders()
+		targets = append(targets, strings.TrimPrefix(s.url, "http://"))
 	}
 	const token = "a-token-of-some-length"
-	file := clitest.WriteFile(t, token+"\n")
-	gateway := strings.TrimPrefix(startServe(t, append(flags, "--token-file", file)...).url, "http://")
-	p := startPrometheus(t, program, targets, fmt.Sprintf("{job_name: gateway, authorization: {credentials_file: %q}, static_configs: [{targets: [%q]}]}",
-		file, gateway))
+	p := startPrometheus(t, program, targets, fmt.Sprintf("{job_name: gateway, authorization: {credentials: %s}, static_configs: [{targets: [%q]}]}",
+		token, startGateway(t, urls, token)))
 
 	p.await(t, `hilo_gateway_requests_total{job="gateway", route="GET /metrics", code="200"} > 0`)
 	p.await(t, `sum(hilo_ids_issued_total) > 200`)
@@ -78,11 +84,55 @@ func TestPrometheusScrapesAFleet(t *testing.T) {
 	p.awaitRule(t, "HiloServerDown")
 }
 
+// masters starts two masters with prefixes and returns north and the URLs of both.
+func masters(t *testing.T) (north *redistest.Server, urls string) {
+	t.Helper()
+	north, south := redistest.StartMini(t), redistest.StartMini(t)
+	for name, master := range map[string]*redistest.Server{"NorthServer/": north, "SouthServer/": south} {
+		if err := master.Client(t).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "ServerPrefix", name).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return north, "north=" + north.URL() + " south=" + south.URL()
+}
+
+// createOrders creates orders, about a hundred a second, until the test ends.
+func (s *running) createOrders() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var creating sync.WaitGroup
+	creating.Go(func() {
+		for ticker := time.NewTicker(10 * time.Millisecond); ctx.Err() == nil; <-ticker.C {
+			s.send(ctx, http.MethodPost, "/orders", nil)
+		}
+	})
+	s.t.Cleanup(func() { cancel(); creating.Wait() })
+}
+
+// startGateway starts a gateway for callers with a token and returns its address.
+func startGateway(t *testing.T, urls, token string) string {
+	t.Helper()
+	ids, disconnect, err := connect(urls, allocator.Options{Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := gateway.New(ids, gateway.Options{Tokens: []string{token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		server.Close()
+		_ = ids.Close(context.WithoutCancel(t.Context()))
+		disconnect()
+	})
+	return server.Listener.Addr().String()
+}
+
 type prometheusServer struct{ base string }
 
 func startPrometheus(t *testing.T, program string, targets []string, more string) prometheusServer {
 	t.Helper()
-	rules, err := filepath.Abs("../docker/prometheus/alerts.yml")
+	rules, err := filepath.Abs("../prometheus/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,33 +146,46 @@ func startPrometheus(t *testing.T, program string, targets []string, more string
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var output clitest.Watched
 	ctx, cancel := context.WithCancel(context.Background())
 	command := exec.CommandContext(ctx, program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(t.TempDir(), "data"),
 		"--web.listen-address=127.0.0.1:0", "--log.level=info")
-	command.Stdout, command.Stderr = &output, &output
+	log, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := command.Start(); err != nil {
 		cancel()
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cancel(); _ = command.Wait() })
-	output.Await(t, "Server is ready to receive web requests")
-	listening := regexp.MustCompile(`msg="Listening on" address=(127\.0\.0\.1:[0-9]+)`)
-	clitest.AwaitTrue(t, "the address in its log", func() bool { return listening.MatchString(output.String()) }) // before or after it is ready
-	address := listening.FindStringSubmatch(output.String())
-	return prometheusServer{"http://" + address[1]}
+	address, listening := make(chan string, 1), regexp.MustCompile(`msg="Listening on" address=(127\.0\.0\.1:[0-9]+)`)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
+				address <- found[1]
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); reading.Wait(); _ = command.Wait() })
+	select {
+	case found := <-address:
+		return prometheusServer{"http://" + found}
+	case <-time.After(time.Minute):
+		t.Fatal("Prometheus did not log its address within a minute")
+		return prometheusServer{}
+	}
 }
 
 // await waits until an expression has a result.
 func (p prometheusServer) await(t *testing.T, expr string) {
 	t.Helper()
-	clitest.AwaitTrue(t, expr, func() bool { return len(p.query(t, expr)) > 0 })
+	awaitTrue(t, expr, func() bool { return len(p.query(t, expr)) > 0 })
 }
 
 // awaitRule waits until an alert is pending or firing. No rule may have an error meanwhile.
 func (p prometheusServer) awaitRule(t *testing.T, name string) {
 	t.Helper()
-	clitest.AwaitTrue(t, name, func() bool {
+	awaitTrue(t, name, func() bool {
 		var found struct {
 			Groups []struct {
 				Rules []struct{ Name, State, Health, LastError string }
@@ -164,6 +227,9 @@ func (p prometheusServer) get(t *testing.T, what string, parameters url.Values, 
 		Status, Error string
 		Data          any
 	}{Data: data}
+	if response.StatusCode == http.StatusServiceUnavailable { // it is starting
+		return
+	}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
 		t.Fatalf("%s %v: %v %s", what, parameters, err, answer.Error)
 	}

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ type dashboard struct {
 
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
-	text, err := os.ReadFile("../docker/grafana/dashboards/hilo.json")
+	text, err := os.ReadFile("../grafana/dashboards/hilo.json")
 	if err != nil {
 		t.Fatal(err)
 	}

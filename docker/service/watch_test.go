@@ -1,4 +1,4 @@
-package run
+package main
 
 import (
 	"go/ast"
@@ -12,38 +12,34 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/cli/internal/target"
+	"github.com/hilo-id/hilo/allocator/metrics"
 )
 
-// exported returns the names of all metrics that a worker serves, except those of Go and of the process.
+// exported returns the names of all metrics of an allocator.
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
-	nowhere, err := target.Parse("redis://127.0.0.1:1") // nothing is sent
+	client, err := allocator.Connect("127.0.0.1:1") // nothing is sent
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, closeClient, err := nowhere.Open(time.Second)
+	t.Cleanup(func() { _ = client.Close() })
+	ids, err := allocator.New(client, allocator.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(closeClient)
-	ids, err := client.Allocator(allocator.Options{})
+	collector, err := metrics.New(metrics.Options{}, ids)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &worker{ids: ids}
 	names := make(map[string]bool)
-	for _, collector := range s.collectors() {
-		descs := make(chan *prometheus.Desc)
-		go func() { defer close(descs); collector.Describe(descs) }()
-		for desc := range descs {
-			names[regexp.MustCompile(`fqName: "([^"]+)"`).FindStringSubmatch(desc.String())[1]] = true
-		}
+	descs := make(chan *prometheus.Desc)
+	go func() { defer close(descs); collector.Describe(descs) }()
+	for desc := range descs {
+		names[regexp.MustCompile(`fqName: "([^"]+)"`).FindStringSubmatch(desc.String())[1]] = true
 	}
 	if len(names) < 20 {
 		t.Fatalf("only %v", names)
@@ -54,7 +50,7 @@ func exported(t *testing.T) map[string]bool {
 func TestDashboardAndRulesNameOnlyExportedMetrics(t *testing.T) {
 	t.Parallel()
 	names := exported(t)
-	for _, file := range []string{"../../docker/grafana/dashboards/hilo.json", "../../docker/prometheus/alerts.yml", "../../docker/prometheus/alerts_test.yml"} {
+	for _, file := range []string{"../grafana/dashboards/hilo.json", "../prometheus/alerts.yml", "../prometheus/alerts_test.yml"} {
 		found := regexp.MustCompile(`\bhilo_[a-z_]+`).FindAllString(readText(t, file), -1)
 		if len(found) < 10 {
 			t.Errorf("%s names only %v", file, found)
@@ -67,7 +63,7 @@ func TestDashboardAndRulesNameOnlyExportedMetrics(t *testing.T) {
 		}
 	}
 	for name := range names { // a metric that needs no panel is not worth its cost
-		if name != "hilo_server_info" && name != "hilo_ids_reserved_total" && !strings.Contains(readText(t, "../../docker/grafana/dashboards/hilo.json"), name) {
+		if name != "hilo_server_info" && name != "hilo_ids_reserved_total" && !strings.Contains(readText(t, "../grafana/dashboards/hilo.json"), name) {
 			t.Errorf("%s is in no panel", name)
 		}
 	}
@@ -93,7 +89,7 @@ func TestReadmeOfMetricsHasEveryWarningAndError(t *testing.T) {
 		table[row[1]] = row[2]
 	}
 	logged := make(map[string]string)
-	for _, folder := range []string{"..", "../*", "../internal/*", "../../allocator", "../../allocator/internal/*", "../../allocator/metrics", "../../scripts", "../../prefix"} {
+	for _, folder := range []string{".", "../../cli", "../../cli/*", "../../cli/internal/*", "../../allocator", "../../allocator/internal/*", "../../allocator/metrics", "../../scripts", "../../prefix"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)
