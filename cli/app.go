@@ -15,7 +15,6 @@
 //	term      tables, styles, progress and other output
 //	target    URLs of servers, and clients for them
 //	finding   the results of checks
-//	workload  how programs take identifiers, and the sums of their allocators' counts
 //
 // This package assembles the commands, and no other package imports them. It also has completion and version. Results go
 // to Env.Stdout, everything else goes to Env.Stderr, and passwords are never shown.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
-	"github.com/hilo-id/hilo/cli/internal/workload"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -29,7 +28,7 @@ func TestBenchFiguresAddUp(t *testing.T) {
 		if total.Ranges == 0 || total.Reserved != total.Issued+total.Returned+total.Burnt || total.Held != total.Returned+total.Burnt {
 			t.Errorf("got %+v", total)
 		}
-		if want := []workload.CollectionReport{{Collection: "orders", Tallies: total}}; !slices.Equal(got.Collections, want) {
+		if want := []benchOf{{"orders", total}}; !slices.Equal(got.Collections, want) {
 			t.Errorf("got %+v, want %+v", got.Collections, want)
 		}
 		if got.RoundTripsPerID != float64(total.Ranges)/float64(got.IDs) || got.BurntPerID != float64(total.Burnt)/float64(got.IDs) {

@@ -1,9 +1,6 @@
 package cli
 
-import (
-	"github.com/hilo-id/hilo/cli/internal/finding"
-	"github.com/hilo-id/hilo/cli/internal/workload"
-)
+import "github.com/hilo-id/hilo/cli/internal/finding"
 
 // The types of this file are what the commands of package examine print as JSON. clitest.Decode refuses a field that they lack.
 
@@ -32,7 +29,24 @@ type benchReport struct {
 	BurntPerID      float64       `json:"burntPerId"`
 	Latency         benchLatency  `json:"latencyNanoseconds"`
 	Sampling        benchSampling `json:"sampling"`
-	workload.Report
+	Total           benchTallies  `json:"total"`
+	Collections     []benchOf     `json:"collections"`
+}
+
+type benchOf struct {
+	Collection string `json:"collection"`
+	benchTallies
+}
+
+type benchTallies struct {
+	Ranges   int64 `json:"ranges"`
+	Reserved int64 `json:"reserved"`
+	Issued   int64 `json:"issued"`
+	Returned int64 `json:"returned"`
+	Burnt    int64 `json:"burnt"`
+	Held     int64 `json:"held"`
+	Waits    int64 `json:"waits"`
+	Failures int64 `json:"failures"`
 }
 
 type benchLatency struct {

@@ -18,7 +18,6 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
-	"github.com/hilo-id/hilo/cli/internal/workload"
 	"github.com/hilo-id/hilo/prefix"
 )
 
@@ -174,8 +173,9 @@ func (b *bench) measure(ctx context.Context, o target.Opened) (found measured, e
 	found = measured{
 		Namespace: b.Namespace, Workers: b.Workers, TargetRate: b.Rate, Warmup: b.Warmup.Seconds(),
 		Seconds: got.elapsed.Seconds(), IDs: got.ids, PerSecond: got.perSecond(), CallsThatWaited: got.waits,
-		Latency: got.latency, Sampling: got.sampling, Report: workload.Between([]string{b.Collection}, warm, held, ids.Stats()),
+		Latency: got.latency, Sampling: got.sampling, Total: talliesOf(warm, held, ids.Stats()),
 	}
+	found.Collections = []collectionTallies{{b.Collection, found.Total}}
 	found.Sampling.Clock = int64(clockCost())
 	found.RoundTripsPerID = float64(found.Total.Ranges) / float64(max(got.ids, 1))
 	found.BurntPerID = float64(found.Total.Burnt) / float64(max(got.ids, 1))
@@ -184,14 +184,16 @@ func (b *bench) measure(ctx context.Context, o target.Opened) (found measured, e
 }
 
 // run runs a load and shows its progress.
-func (b *bench) run(ctx context.Context, what string, count int64, duration time.Duration, from source) (loadResult, error) {
+func (b *bench) run(ctx context.Context, what string, count int64, duration time.Duration, from issuer) (loadResult, error) {
 	oneIn := sampleOneIn
 	if b.Rate > 0 && b.Rate <= timedUpToRate || count > 0 && count <= timedUpToCount {
 		oneIn = 1
 	}
-	l := newLoad(&load{
-		From: from, Callers: b.Workers, Count: count, Duration: duration, Rate: b.Rate, Patience: b.Timeout, OneIn: oneIn,
-	})
+	l := &timedLoad{
+		load: load{Goroutines: b.Workers, Count: count, Duration: duration, Rate: float64(b.Rate)},
+		From: from, Patience: b.Timeout, OneIn: oneIn,
+	}
+	l.begin()
 	bar := b.live.NewBar(term.Progress{What: what, Unit: "ids", Total: count})
 	defer bar.End()
 	running, cancel := context.WithCancel(ctx)
@@ -206,7 +208,7 @@ func (b *bench) run(ctx context.Context, what string, count int64, duration time
 			}
 		}
 	})
-	result, err := l.run(ctx)
+	result, err := l.measure(ctx)
 	cancel()
 	showing.Wait()
 	return result, err

@@ -4,25 +4,25 @@ import (
 	"cmp"
 
 	"github.com/hilo-id/hilo/cli/internal/term"
-	"github.com/hilo-id/hilo/cli/internal/workload"
 )
 
 // measured is the result of a benchmark.
 type measured struct {
-	Namespace       string      `json:"namespace"`
-	Workers         int         `json:"workers"`
-	TargetRate      int64       `json:"targetRate"`    // 0 means full speed
-	Warmup          float64     `json:"warmupSeconds"` // not included in the figures below
-	Interrupted     bool        `json:"interrupted"`
-	Seconds         float64     `json:"seconds"`
-	IDs             int64       `json:"ids"` // counted by the workers
-	PerSecond       float64     `json:"perSecond"`
-	CallsThatWaited int64       `json:"callsThatWaited"` // at least once
-	RoundTripsPerID float64     `json:"roundTripsPerId"`
-	BurntPerID      float64     `json:"burntPerId"`
-	Latency         percentiles `json:"latencyNanoseconds"`
-	Sampling        sampling    `json:"sampling"`
-	workload.Report
+	Namespace       string              `json:"namespace"`
+	Workers         int                 `json:"workers"`
+	TargetRate      int64               `json:"targetRate"`    // 0 means full speed
+	Warmup          float64             `json:"warmupSeconds"` // not included in the figures below
+	Interrupted     bool                `json:"interrupted"`
+	Seconds         float64             `json:"seconds"`
+	IDs             int64               `json:"ids"` // counted by the workers
+	PerSecond       float64             `json:"perSecond"`
+	CallsThatWaited int64               `json:"callsThatWaited"` // at least once
+	RoundTripsPerID float64             `json:"roundTripsPerId"`
+	BurntPerID      float64             `json:"burntPerId"`
+	Latency         percentiles         `json:"latencyNanoseconds"`
+	Sampling        sampling            `json:"sampling"`
+	Total           tallies             `json:"total"`
+	Collections     []collectionTallies `json:"collections"` // the one of the benchmark
 }
 
 // print writes the result.
@@ -36,7 +36,7 @@ func (b *bench) print(m measured) error {
 	if m.Total.Failures > 0 {
 		result += style.Red(style.Plural(m.Total.Failures, "refill")) + " failed\n"
 	}
-	err := cmp.Or(b.Prosef("%s\n", result), b.printFigures(m), b.WriteTable(m.Table(style)))
+	err := cmp.Or(b.Prosef("%s\n", result), b.printFigures(m), b.WriteTable(m.Collections[0].table(style)))
 	if b.Keep {
 		err = cmp.Or(err, b.Prosef("\nThe counter in the namespace %s stays raised.\n", m.Namespace))
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
-	"github.com/hilo-id/hilo/cli/internal/workload"
 )
 
 // trial checks on the user's servers that no identifier is issued twice. One goroutine receives the messages of all workers,
@@ -104,7 +103,7 @@ func (t *trial) receive(h *workerHandle, m message) {
 }
 
 // record adds the identifiers that a worker took to the ledger.
-func (t *trial) record(h *workerHandle, runs []workload.Run) {
+func (t *trial) record(h *workerHandle, runs []run) {
 	if t.ledger.IDs == 0 && len(t.workers) > 0 {
 		t.live.Eventf(time.Now(), "%s take identifiers", term.Plural(len(t.workers), "worker"))
 	}

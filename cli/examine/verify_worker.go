@@ -12,11 +12,13 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/target"
-	"github.com/hilo-id/hilo/cli/internal/workload"
 	"github.com/hilo-id/hilo/prefix"
 )
 
 const flagAsWorker = "as-worker"
+
+// reportEvery is how often a worker reports what it takes at a rate.
+const reportEvery = 50 * time.Millisecond
 
 // A trial and a worker exchange JSON values over two streams. The trial sends its settings, if the worker is a process, and an
 // assignment when all workers are ready. The end of its stream ends the worker. The first message of a worker is empty and
@@ -27,7 +29,7 @@ type (
 		Rate float64 // per second; 0 means full speed
 	}
 	message struct {
-		Runs      []workload.Run             // identifiers that were taken
+		Runs      []run                      // identifiers that were taken
 		Err       *exit.Error                // a failed call or, with LastStats, why the worker ended; it has no cause
 		LastStats *allocator.CollectionStats // sums over all collections, in the last message
 	}
@@ -70,11 +72,11 @@ func (w *worker) Run(ctx context.Context) error {
 			return err
 		}
 		err = w.work(ctx, o, a)
-		failures := workload.Sum(a.Stats()).Failures // without the refills that Close cancels
+		failures := sumOf(a.Stats()).Failures // without the refills that Close cancels
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
 		defer cancel()
 		_ = a.Close(closing) // numbers that it could not return are counted as burnt
-		*last.LastStats = workload.Sum(a.Stats())
+		*last.LastStats = sumOf(a.Stats())
 		last.LastStats.Failures = failures
 		return err
 	})
@@ -108,21 +110,25 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 	if len(o.Targets) > 1 {
 		w.identities = a
 	}
-	program := workload.Program{
-		IDs: a, Collections: w.collections, Goroutines: 1, Count: task.IDs, Rate: task.Rate, Batch: 4096, Prompt: true,
+	from := taker{
 		Call: w.call,
-		Sink: func(runs []workload.Run) error { return w.out.Encode(message{Runs: runs}) },
-		Failed: func(_ string, err error, _ bool) error {
+		Sink: func(runs []run) error { return w.out.Encode(message{Runs: runs}) },
+		Failed: func(err error) error {
 			if !temporary(err) {
 				return err
 			}
 			return w.out.Encode(message{Err: flatten(o.Explain(ctx, err))})
 		},
 	}
+	if err := from.open(a, w.collections); err != nil {
+		return err
+	}
+	l := load{Goroutines: 1, Count: task.IDs, Rate: task.Rate, Period: reportEvery, Batch: 4096, Take: from.takeAll}
 	if task.Rate > 0 { // spread the workers over one interval
 		base.Sleep(ctx, rand.N(time.Duration(float64(time.Second)/task.Rate)))
 	}
-	if err := program.Run(ctx); err != nil {
+	l.begin()
+	if err := l.run(ctx); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -157,7 +163,12 @@ func (w *worker) call(ctx context.Context, from *allocator.Collection, limit int
 	var err error
 	switch rand.IntN(4) {
 	case 0:
-		return workload.NextID(ctx, from, limit, func(id prefix.ID) { w.newest[from.Name()] = id; note(id) })
+		id, err := from.NextID(ctx)
+		if err == nil {
+			w.newest[from.Name()] = id
+			note(id)
+		}
+		return err
 	case 1:
 		w.text, err = from.AppendNext(ctx, w.text[:0])
 		text = string(w.text)

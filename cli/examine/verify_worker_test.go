@@ -13,13 +13,12 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
 	"github.com/hilo-id/hilo/cli/internal/term"
-	"github.com/hilo-id/hilo/cli/internal/workload"
 	"github.com/hilo-id/hilo/prefix"
 )
 
 func TestMessagesSurviveThePipe(t *testing.T) {
 	t.Parallel()
-	runs := []workload.Run{
+	runs := []run{
 		{ID: prefix.ID{Collection: "orders", Number: 1}, Count: 1},
 		{ID: prefix.ID{Collection: "orders", ServerPrefix: "N/", Number: math.MaxInt64, NodeTag: "A"}, Count: 5000},
 	}
@@ -47,7 +46,7 @@ func TestMessagesSurviveThePipe(t *testing.T) {
 func TestMessageThatIsCutOffIsAnError(t *testing.T) {
 	t.Parallel()
 	var pipe bytes.Buffer
-	if err := json.NewEncoder(&pipe).Encode(message{Runs: []workload.Run{{ID: prefix.ID{Collection: "orders", Number: 1000}, Count: 4096}}}); err != nil {
+	if err := json.NewEncoder(&pipe).Encode(message{Runs: []run{{ID: prefix.ID{Collection: "orders", Number: 1000}, Count: 4096}}}); err != nil {
 		t.Fatal(err)
 	}
 	for cut := range pipe.Len() - len("\n") { // without its newline a message is whole
@@ -60,7 +59,7 @@ func TestMessageThatIsCutOffIsAnError(t *testing.T) {
 
 func TestRecordRefusesInvalidRuns(t *testing.T) {
 	t.Parallel()
-	for name, r := range map[string]workload.Run{
+	for name, r := range map[string]run{
 		"number 0":                 {Count: 1},
 		"no numbers":               {ID: prefix.ID{Number: 1}},
 		"past the greatest number": {ID: prefix.ID{Number: 2}, Count: math.MaxInt64},
@@ -68,7 +67,7 @@ func TestRecordRefusesInvalidRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tr := &trial{IDs: 100, stopWorkers: func() {}}
-			if tr.record(&workerHandle{}, []workload.Run{r}); tr.err == nil || tr.ledger.IDs > 0 {
+			if tr.record(&workerHandle{}, []run{r}); tr.err == nil || tr.ledger.IDs > 0 {
 				t.Errorf("got %d ids and the error %v, want none and an error", tr.ledger.IDs, tr.err)
 			}
 		})
@@ -82,7 +81,7 @@ func TestReadParsesEachIdentifier(t *testing.T) {
 	tr := &trial{Session: &base.Session{Separator: "/"}, IDs: 100, live: term.Style{}.NewLive(io.Discard)}
 	texts := []string{"orders/1", "orders/2", "orders/2", "orders/5-A", "orders/6-A", "orders/N/7", "orders/8", "orders/N-1/9", "orders/9", "orders/9223372036854775807"}
 	for _, text := range texts {
-		err := k.read("orders", text, func(id prefix.ID) { tr.record(&workerHandle{number: 1}, []workload.Run{{ID: id, Count: 1}}) })
+		err := k.read("orders", text, func(id prefix.ID) { tr.record(&workerHandle{number: 1}, []run{{ID: id, Count: 1}}) })
 		if err != nil {
 			t.Fatal(err)
 		}

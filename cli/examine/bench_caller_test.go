@@ -44,38 +44,39 @@ func (f *fakeSource) Next(context.Context) (string, error) {
 }
 
 // serve makes f the source of a load that begins now.
-func (f *fakeSource) serve(l *load, callers int) *load {
-	f.start, l.From, l.Callers = time.Now(), f, callers
-	return newLoad(l)
+func (f *fakeSource) serve(l *timedLoad, callers int) *timedLoad {
+	f.start, l.From, l.Goroutines = time.Now(), f, callers
+	l.begin()
+	return l
 }
 
 func TestLoadKeepsToItsSchedule(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
-		load    *load
+		load    *timedLoad
 		callers int
 		want    int
 		lasts   time.Duration
 	}{
-		{"one caller", &load{Rate: 1000, Duration: 2 * time.Second}, 1, 2000, 2 * time.Second},
-		{"many callers", &load{Rate: 1000, Duration: 2 * time.Second}, 64, 2000, 2 * time.Second},
-		{"more callers than calls", &load{Rate: 10, Duration: time.Second}, 64, 10, time.Second},
-		{"many calls in a period", &load{Rate: 200_000, Duration: 500 * time.Millisecond, OneIn: 100}, 7, 100_000, 500 * time.Millisecond},
-		{"a count", &load{Rate: 50, Count: 101}, 3, 101, 2020 * time.Millisecond},
-		{"a duration shorter than the count", &load{Rate: 50, Count: 101, Duration: time.Second}, 3, 50, time.Second},
+		{"one caller", &timedLoad{load: load{Rate: 1000, Duration: 2 * time.Second}}, 1, 2000, 2 * time.Second},
+		{"many callers", &timedLoad{load: load{Rate: 1000, Duration: 2 * time.Second}}, 64, 2000, 2 * time.Second},
+		{"more callers than calls", &timedLoad{load: load{Rate: 10, Duration: time.Second}}, 64, 10, time.Second},
+		{"many calls in a period", &timedLoad{load: load{Rate: 200_000, Duration: 500 * time.Millisecond}, OneIn: 100}, 7, 100_000, 500 * time.Millisecond},
+		{"a count", &timedLoad{load: load{Rate: 50, Count: 101}}, 3, 101, 2020 * time.Millisecond},
+		{"a duration shorter than the count", &timedLoad{load: load{Rate: 50, Count: 101, Duration: time.Second}}, 3, 50, time.Second},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var f fakeSource
-				got, err := f.serve(test.load, test.callers).run(t.Context())
+				got, err := f.serve(test.load, test.callers).measure(t.Context())
 				if err != nil || got.ids != int64(test.want) || len(f.calls) != test.want || got.elapsed != test.lasts {
 					t.Fatalf("%d ids, %d calls in %v, error %v", got.ids, len(f.calls), got.elapsed, err)
 				}
 				slices.Sort(f.calls)
-				latest := test.load.period()
+				latest := test.load.Period
 				for i, at := range f.calls {
 					if due := test.load.due(int64(i)); at < due || at > due+latest {
 						t.Fatalf("call %d was due at %v, and made at %v", i, due, at)
@@ -91,9 +92,9 @@ func TestLoadTimesCallsFromTheirDueTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		wait := func(call int) (bool, time.Duration, error) { return call == 5000, 100 * time.Millisecond, nil }
-		paced := load{Rate: 1000, Count: 10_000}
+		paced := timedLoad{load: load{Rate: 1000, Count: 10_000}}
 		f := fakeSource{wait: wait}
-		got, err := f.serve(&paced, 1).run(t.Context())
+		got, err := f.serve(&paced, 1).measure(t.Context())
 		if err != nil || got.ids != 10_000 || got.waits != 1 || got.sampling.Waited < 100 || got.sampling.Waited > 102 {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -103,9 +104,9 @@ func TestLoadTimesCallsFromTheirDueTime(t *testing.T) {
 			t.Errorf("%+v", got.latency)
 		}
 
-		full := load{Count: 10_000}
+		full := timedLoad{load: load{Count: 10_000}}
 		f = fakeSource{wait: wait}
-		if got, err = f.serve(&full, 1).run(t.Context()); err != nil || got.sampling.Waited != 1 || got.latency.P999 != 0 {
+		if got, err = f.serve(&full, 1).measure(t.Context()); err != nil || got.sampling.Waited != 1 || got.latency.P999 != 0 {
 			t.Errorf("%+v, %v", got, err)
 		}
 		about(t, "greatest at full speed", got.latency.Greatest, 100*time.Millisecond)
@@ -117,8 +118,8 @@ func TestLoadIncludesTheDelayOfQueuedCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := fakeSource{wait: func(int) (bool, time.Duration, error) { return true, 2 * time.Millisecond, nil }}
-		l := load{Rate: 1000, Duration: time.Second}
-		got, err := f.serve(&l, 1).run(t.Context())
+		l := timedLoad{load: load{Rate: 1000, Duration: time.Second}}
+		got, err := f.serve(&l, 1).measure(t.Context())
 		if err != nil || got.ids < 500 || got.ids > 502 {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -172,8 +173,8 @@ func TestLoadRetriesWhileTheServerIsDown(t *testing.T) {
 				f := fakeSource{wait: func(call int) (bool, time.Duration, error) {
 					return true, 100 * time.Millisecond, test.fails(call)
 				}}
-				l := load{Count: 95, Patience: time.Second}
-				got, err := f.serve(&l, 1).run(t.Context())
+				l := timedLoad{load: load{Count: 95}, Patience: time.Second}
+				got, err := f.serve(&l, 1).measure(t.Context())
 				failures := int64(len(f.calls)) - got.ids
 				if !errors.Is(err, test.want) || got.ids != test.ids || failures != test.failures || got.latency.Greatest != int64(test.greatest) {
 					t.Errorf("%+v, %v", got, err)
@@ -187,15 +188,15 @@ func TestLoadEndsWhenACallerFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		for _, rate := range []int64{0, 100} {
+		for _, rate := range []float64{0, 100} {
 			f := fakeSource{wait: func(call int) (bool, time.Duration, error) {
 				if call == 3 {
 					return true, time.Millisecond, broken
 				}
 				return true, time.Millisecond, nil
 			}}
-			l := load{Duration: time.Hour, Rate: rate}
-			got, err := f.serve(&l, 2).run(t.Context())
+			l := timedLoad{load: load{Duration: time.Hour, Rate: rate}}
+			got, err := f.serve(&l, 2).measure(t.Context())
 			if !errors.Is(err, broken) || got.ids < 3 || got.elapsed > time.Second {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -207,8 +208,8 @@ func TestLoadAtFullSpeedEndsInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := fakeSource{wait: func(int) (bool, time.Duration, error) { return true, time.Millisecond, nil }}
-		l := load{Duration: time.Second, OneIn: 100}
-		got, err := f.serve(&l, 3).run(t.Context())
+		l := timedLoad{load: load{Duration: time.Second}, OneIn: 100}
+		got, err := f.serve(&l, 3).measure(t.Context())
 		// Calls in flight at the end finish, but no caller starts another.
 		if err != nil || got.elapsed < time.Second || got.elapsed > time.Second+time.Millisecond || got.ids < 2997 || got.ids > 3003 {
 			t.Errorf("%+v, %v", got, err)
