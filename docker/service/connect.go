@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/redisurl"
@@ -48,6 +49,14 @@ func connect(text string, opts allocator.Options) (ids *allocator.Allocator, dis
 		disconnect()
 	}
 	return ids, disconnect, err
+}
+
+// redisLog takes the lines of go-redis. Their errors reach a caller or the log of the allocator, too.
+type redisLog struct{ *zap.SugaredLogger }
+
+// Printf implements the logger of go-redis.
+func (l redisLog) Printf(_ context.Context, format string, v ...any) {
+	l.Debugf("go-redis: "+format, v...)
 }
 
 // newClient is allocator.Connect with the password and the certificates that HILO_PASSWORD_FILE and HILO_TLS_CA, _CERT and _KEY name.

@@ -22,7 +22,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/metrics"
@@ -50,6 +52,7 @@ func run(log *zap.Logger) error {
 	if err != nil {
 		return fmt.Errorf("HILO_SERVICE_DRAIN: %w", err)
 	}
+	redis.SetLogger(redisLog{log.Sugar()})
 	ids, disconnect, err := connect(os.Getenv("HILO_REDIS_URL"), allocator.Options{Logger: log})
 	if err != nil {
 		return fmt.Errorf("HILO_REDIS_URL: %w", err)
@@ -93,7 +96,7 @@ type service struct {
 // prepare checks the servers and fetches the first range, and retries until that succeeds: a server may be down or not yet set up
 // when the service is deployed.
 func (s *service) prepare(ctx context.Context) {
-	for last := ""; ctx.Err() == nil; {
+	for sometimes := (rate.Sometimes{Interval: 30 * time.Second}); ctx.Err() == nil; {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := s.ids.Check(attempt, collection)
 		if err == nil {
@@ -105,10 +108,7 @@ func (s *service) prepare(ctx context.Context) {
 			s.log.Info("ready")
 			return
 		}
-		if text := err.Error(); text != last && ctx.Err() == nil {
-			last = text
-			s.log.Warn("not ready yet, retrying", zap.Error(err))
-		}
+		sometimes.Do(func() { s.log.Warn("not ready yet, retrying", zap.Error(err)) })
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():

@@ -69,9 +69,10 @@ func start(t *testing.T, environment ...string) *running {
 		defer close(s.lines)
 		for from := bufio.NewScanner(output); from.Scan(); {
 			line := make(map[string]any)
-			if json.Unmarshal(from.Bytes(), &line) == nil { // go-redis has a log of its own
-				s.lines <- line
+			if err := json.Unmarshal(from.Bytes(), &line); err != nil {
+				line["msg"] = err.Error()
 			}
+			s.lines <- line
 		}
 	}()
 	t.Cleanup(func() {

@@ -42,7 +42,7 @@ workers_first() {
 trying() {
   local id said=0
   for id in $(containers worker); do
-    docker logs "$id" 2>&1 | grep --quiet 'not ready yet, retrying' && [[ $(docker inspect --format '{{.State.Running}} {{.RestartCount}}' "$id") == 'true 0' ]] &&
+    docker logs "$id" 2>&1 | grep 'not ready yet, retrying' >/dev/null && [[ $(docker inspect --format '{{.State.Running}} {{.RestartCount}}' "$id") == 'true 0' ]] &&
       said=$((said + 1))
   done
   ((said == $1))

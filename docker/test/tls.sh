@@ -48,4 +48,4 @@ a_worker_is_refused() {
   say 'refused: a worker with a wrong authority, which takes 0 ids'
 }
 
-logs_of() { docker logs "$1" 2>&1 | grep --quiet "$2"; }
+logs_of() { docker logs "$1" 2>&1 | grep "$2" >/dev/null; }
