@@ -115,7 +115,7 @@ and hilo id request an identity, is optional. On a server with neither prefix no
 name is either an identity or a collection. A server with one of them issues identities
 only if it is their home (hilo settings set --identities).`,
 			[]string{"hilo identity next companies", "hilo identity list"},
-			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, of another server, or the name is taken by a collection"),
+			"4 exhausted, of another server, or the name is taken by a collection"),
 		Action: base.HelpCommand("identity").Action,
 		Subcommands: []*cli.Command{
 			counters.IdentityNextCommand(env),

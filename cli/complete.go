@@ -51,8 +51,7 @@ flags that have a few. It uses no server. To install it:
 
 The folder has to exist. Completion works in the next shell: the script runs the hilo
 that is in PATH.`,
-			[]string{"hilo completion bash > ~/.local/share/bash-completion/completions/hilo", "source <(hilo completion zsh)"},
-			"1 failed"),
+			[]string{"hilo completion bash > ~/.local/share/bash-completion/completions/hilo", "source <(hilo completion zsh)"}),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			shell := r.Arguments("SHELL")[0]
 			if !slices.Contains(shells, shell) {

@@ -45,7 +45,7 @@ func reference(t *testing.T) string {
 	eachLeaf(New(base.Env{}).Commands, "", func(path string, _ *cli.Command) {
 		titles = append(titles, fmt.Sprintf("[%s](#hilo-%s)", path, strings.ReplaceAll(path, " ", "-")))
 		help := clitest.Must(t, append(strings.Fields(path), "--help")...)
-		help = strings.TrimSuffix(strings.TrimSpace(help), "The global flags (hilo --help) may stand here too.")
+		help = strings.TrimSuffix(strings.TrimSpace(help), "Global flags, which may stand here too, and other exit codes: hilo --help")
 		text := fmt.Sprintf("## hilo %s\n\n```text\n%s\n```\n", path, strings.TrimSpace(help))
 		command := everyCommand[path]
 		if command.json == "" {
@@ -60,7 +60,7 @@ func reference(t *testing.T) string {
 		}
 		texts = append(texts, text+":\n\n```text\n"+shapeText(shapeOf(t, command.json), "")+"\n```\n")
 	})
-	fmt.Fprintf(&b, "\n%s\n\n## hilo\n\n```text\n%s\n```\n\n%s", strings.Join(titles, " · "), strings.TrimSpace(clitest.Must(t, "--help")+"\n"+clitest.Must(t, "help", "urls")), strings.Join(texts, "\n"))
+	fmt.Fprintf(&b, "\n%s\n\n## hilo\n\n```text\n%s\n```\n\n%s", strings.Join(titles, " · "), strings.TrimSpace(clitest.Must(t, "--help")+"\n"+clitest.Must(t, "help", "urls")+"\n"+clitest.Must(t, "help", "sign-in")+"\n"+clitest.Must(t, "help", "ravendb")), strings.Join(texts, "\n"))
 	return b.String()
 }
 

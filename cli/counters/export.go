@@ -96,7 +96,7 @@ read, on a replica, while a cluster moves the slot of the namespace, and if the 
 restarted meanwhile. stderr has the lines of names that only hilo 0.1 accepted. hilo
 import refuses them until they are corrected.`,
 			[]string{"hilo export > counters.jsonl", "hilo export --redis $OLD | hilo import --redis $NEW"},
-			"1 failed or interrupted", "3 Redis unavailable, or a slot is moving", "4 the server is a replica"),
+			"3 Redis unavailable, or a slot is moving", "4 the server is a replica"),
 		Flags: base.OneServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()

@@ -52,29 +52,25 @@ func ImportCommand(env base.Env) *cli.Command {
 		UsageText: "hilo import [FILE]",
 		Description: base.Describe(`
 Reads what hilo export wrote, also that of hilo 0.1, from FILE or stdin, and raises each
-counter to it. None is lowered, so that to do it again, or of two servers, does no harm.
-All lines are checked before the first counter is written. A name that this version
-refuses has to be corrected in its line; where another line has that name already, keep
-the greater max, and count one less in the last line. Origin is not carried over.
+counter to it. None is lowered, so doing it again does no harm. All lines are checked
+before one is written. A name that this version refuses has to be corrected in its line;
+where another line has that name, keep the greater max and count one less in the last.
 
-The file has to be whole, with its last line, and of the same namespace. A server
-without settings gets those of the file, as if by hilo init, and one without counters
-gets its prefix, tag, home and interval. Any other has to have the same prefix and tag.
-It keeps its interval, and a file with another one is refused. Durable is kept where the
-new server's configuration agrees. Two servers with one prefix issue the same
-identifiers: the old one must not be used any more.
+The file has to be whole and of the same namespace. A server without settings gets those
+of the file, as by hilo init, and one without counters its prefix, tag, home and interval.
+Any other keeps its own, and has to have the same prefix and tag, and no other interval.
+Durable is kept where the new server agrees. The old server must not be used any more.
 
---margin is for a file that may be older than the last range taken there: more than
-what was issued since.`,
+--margin is for a file older than the last range: more than what was issued since.`,
 			[]string{
 				"hilo import counters.jsonl --dry-run", "hilo import counters.jsonl",
 				"hilo export --redis $OLD | hilo import --redis $NEW --margin 100000",
 			},
-			"1 failed or interrupted", "3 Redis unavailable", "4 another namespace or prefix, or refused by a rule"),
+			"4 another namespace or prefix, or refused by a rule"),
 		Flags: base.OneServerFlags(
 			&cli.GenericFlag{Name: "margin", Usage: "raise each counter by `N` more", Value: base.Number("0", 0, mostMargin)},
-			&cli.GenericFlag{Name: "from-namespace", Usage: "confirm that the file is of `NAMESPACE`, not of --namespace", Value: base.Text("")},
-			&cli.GenericFlag{Name: "prefix", Usage: "where the server has another prefix or tag, `WHICH`", Value: base.Choice("", prefixKeep, prefixTake)},
+			&cli.GenericFlag{Name: "from-namespace", Usage: "confirm that the file is of `NAMESPACE`", Value: base.Text("")},
+			&cli.GenericFlag{Name: "prefix", Usage: "where prefix or tag differ, `WHICH`", Value: base.Choice("", prefixKeep, prefixTake)},
 			&cli.BoolFlag{Name: "partial", Usage: "confirm that the file is only a part of an export"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
 			base.ReplicasNoneFlag(),

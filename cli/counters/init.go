@@ -37,26 +37,23 @@ func InitCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "init",
 		Usage:     "make the settings of a new server, once",
-		UsageText: "hilo init " + settingsUsage + " [--yes]",
+		UsageText: "hilo init " + settingsUsage,
 		Description: base.Describe(`
-Once for each server that is new. A server without settings makes no counters, since
-nobody but a person can tell whether it is new or lost its data. Never run this in a job
-that repeats: after a loss the job would state that the empty server is new, and its
-numbers would begin at 1 again. After a loss: hilo help recover.
+Once for each server that is new. A server without settings makes no counters, since only
+a person can tell whether it is new or lost its data. Never run this in a job that
+repeats: after a loss its numbers would begin at 1 again. After a loss: hilo help recover.
 
-It looks at the server, and says what a restart will cost. A single server with an
-append-only file becomes durable, with the appendfsync that it has, unless --durable
-none: each restart then skips few numbers, and repeats none. A server with replicas, of
-Sentinel or of a cluster, skips more at each restart and failover.
+It says what a restart will cost. A single server with an append-only file becomes
+durable, unless --durable none: each restart then skips few numbers, and repeats none. A
+server with replicas, of Sentinel or of a cluster, skips more at each restart and failover.
 
-On a terminal it asks whether the server is new; elsewhere --yes says so. Counters that
-stand without settings are those of hilo 0.1, or the settings were deleted: it names
-them, and takes --yes. Name the prefix, tag, home and interval that they had.
-
-hilo settings set --help explains the flags.`,
+On a terminal it asks whether the server is new; elsewhere --yes says so. Counters without
+settings are those of hilo 0.1, or the settings were deleted: it names them and takes
+--yes. Name the prefix, tag, home and interval that they had. hilo settings set --help
+explains the flags.`,
 			[]string{"hilo init", "hilo init NorthServer/ --identities", "hilo init --min-value 1000000000001 --yes"},
-			"1 failed, interrupted, aborted, or not confirmed", "3 Redis unavailable", "4 the server has settings, or refused by a rule"),
-		Flags: settingsFlags(yesFlag("the server is new")),
+			"1 not confirmed by the replicas, or aborted", "4 the server has settings, or refused by a rule"),
+		Flags: settingsFlags(yesFlag()),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			return initialize{r.Session(), r.Target(), readSettings(r), r.Bool(flagYes)}
 		}),

@@ -63,7 +63,7 @@ refuses is named by its KEY in Redis, such as '{Raven}/HiLo/orders'.
 With several --redis NAME=URL it shows the counter of each server that has one. The JSON
 is a list then.`,
 			[]string{"hilo inspect orders", "hilo inspect 'companies|'"},
-			"1 failed or interrupted", "3 Redis unavailable", "4 there is no such counter"),
+			"4 there is no such counter"),
 		Flags: []cli.Flag{limitFlag()},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := inspect{observer: readObserver(r), Kind: admin.KindHiLo, Name: r.Arguments("COLLECTION")[0]}

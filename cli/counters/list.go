@@ -49,8 +49,7 @@ Names are sorted from a on, headroom from the least, all else from the greatest.
 
 With several --redis NAME=URL it lists the counters of all of them. A server that does
 not answer is named, the others are listed, and the exit code is 3.`,
-			[]string{"hilo list", "hilo list --filter 'ord*' --sort max", "hilo list --namespace Raven --output json"},
-			"1 failed or interrupted", "3 Redis unavailable"),
+			[]string{"hilo list", "hilo list --filter 'ord*' --sort max", "hilo list --namespace Raven --output json"}),
 	})
 }
 
@@ -84,7 +83,6 @@ func IdentityListCommand(env base.Env) *cli.Command {
 Lists each identity with its value, which is the greatest one that was issued, as the
 server has it, whether or not it is the home of identities; the number of jumps; and the
 used share of the bounds. hilo list --help explains them. With several servers it lists the identities of all of them.`,
-			[]string{"hilo identity list", "hilo identity list --sort value --output json"},
-			"1 failed or interrupted", "3 Redis unavailable"),
+			[]string{"hilo identity list", "hilo identity list --sort value --output json"}),
 	})
 }

@@ -90,7 +90,7 @@ type observed struct {
 }
 
 func limitFlag() cli.Flag {
-	return &cli.GenericFlag{Name: "limit", Usage: "the greatest number `N` to issue, Options.Limit", Value: base.Count("9223372036854775807", 1), DefaultText: "2^63-1"}
+	return &cli.GenericFlag{Name: "limit", Usage: "the greatest number to issue is `N`", Value: base.Count("9223372036854775807", 1), DefaultText: "2^63-1"}
 }
 
 func readObserver(r *base.Reader) observer {

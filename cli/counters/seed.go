@@ -33,48 +33,36 @@ func SeedCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "seed",
 		Usage:     "raise counters: one, those of a file, or by a scan",
-		UsageText: "hilo seed COLLECTION --max N [--force] | --file F [--skip NAME] | --scan PATTERN [--yes] | --sql DATABASE [--after-loss]",
+		UsageText: "hilo seed COLLECTION --max N | --file F | --scan PATTERN | --sql DATABASE",
 		Description: base.Describe(`
-Raises Max, the greatest number issued, to N: the next identifier is N+1. A counter above
-N keeps its value; --force lowers it, and numbers in use may then be issued again.
+Raises Max, the greatest number issued, to N: the next is N+1. A counter above N keeps its
+value; --force lowers it, and numbers in use may then be issued again.
 
---file raises many, and lowers none. F is CSV, whose first line names the columns, or
-JSON lines; "-" is stdin. The columns are collection, max, and kind, which is hilo (as
-without one), identity or server-side:
-   collection,max,kind
-   orders,4000,hilo
-   {"collection":"companies","max":17,"kind":"identity"}
-All lines are checked before one is written. The greatest of several for one counter
-counts. --skip NAME leaves out the lines of that name. Documents of RavenDB keep their
-names, Raven/HiLo/orders.
+--file raises many: JSON lines, or CSV of collection, max and kind (hilo, identity or
+server-side; optional). All are checked before one is written.
 
---scan looks through all keys of the Redis that match PATTERN, in any letter case, for
-identifiers, and raises each collection to the greatest number found. --strip removes an
-application's own prefix. It shows what it found and asks, unless --yes.
-
---after-loss is for a server that lost its data: each counter is raised by --margin more,
-for the numbers that running workers hold. hilo help recover has the steps.
-
---sql prints a query, and uses no server. Its result as CSV is what --file reads.`,
+--scan raises each collection to the greatest identifier in the matching keys, in any
+letter case. --sql prints a query whose result as CSV is for --file. --after-loss is for a
+server that lost its data: hilo help recover.`,
 			[]string{
-				"hilo seed orders --max 4000", "hilo seed --file counters.csv --skip 'Order Items' --dry-run", "hilo seed --scan 'app:*' --strip app: --yes",
+				"hilo seed orders --max 4000", "hilo seed --file counters.csv --dry-run", "hilo seed --scan 'app:*' --strip app:",
 				`psql -X --csv -c "$(hilo seed --sql postgresql)" shop | hilo seed --file -`,
-				`hilo seed --sql mysql | mysql --batch --raw | hilo seed --file - --after-loss`,
-				`sqlite3 shop.db "$(hilo seed --sql sqlite)" | sqlite3 -csv -header shop.db | hilo seed --file -`,
+				`hilo seed --sql mysql | mysql --batch --raw | hilo seed --file -`,
+				"sqlite3 shop.db \"$(hilo seed --sql sqlite)\" |\n     sqlite3 -csv -header shop.db | hilo seed --file -",
 			},
-			"1 failed, interrupted, or aborted", "3 Redis unavailable", "4 refused by a rule", "5 --scan found no identifier"),
+			"5 --scan found no identifier"),
 		Flags: base.OneServerFlags(
-			&cli.GenericFlag{Name: "max", Aliases: []string{"value"}, Usage: "`N`, 0 to 9223372036854775807, the greatest number that is taken", Value: base.Count("", 0)},
-			&cli.BoolFlag{Name: "force", Usage: "lower the counter too"},
+			&cli.GenericFlag{Name: "max", Aliases: []string{"value"}, Usage: "`N`, the greatest number that is taken", Value: base.Count("", 0)},
+			&cli.BoolFlag{Name: "force", Usage: "lower it too"},
 			&cli.GenericFlag{Name: "file", Usage: "`F` with a counter in each line, - for stdin", Value: base.Text(""), TakesFile: true},
-			&cli.StringSliceFlag{Name: "skip", Usage: "with --file: leave out the lines of `NAME`; repeatable"},
+			&cli.StringSliceFlag{Name: "skip", Usage: "with --file, leave out lines of `NAME`; repeatable"},
 			&cli.StringFlag{Name: "scan", Usage: "`PATTERN` of keys, with * ? [a-z] as in Redis"},
-			&cli.GenericFlag{Name: "sql", Usage: "print a query of the greatest keys for `DATABASE`", Value: base.Choice("", "mysql", "postgresql", "sqlite")},
-			&cli.StringFlag{Name: "strip", Usage: "with --scan: `TEXT` to take off the front of each key"},
-			&cli.GenericFlag{Name: "kind", Usage: "with --scan, the `KIND` to raise", Value: base.Choice("hilo", string(admin.KindHiLo), string(admin.KindIdentity))},
-			&cli.BoolFlag{Name: "yes", Usage: "with --scan: write without asking"},
-			&cli.BoolFlag{Name: flagAfterLoss, Usage: "after a loss: raise by --margin more"},
-			&cli.GenericFlag{Name: flagMargin, Usage: "with --after-loss: `N` that running workers may hold above", Value: base.Number(afterLossMargin, 0, mostMargin)},
+			&cli.GenericFlag{Name: "sql", Usage: "print a query for `DATABASE`", Value: base.Choice("", "mysql", "postgresql", "sqlite")},
+			&cli.StringFlag{Name: "strip", Usage: "with --scan, `TEXT` to take off the front of keys"},
+			&cli.GenericFlag{Name: "kind", Usage: "with --scan, raise `KIND`", Value: base.Choice("hilo", string(admin.KindHiLo), string(admin.KindIdentity))},
+			yesFlag(),
+			&cli.BoolFlag{Name: flagAfterLoss, Usage: "after a loss, raise by --margin more"},
+			&cli.GenericFlag{Name: flagMargin, Usage: "with --after-loss, `N` that workers hold", Value: base.Number(afterLossMargin, 0, mostMargin)},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show before and after, and write nothing"},
 			base.ReplicasNoneFlag(),
 		),
@@ -250,10 +238,10 @@ home of identities, which hilo settings check names. An identity above N keeps i
 value, which is reported and no error; --force lowers it, and values that are in use
 may then be issued again.`,
 			[]string{"hilo identity seed companies --value 1994"},
-			"1 failed or interrupted", "3 Redis unavailable", "4 the name is taken by a collection"),
+			"4 the name is taken by a collection"),
 		Flags: base.OneServerFlags(
-			&cli.GenericFlag{Name: "value", Aliases: []string{"max"}, Usage: "`N`, 0 to 9223372036854775807, the greatest value that is taken", Value: base.Count("", 0)},
-			&cli.BoolFlag{Name: "force", Usage: "lower the identity too"},
+			&cli.GenericFlag{Name: "value", Aliases: []string{"max"}, Usage: "`N`, the greatest value that is taken", Value: base.Count("", 0)},
+			&cli.BoolFlag{Name: "force", Usage: "lower it too"},
 			base.ReplicasNoneFlag(),
 		),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {

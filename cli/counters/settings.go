@@ -28,7 +28,7 @@ const (
 // durableNone is the value of --durable that takes the setting away.
 const durableNone = "none"
 
-const settingsUsage = "[PREFIX] [--tag TAG] [--identities] [--durable everysec|always|none] [--min-value N] [--max-value N] [--seeded-only]"
+const settingsUsage = "[PREFIX] [FLAGS]"
 
 // shownSettings is the JSON of the settings of a server.
 type shownSettings struct {
@@ -65,8 +65,7 @@ A durable server has an append-only file and no replica. Its counters continue a
 restart with a small gap.
 
 hilo prefix is the same command.`,
-			[]string{"hilo settings get", "hilo settings set NorthServer/ --identities", "hilo settings set --durable everysec"},
-			"1 failed or interrupted", "3 Redis unavailable", "4 refused by a rule", "5 a check found a fault"),
+			[]string{"hilo settings get", "hilo settings set NorthServer/ --identities", "hilo settings set --durable everysec"}),
 		Action: base.HelpCommand("settings").Action,
 		Subcommands: []*cli.Command{
 			getCommand(env),
@@ -92,7 +91,7 @@ func getCommand(env base.Env) *cli.Command {
 		Description: base.Describe(`
 Shows the server's prefix and node tag, whether it is the home of identities, whether it
 is durable, the interval of its numbers, and whether it makes counters.`,
-			[]string{"hilo settings get --output json"}, "1 failed or interrupted", "3 Redis unavailable"),
+			[]string{"hilo settings get --output json"}),
 		Flags: base.OneServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
@@ -184,9 +183,9 @@ func settingsFlags(own ...cli.Flag) []cli.Flag {
 	return base.OneServerFlags(append([]cli.Flag{
 		&cli.StringFlag{Name: flagTag, Usage: "node `TAG`, 1 to 8 letters and digits, a letter first"},
 		&cli.BoolFlag{Name: flagIdentities, Usage: "it is the home of identities"},
-		&cli.GenericFlag{Name: flagDurable, Usage: "its appendfsync, as `WORD`", Value: base.Choice("", prefix.DurableEverysec, prefix.DurableAlways, durableNone)},
-		&cli.GenericFlag{Name: flagMinValue, Usage: "`N` is the least number that it issues, 0 for none", Value: base.Count("", 0)},
-		&cli.GenericFlag{Name: flagMaxValue, Usage: "`N` is the greatest number that it issues, 0 for none", Value: base.Count("", 0)},
+		&cli.GenericFlag{Name: flagDurable, Usage: "`MODE` of Durable", Value: base.Choice("", prefix.DurableEverysec, prefix.DurableAlways, durableNone)},
+		&cli.GenericFlag{Name: flagMinValue, Usage: "the least number to issue is `N`, 0 for none", Value: base.Count("", 0)},
+		&cli.GenericFlag{Name: flagMaxValue, Usage: "the greatest number to issue is `N`, 0 for none", Value: base.Count("", 0)},
 		&cli.BoolFlag{Name: flagSeededOnly, Usage: "it makes no counters: each has to be seeded"},
 		base.ReplicasNoneFlag(),
 	}, own...)...)

@@ -43,7 +43,7 @@ difference. One of several is to be the home of identities. Servers that do not 
 are named, and the others compared. Two names of one server are a fault, and so are a
 server that replicates from another, and an address that leads to several servers.`,
 			[]string{"hilo settings check --redis north=redis://n:6379 --redis south=redis://s:6379"},
-			"1 failed or interrupted", "3 a Redis unavailable", "5 two servers could issue the same identifier or identity"),
+			"3 a Redis unavailable", "5 two servers could issue the same identifier or identity"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
 			return settingsCheck{servers{r.Session(), r.Targets()}}

@@ -27,7 +27,10 @@ type setSettings struct {
 	agreed bool // the person was asked
 }
 
-func yesFlag(usage string) cli.Flag { return &cli.BoolFlag{Name: flagYes, Usage: usage} }
+// yesFlag returns the flag of commands that ask before they write.
+func yesFlag() cli.Flag {
+	return &cli.BoolFlag{Name: flagYes, Usage: "take yes for the answer, and trust what cannot be seen"}
+}
 
 func setCommand(env base.Env) *cli.Command {
 	return &cli.Command{
@@ -35,28 +38,27 @@ func setCommand(env base.Env) *cli.Command {
 		Usage:     "change settings of the server",
 		UsageText: "hilo settings set " + settingsUsage,
 		Description: base.Describe(`
-Sets what is named and keeps what is not. An empty PREFIX or TAG takes it away. The
-prefix carries its own slash: nothing is put between it and the number. Where numbers
-were issued without prefix and tag it asks before it sets one, unless --yes.
+Sets what is named and keeps what is not. An empty PREFIX or TAG takes it away. The prefix
+carries its own slash. Where numbers were issued without prefix and tag it asks before it
+sets one.
 
---identities makes the server the home of identities, as exactly one of several is;
---identities=false ends that. To move the home, end it at the old server, seed the new one
-with hilo identity seed above every value that the old one issued, and set it there.
+--identities makes the server the home of identities; exactly one of several is. To move
+the home, end it at the old server with --identities=false, raise the new one with hilo
+identity seed above every value that the old one issued, and set it there.
 
---durable states one server with an append-only file from the start and this appendfsync,
-no replica, no copy or backup that is ever started in its place, and
-no-appendfsync-on-rewrite no. It is refused where the server contradicts it.
+--durable requires one server with this appendfsync from the start, no-appendfsync-on-rewrite
+no, and no replica, copy or backup that is ever started in its place. It is refused where
+the server contradicts it.
 
---min-value and --max-value are the interval of all numbers that it issues. The first may
-only rise, and the second not fall below what a counter has reserved.
-
---seeded-only refuses collections that have no counter; =false makes them again.`,
+--min-value and --max-value are the interval of all its numbers. The first may only rise,
+and the second not fall below what a counter has reserved. --seeded-only refuses
+collections that have no counter; =false makes them again.`,
 			[]string{
 				"hilo settings set NorthServer/ --identities", `hilo settings set SouthServer/ --tag ""`, "hilo settings set --durable everysec",
 				"hilo settings set --min-value 1000000000001 --max-value 2000000000000",
 			},
-			"1 failed, interrupted, aborted, or not confirmed", "3 Redis unavailable", "4 refused by a rule"),
-		Flags: settingsFlags(yesFlag("do not ask, and trust what cannot be seen")),
+			"1 not confirmed by the replicas, or aborted"),
+		Flags: settingsFlags(yesFlag()),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			s := &setSettings{Session: r.Session(), target: r.Target(), settingChanges: readSettings(r), yes: r.Bool(flagYes)}
 			if len(s.each) == 0 {
@@ -78,8 +80,8 @@ Removes the server's prefix, node tag, home of identities, Durable and --seeded-
 names what there is and asks, unless --yes. The server stays initialised, and keeps its
 interval, which belongs to it for ever.`,
 			[]string{"hilo settings clear", "hilo settings clear --yes"},
-			"1 failed, interrupted, aborted, or not confirmed", "3 Redis unavailable", "4 refused by a rule"),
-		Flags: base.OneServerFlags(yesFlag("do not ask"), base.ReplicasNoneFlag()),
+			"1 not confirmed by the replicas, or aborted"),
+		Flags: base.OneServerFlags(yesFlag(), base.ReplicasNoneFlag()),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
 			none := func(now *prefix.Server) { *now = prefix.Server{MinValue: now.MinValue, MaxValue: now.MaxValue} }

@@ -29,7 +29,7 @@ interrupted, the printed ids remain issued.`+base.AboutServers,
 				"hilo next orders --count 1000 --redis redis://cache.example:6379/0",
 				"hilo next orders --redis north=redis://n:6379 --redis south=redis://s:6379",
 			},
-			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of an identity"),
+			"4 exhausted, not confirmed, not seeded, or the name of an identity"),
 		Flags: base.ServerFlags(countFlag()),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := newIssue(r, r.Number("count"), idsAtOnce)
@@ -65,7 +65,7 @@ Identifiers that were printed before an error or an interruption remain issued.
 Of several servers named with --redis NAME=URL only the home of identities issues them,
 in any order of the servers. hilo settings set --identities makes a server their home.`,
 			[]string{"hilo identity next companies", "hilo identity next companies --count 10"},
-			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
+			"4 exhausted, not confirmed, not seeded, or the name of a collection"),
 		Flags: base.ServerFlags(countFlag()),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			i := newIssue(r, r.Number("count"), idsAtOnce)
@@ -110,7 +110,7 @@ server their home.`,
 				"hilo id companies/ 'companies|'",
 				"hilo id '' products/ravendb --output json",
 			},
-			"1 failed or interrupted", "3 Redis unavailable", "4 exhausted, not confirmed, not seeded, or the name of a collection"),
+			"4 exhausted, not confirmed, not seeded, or the name of a collection"),
 		Flags: base.ServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			texts := r.Args().Slice()

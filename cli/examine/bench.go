@@ -55,25 +55,17 @@ func BenchCommand(env base.Env) *cli.Command {
 		Usage:     "measure rate, round trips and latency",
 		UsageText: "hilo bench [COLLECTION] [--duration D | --count N] [--warmup D] [--rate R] [--workers N]",
 		Description: base.Describe(`
-Runs workers that take identifiers with Next, from one allocator that they share. Prints
-the rate, the number of ranges (one round trip each), percentiles of the latency, and
-what was reserved, issued, returned and burnt. Ctrl-C ends the measurement early and
-prints the result so far.
+Runs workers that share one allocator. Prints the rate, the number of ranges (one round
+trip each), percentiles of the latency, and what was reserved, issued, returned and burnt.
 
-bench uses a namespace of its own, {hilo-bench-…}, which no other program uses, and
-removes its keys at the end, also after an error or Ctrl-C; kill -9 leaves them.
-$HILO_NAMESPACE has no effect, and neither has Durable. With --namespace NAME it uses
-that one with its settings, and needs a COLLECTION: its counter stays raised by all that
-was issued, and nothing is removed. A durable counter then waits for the disk at first.
+bench uses a namespace of its own, {hilo-bench-…}, without Durable, and removes its keys
+at the end; kill -9 leaves them. $HILO_NAMESPACE has no effect. With --namespace NAME it
+uses that one with its settings, and needs a COLLECTION, whose counter stays raised.
 
-Latency: at full speed a random sample of one call in 100 is timed, and each call that
-found no number in hand. With --rate up to 1000000, or --count up to 100000, every call
-is timed. At full speed a worker that waits starts no other calls, which hides waits
-(coordinated omission). With --rate each call has a due time, and a call that came due
-while its worker waited is timed from then.
-
-With --warmup the workers run before the measurement begins: by then ranges have grown
-and are prefetched. Numbers in hand at that time count as reserved after it.`,
+At full speed one call in 100 is timed, and each that found no number in hand; with --rate
+up to 1000000, or --count up to 100000, all are. At full speed a worker that waits starts
+no other call, which hides waits (coordinated omission). With --rate each call has a due
+time from which it is timed. With --warmup ranges have grown before the measurement.`,
 			[]string{
 				"hilo bench",
 				"hilo bench --workers 64 --redis redis://cache.example:6379/0",

@@ -63,7 +63,6 @@ permitted INFO is used; where neither is, the finding is unknown.`,
 				"hilo doctor --redis north=redis://n:6379 --redis south=redis://s:6379",
 			},
 			"1 failed or interrupted", "3 no Redis available", "5 a fault was found"),
-		Flags: base.ServerFlags(),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
 			return doctor{Session: r.Session(), servers: r.Servers(), maxKeys: 10_000_000}

@@ -27,28 +27,21 @@ func VerifyCommand(env base.Env) *cli.Command {
 		Usage:     "check on your servers that no id is issued twice",
 		UsageText: "hilo verify [--ids N] [--workers N] [--kill-workers]",
 		Description: base.Describe(`
-Starts worker processes, each with an allocator of its own, that take identifiers
-with all calls of the library (Next, AppendNext, TryNext, NextID, Take) and report
-every one, parsed from its text. A bitmap per collection and prefix finds
-duplicates. Several masters also issue values of an identity, which all come from
-one of them. Meanwhile you can kill, pause, disconnect or promote your servers: verify
-reports when one went down and came back.
+Starts worker processes that take identifiers with all calls of the library and report
+each, parsed from its text. A bitmap per collection and prefix finds duplicates. Several
+masters also issue values of an identity, all from one of them. Meanwhile you can kill,
+pause, disconnect or promote your servers: verify reports outages. An id counts when its
+worker has reported it; what a killed worker did not report counts as unused.
 
-An id counts when its worker has reported it: after 4096 at the latest, and
-before the worker waits for a server. What a killed worker took and did not report
-counts as unused.
-
-verify uses a namespace of its own, NAMESPACE-verify-…, with the prefixes and Durable
-that the servers have in yours, or temporary prefixes where several have none. Where a
-server lost its data it makes these settings again, for counters that a worker still
-continues. It removes its keys at the end, also after an error or Ctrl-C; kill -9 leaves
-them.`+base.AboutServers,
+verify uses a namespace of its own, NAMESPACE-verify-…, with the prefixes and Durable of
+yours, or temporary prefixes where several have none. Where a server lost its data it
+makes these settings again. It removes its keys at the end; kill -9 leaves them.`+base.AboutServers,
 			[]string{
 				"hilo verify",
 				"hilo verify --ids 100000000 --kill-workers --redis redis://cache.example",
 				"hilo verify --rate 20000 --duration 5m \\\n     --redis north=redis://n.example --redis south=redis://s.example",
 			},
-			"1 failed, interrupted, or keys are left", "3 Redis unavailable, or no id for --give-up", "4 refused by a rule", "5 an identifier was issued twice"),
+			"1 failed, interrupted, or keys are left", "3 Redis unavailable, or no id for --give-up", "5 an identifier was issued twice"),
 		Flags: base.ServerFlags(
 			&cli.GenericFlag{Name: "ids", Usage: "take `N` identifiers, up to 1000000000", Value: base.Number("", 1, maxIDs), DefaultText: "1000000"},
 			&cli.GenericFlag{Name: "workers", Usage: "`N` workers", Value: base.Number("8", 1, maxWorkers)},

@@ -41,49 +41,31 @@ func ServeCommand(env base.Env) *cli.Command {
 	return &cli.Command{
 		Name:      "serve",
 		Usage:     "issue ids over HTTP, also to RavenDB's clients",
-		UsageText: "hilo serve [--listen ADDR] [--database NAME=NAMESPACE]... [--cert FILE --key FILE] [COLLECTION]...",
+		UsageText: "hilo serve [COLLECTION]... [--listen ADDR]",
 		Description: base.Describe(`
-Serves until SIGTERM or Ctrl-C. Then it accepts no more requests, answers those in
-flight, and returns unused ranges. The first line on stdout is its URL.
-
+Serves until SIGTERM or Ctrl-C, answers the requests in flight, and returns unused ranges.
+The first line on stdout is its URL. It starts without a server, too, and fetches a range
+of each COLLECTION before the first request. It serves all others as well.
   POST /v1/ids/orders?count=2           {"ids":["orders/1","orders/2"]}
   POST /v1/identities/companies         {"ids":["companies/1"]}
   GET  /v1/collections, /v1/collections/orders
   GET  /v1/openapi.json, /healthz, /readyz, /metrics
 
-RavenDB's unmodified clients get their HiLo ranges and identities here, too, from the
-first server, which needs a node tag: hilo settings set --tag A. Identities need the
-server to be their home. Each --database maps a database of RavenDB to a namespace;
-without any the namespace is the database's name in lower case. Behind a balancer of
-several gateways set --accept-returns=false: no gateway can take back a range that
-another one issued.
-
-Each --node names another gateway of the same master, which Java, Go and Node.js use when
-this one is down: start each with the others as --node. Returns are not accepted then.
-Node.js and Go round numbers above 2^53-1: use --limit 9007199254740991.`+web.AboutAccess+`
-A token comes as Authorization: Bearer. RavenDB's clients send certificates.
-
-Every collection is served. A range of each COLLECTION is fetched at the start, so that
-its first request does not wait either.
-
-serve needs no server to start, and is ready again when one is back. Each flag has a
-variable, $HILO_SERVE_LISTEN and so on; databases, nodes, and the collections of
-$HILO_SERVE_COLLECTIONS, are separated by white space.`+base.AboutServers,
+Port 0 picks a free one. TLS and sign-in: hilo help sign-in. RavenDB's clients, with
+--database, --node and --accept-returns: hilo help ravendb. Each flag has a variable, as
+$HILO_SERVE_LISTEN and $HILO_SERVE_COLLECTIONS; white space separates several values.`,
 			[]string{
-				"hilo serve",
 				"hilo serve orders users",
-				"hilo serve --listen 127.0.0.1:0 --redis embedded:",
-				"hilo serve --listen :8443 --cert c.pem --key k.pem --client-ca ca.pem --database Shop=Raven",
-			},
-			"1 failed"),
+				"hilo serve --listen :8443 --cert c.pem --key k.pem --client-ca ca.pem",
+			}),
 		Flags: base.ServerFlags(web.Flags(
-			&cli.GenericFlag{Usage: "listen at `ADDR`; port 0 picks one", Value: base.Address("127.0.0.1:8080")},
-			&cli.StringSliceFlag{Name: "database", Usage: "serve RavenDB's database `NAME=NAMESPACE`, such as Shop=Raven; may be repeated"},
-			&cli.GenericFlag{Name: "public-url", Usage: "the `URL` that RavenDB's clients use; else that of their request", Value: base.Text("")},
-			&cli.StringSliceFlag{Name: "node", Usage: "name another gateway as `TAG=URL`, for the failover of RavenDB's clients; may be repeated"},
-			&cli.GenericFlag{Name: "limit", Usage: "issue no number above `N`", DefaultText: "2^63-1", Value: base.Count("", 1)},
-			&cli.GenericFlag{Name: "max-names", Usage: "serve at most `N` names by each of the two APIs; 429 beyond", Value: base.Number("100000", 1, math.MaxInt32)},
-			&cli.BoolFlag{Name: "accept-returns", Usage: "take back what RavenDB's clients return", Value: true, DefaultText: "true"},
+			&cli.GenericFlag{Usage: "serve HTTP at `ADDR`", Value: base.Address("127.0.0.1:8080")},
+			&cli.StringSliceFlag{Name: "database", Usage: "serve `DB=NAMESPACE` to RavenDB's clients; repeatable"},
+			&cli.GenericFlag{Name: "public-url", Usage: "`URL` for RavenDB's clients; else of their request", Value: base.Text("")},
+			&cli.StringSliceFlag{Name: "node", Usage: "another gateway for them, as `TAG=URL`; repeatable"},
+			&cli.GenericFlag{Name: "limit", Usage: "the greatest number to issue is `N`", DefaultText: "2^63-1", Value: base.Count("", 1)},
+			&cli.GenericFlag{Name: "max-names", Usage: "serve at most `N` names", Value: base.Number("100000", 1, math.MaxInt32)},
+			&cli.BoolFlag{Name: "accept-returns", Usage: "take back ranges of RavenDB", Value: true, DefaultText: "true"},
 		)...),
 		Action: base.Action(env, readServe),
 	}

@@ -3,7 +3,6 @@ package base
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -28,11 +27,10 @@ Exit codes:
    4 refused by a rule, or exhausted
    5 a check found a fault
 
-hilo COMMAND --help has examples. hilo help urls has the URLs of --redis, and
-hilo help recover the steps after a loss.
+hilo COMMAND --help has examples. Also: hilo help urls, the URLs of --redis;
+recover, the steps after a loss; sign-in, TLS and tokens; ravendb, its clients.
 `
-	aboutOne  = "\nThe global flags (hilo --help) may stand here too.\n"
-	topicURLs = "urls"
+	aboutOne  = "\nGlobal flags, which may stand here too, and other exit codes: hilo --help\n"
 	aboutURLs = `Servers, as --redis URL, or several as --redis NAME=URL each (in $HILO_REDIS_URL
 separated by white space):
    HOST:PORT                                    redis://HOST:PORT/0
@@ -54,16 +52,53 @@ certificate: whoever is on the way can read and change everything, passwords too
 Passwords are never shown; --password-file keeps them out of the command line,
 for each URL without a password, with or without a user.
 `
+	aboutSignIn = `hilo serve, and hilo top with --listen, answer over HTTP.
+
+On loopback (127.0.0.1, [::1]) they require neither TLS nor sign-in, and refuse
+a Host that is no loopback name. On all other addresses they require both:
+   --cert FILE --key FILE   the certificate of the server and its key, in PEM
+   --token-file FILE        tokens, one per line: a caller sends one of them as
+                            Authorization: Bearer TOKEN
+   --client-ca FILE         or: the authorities of the callers' certificates,
+                            which is what RavenDB's clients use
+   --insecure               neither, as behind a proxy that does both
+Files that change are read again. A browser sends a token as the password of any
+user, or once as ?token=TOKEN to receive a cookie.
+
+Connections above --max-connections wait, or replace an idle one. --idle-timeout
+has to be longer than that of the balancer in front. After SIGTERM /readyz fails
+for --drain before the listener closes, so that balancers send no more.
+`
+	aboutRavenDB = `RavenDB's unmodified clients get their HiLo ranges and identities from hilo
+serve. The first server serves them. It needs a node tag (hilo settings set
+--tag A) and, for identities, has to be their home (--identities).
+
+--database maps a database of RavenDB to a namespace, as in --database
+Shop=Raven. Without any, the namespace is the database's name in lower case.
+--public-url is how clients reach this gateway, if not by the Host that they send.
+
+--node names another gateway of the same master, as in --node
+B=https://ids2.example.org, which Java, Go and Node.js use when this one is down.
+Start each gateway with the others as --node. Returns are not accepted then.
+Behind a balancer of several gateways set --accept-returns=false: none can take
+back a range that another one issued.
+
+Node.js and Go round numbers above 2^53-1: use --limit 9007199254740991.
+Above --max-names names, of either API, the answer is 429.
+`
 )
 
-// Describe returns the description of a command, made of a text, examples, and the exit codes other than 0 and 2.
+// headExits begins the part of a description that stands after the flags.
+const headExits = "\n\nExit codes:"
+
+// Describe returns the description of a command, made of a text, examples, and exit codes that mean more than in aboutAll.
 func Describe(text string, examples []string, exits ...string) string {
-	exits = append(exits, "0 done", "2 a mistake in the command line")
-	slices.Sort(exits)
 	const line = "\n   "
-	return term.Paragraphs(strings.TrimSpace(text)) +
-		"\n\nExamples:" + line + strings.Join(examples, line) +
-		"\n\nExit codes:" + line + strings.Join(exits, line)
+	description := term.Paragraphs(strings.TrimSpace(text)) + "\n\nExamples:" + line + strings.Join(examples, line)
+	if len(exits) > 0 {
+		description += headExits + line + strings.Join(exits, line)
+	}
+	return description
 }
 
 // Complete sets what hilo and all its commands have in common.
@@ -115,13 +150,13 @@ func misused(c *cli.Context, err error, _ bool) error {
 }
 
 // topics are the texts of hilo help that are of no command.
-var topics = map[string]string{topicURLs: aboutURLs, topicRecover: aboutRecover}
+var topics = map[string]string{"urls": aboutURLs, "recover": aboutRecover, "sign-in": aboutSignIn, "ravendb": aboutRavenDB}
 
 // HelpCommand returns the command help of the command at path: hilo help next shows what hilo next --help does.
 func HelpCommand(path ...string) *cli.Command {
 	topic := "[COMMAND]"
 	if len(path) == 0 {
-		topic = "[COMMAND | urls | recover]"
+		topic = "[COMMAND | urls | recover | sign-in | ravendb]"
 	}
 	return &cli.Command{
 		Name:        HelpName,
@@ -181,11 +216,15 @@ func overview(app *cli.App) string {
 func (l *Line) showHelp() error {
 	var text strings.Builder
 	flags, about := "Flags", aboutOne
+	description, exits, hasExits := strings.Cut(l.Command.Description, headExits)
+	if hasExits {
+		about = headExits[1:] + exits + "\n" + about
+	}
 	if l.Command == l.root {
 		flags, about = "Global flags, before or after the command", aboutAll
 		text.WriteString(overview(l.app))
 	} else {
-		fmt.Fprintf(&text, "%s - %s\n\nUsage:\n   %s\n\n%s\n", l.name, l.Command.Usage, l.Command.UsageText, l.Command.Description)
+		fmt.Fprintf(&text, "%s - %s\n\nUsage:\n   %s\n\n%s\n", l.name, l.Command.Usage, l.Command.UsageText, description)
 	}
 	t := tabwriter.NewWriter(&text, 1, 8, 2, ' ', 0)
 	if l.Command != l.root && len(l.Command.Subcommands) > 0 {

@@ -1,8 +1,7 @@
 package base
 
-const (
-	topicRecover = "recover"
-	aboutRecover = `After a loss, identifiers that were issued could be issued again: the
+// aboutRecover is the topic recover.
+const aboutRecover = `After a loss, identifiers that were issued could be issued again: the
 server knows less than your data. Do these steps in their order. --redis
 URL belongs to each command.
 
@@ -11,7 +10,7 @@ A. The server came back empty: commands say that it has no settings.
       no new ones, which are refused anyway. Do not run hilo init as for a
       new server.
    2. Find N, the greatest number that was ever issued, of all collections:
-      the greatest keys of your data (hilo seed --sql --help), the metric
+      the greatest keys of your data (hilo seed --help), the metric
       hilo_greatest_number before the loss, the newest hilo export. Add
       4,194,304 for what workers hold, and more if one Take is for more.
    3. Do one of these, with the prefix, tag and --identities that it had. A
@@ -45,4 +44,3 @@ Where several servers issue, the others serve meanwhile. Nothing here is
 to be automated: a job that runs hilo init would state that an empty
 server is new.
 `
-)

@@ -19,19 +19,19 @@ or tag of its own, it goes on at the next where one fails.`
 
 // OneServerFlags returns own, followed by the flag with which Reader.Target chooses one of several servers.
 func OneServerFlags(own ...cli.Flag) []cli.Flag {
-	return append(own, &cli.GenericFlag{Name: flagPrefer, Usage: "of several servers use `NAME`", Value: Text("")})
+	return append(own, &cli.GenericFlag{Name: flagPrefer, Usage: "of several servers use `NAME` first, or alone", Value: Text("")})
 }
 
 const flagReplicasNone = "replicas-none"
 
 // ReplicasNoneFlag returns the flag of commands whose writes replicas confirm.
 func ReplicasNoneFlag() cli.Flag {
-	return &cli.BoolFlag{Name: flagReplicasNone, Usage: "the server has no replicas, which it cannot say for want of INFO"}
+	return &cli.BoolFlag{Name: flagReplicasNone, Usage: "the server has no replicas, for want of INFO"}
 }
 
 // ServerFlags returns own, followed by the flags that Reader.Servers reads.
 func ServerFlags(own ...cli.Flag) []cli.Flag {
-	return append(own, &cli.GenericFlag{Name: flagPrefer, Usage: "of several servers try `NAME` first", Value: Text("")})
+	return append(own, &cli.GenericFlag{Name: flagPrefer, Usage: "of several servers use `NAME` first, or alone", Value: Text("")})
 }
 
 // Servers returns the servers of a command that allocates, which has ServerFlags.

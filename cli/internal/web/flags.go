@@ -30,24 +30,17 @@ const (
 // maxConnections is the maximum of --max-connections.
 const maxConnections = 1_000_000
 
-// AboutAccess is part of the description of each command that has Flags.
-const AboutAccess = `
-
-On all addresses but loopback, TLS (--cert and --key) and sign-in are required. Callers
-sign in with a token from --token-file or a certificate that --client-ca signed.
---insecure disables both requirements. Changed files are reloaded.`
-
 // Flags returns the flags that Read reads, and the command's own. listen is the flag --listen without its name.
 func Flags(listen *cli.GenericFlag, own ...cli.Flag) []cli.Flag {
 	listen.Name = FlagListen
 	return append([]cli.Flag{
 		listen,
-		&cli.GenericFlag{Name: flagMaxConnections, Usage: "accept at most `N` connections at once; others wait, or replace an idle one", Value: base.Number("4096", 1, maxConnections)},
-		&cli.GenericFlag{Name: flagIdleTimeout, Usage: "close a connection that is idle for `D`: longer than the balancer in front keeps one", Value: base.Duration("2m", 0)},
-		&cli.GenericFlag{Name: flagDrain, Usage: "after SIGTERM serve on for `D`, while /readyz fails, so that balancers send no more", Value: base.Delay("0s")},
+		&cli.GenericFlag{Name: flagMaxConnections, Usage: "accept at most `N` connections at once", Value: base.Number("4096", 1, maxConnections)},
+		&cli.GenericFlag{Name: flagIdleTimeout, Usage: "close a connection that is idle for `D`", Value: base.Duration("2m", 0)},
+		&cli.GenericFlag{Name: flagDrain, Usage: "after SIGTERM serve on for `D`", Value: base.Delay("0s")},
 		&cli.GenericFlag{Name: flagCert, Usage: "PEM `FILE` of the server certificate", Value: base.Text(""), TakesFile: true},
 		&cli.GenericFlag{Name: flagKey, Usage: "PEM `FILE` of its key", Value: base.Text(""), TakesFile: true},
-		&cli.GenericFlag{Name: flagClientCA, Usage: "PEM `FILE` of the authorities that sign client certificates", Value: base.Text(""), TakesFile: true},
+		&cli.GenericFlag{Name: flagClientCA, Usage: "PEM `FILE` of authorities of client certificates", Value: base.Text(""), TakesFile: true},
 		&cli.GenericFlag{Name: flagTokenFile, Usage: "`FILE` of the tokens for sign-in, one per line", Value: base.Text(""), TakesFile: true},
 		&cli.BoolFlag{Name: flagInsecure, Usage: "allow all addresses without TLS and sign-in"},
 	}, own...)
