@@ -47,15 +47,12 @@ func Run(ctx context.Context, args []string, env Env) int {
 	if answerCompletion(app, args, env.Stdout) {
 		return exit.Done
 	}
-	line, err := base.Read(app, args)
-	if err == nil {
-		err = line.Run(ctx)
-	}
+	err := base.NewLine(app, args).Run(ctx)
 	return exit.Report(env.Stderr, env.Style(env.Stderr), err)
 }
 
-// New builds the application. Use [Run] to run it: the Run method of cli.App reads the line without base.Line, so that its
-// errors and help are those of urfave/cli.
+// New builds the application. Use [Run] to run it: the Run method of cli.App takes flags of hilo itself before the
+// command only.
 func New(env Env) *cli.App {
 	app := &cli.App{
 		Name:      "hilo",

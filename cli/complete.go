@@ -89,14 +89,11 @@ func answerCompletion(app *cli.App, args []string, to io.Writer) bool {
 
 // candidates returns the completions of the typed word, which follows the words before it.
 func candidates(app *cli.App, before []string, typed string) []string {
-	line := base.NewLine(app)
-	for _, word := range before {
-		_ = line.Take(word) // errors are reported when the line is run
-	}
-	isFlag := strings.HasPrefix(typed, "-") && line.Due == nil && !line.FlagsEnded
 	flag, _, isValue := strings.Cut(typed, "=")
-	if isFlag && isValue {
-		_ = line.Take(flag) // its value is being typed
+	line := base.NewLine(app, append([]string{app.Name}, before...))
+	isFlag := strings.HasPrefix(typed, "-") && line.Due == nil && !line.FlagsEnded
+	if isFlag && isValue { // its value is being typed
+		line = base.NewLine(app, slices.Concat([]string{app.Name}, before, []string{flag}))
 	}
 	c := line.Command
 	switch {
@@ -104,7 +101,7 @@ func candidates(app *cli.App, before []string, typed string) []string {
 		return valuesOf(line.Due)
 	case isFlag && isValue:
 		return nil
-	case isFlag && c.Name == app.Name:
+	case isFlag && c.Name == "":
 		return described(c.VisibleFlags())
 	case isFlag:
 		return described(append(c.VisibleFlags(), base.GlobalFlags()...))

@@ -11,10 +11,6 @@ import (
 
 func TestUnknownNameSuggestsTheNearest(t *testing.T) {
 	t.Parallel()
-	program := &cli.App{Name: "hilo"}
-	for _, name := range []string{"next", "seed", "list", "top", "inspect", "prefix", "dev", "h", "log-level"} {
-		program.Commands = append(program.Commands, &cli.Command{Name: name})
-	}
 	tests := []struct{ name, word, want string }{
 		{"a letter missing", "nxt", "next"},
 		{"a letter extra", "nextt", "next"},
@@ -36,7 +32,11 @@ func TestUnknownNameSuggestsTheNearest(t *testing.T) {
 			if test.want != "" {
 				want = `; did you mean "` + test.want + `"?`
 			}
-			if _, err := base.Read(program, []string{"hilo", test.word}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			program := &cli.App{Name: "hilo", Action: base.Overview, HideHelp: true, ExitErrHandler: func(*cli.Context, error) {}}
+			for _, name := range []string{"next", "seed", "list", "top", "inspect", "prefix", "dev", "h", "log-level"} {
+				program.Commands = append(program.Commands, &cli.Command{Name: name})
+			}
+			if err := base.NewLine(program, []string{"hilo", test.word}).Run(t.Context()); err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		})

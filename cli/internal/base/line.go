@@ -13,56 +13,50 @@ import (
 	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
-// Line separates the arguments of a command line from its commands and flags, in any order. Its errors never quote a password.
+// Line puts a command line in the order that urfave/cli expects, which finds flags of hilo itself before the command only, and flags
+// of a command before its arguments only. urfave/cli then checks it.
 type Line struct {
 	Command    *cli.Command // named so far; hilo itself at first
 	Due        Flag         // flag whose value is the next word, nil for none
-	FlagsEnded bool         // by "--"
+	FlagsEnded bool         // by "--", or by a word that is no command where one is expected
 
 	app       *cli.App
-	root      *cli.Command // hilo itself
-	name      string       // of the command, as the user would type it
-	help      bool         // requested
-	global    []string     // flags of hilo itself with their values, which urfave/cli accepts before the command only
-	words     []string     // commands and their flags with values
-	dueTo     *[]string    // global or words, for the value of Due
+	name      string   // of the command, as the user would type it
+	help      bool     // requested
+	misplaced bool     // a URL with a password is not the value of --redis
+	global    []string // flags of hilo itself, with their values
+	words     []string // commands and their flags with values
+	dueTo     *[]string
 	arguments []string
 }
 
 // Flag is a flag of urfave/cli. All of its flags implement this interface.
 type Flag = cli.DocGenerationFlag
 
-// NewLine returns the command line of app, before its first word.
-func NewLine(app *cli.App) *Line {
-	root := &cli.Command{Name: app.Name, Usage: app.Usage, UsageText: app.UsageText, Flags: app.Flags, Subcommands: app.Commands}
-	return &Line{Command: root, app: app, root: root, name: app.Name}
-}
-
-// Read reads a command line, the first word of which is the program. It reports unknown commands and flags and missing
-// values, without which the words cannot be put in order.
-func Read(app *cli.App, args []string) (*Line, error) {
-	l := NewLine(app)
+// NewLine returns the command line of app with these words, the first of which is the program.
+func NewLine(app *cli.App, args []string) *Line {
+	l := &Line{Command: &cli.Command{Flags: app.Flags, Subcommands: app.Commands}, app: app, name: app.Name}
 	for _, word := range args[min(1, len(args)):] {
-		if err := l.Take(word); err != nil {
-			return nil, err
-		}
+		l.take(word)
 	}
-	if l.Due != nil {
-		return nil, exit.Usagef("%s needs a value; see %s --help", Dashed(l.Due.Names()[0]), l.name)
-	}
-	return l, nil
+	return l
 }
 
 // Run runs the command, or shows its help.
 func (l *Line) Run(ctx context.Context) error {
-	if l.help {
-		return l.showHelp()
+	switch {
+	case l.misplaced:
+		return exit.Usagef("a URL is not allowed here: name the server with --redis URL")
+	case l.Due != nil: // urfave/cli would take a word for the value that was moved here
+		return exit.Usagef("%s needs a value; see %s --help", Dashed(l.Due.Names()[0]), l.name)
+	case l.help && (len(l.arguments) == 0 || len(l.Command.Subcommands) == 0):
+		return showHelp(l.app, l.Command, l.name)
 	}
 	return l.app.RunContext(ctx, l.Sorted())
 }
 
-// Sorted returns the words in the order that urfave/cli expects: the program, commands and flags, "--", and arguments.
-// Words after a "--" in the line are always arguments.
+// Sorted returns the words in order: the program, commands and flags, "--", and arguments. Words after a "--" in the line are always
+// arguments.
 func (l *Line) Sorted() []string {
 	sorted := slices.Concat([]string{l.app.Name}, l.global, l.words)
 	if len(l.arguments) > 0 {
@@ -71,88 +65,84 @@ func (l *Line) Sorted() []string {
 	return sorted
 }
 
-// Take reads the next word. An error concerns this word alone, and the caller may continue.
-func (l *Line) Take(word string) error {
-	switch {
-	case l.Due != nil: // a value, even if it begins with a dash
-		name := l.Due.Names()[0]
-		l.Due = nil
-		if hasLogin(word) && name != FlagRedis {
-			return errMisplacedURL
-		}
-		*l.dueTo = append(*l.dueTo, word)
-		return nil
-	case l.FlagsEnded || len(word) < 2 || word[0] != '-':
-		return l.word(word)
-	case word == "--":
-		l.FlagsEnded = true
-		return nil
-	}
-	return l.flag(word)
-}
-
-// word reads a word that is not a flag. It is a command as long as one is expected, and then an argument.
-func (l *Line) word(word string) error {
-	if hasLogin(word) {
-		return errMisplacedURL
-	}
-	commands := l.Command.Subcommands
-	if len(commands) == 0 {
-		l.arguments = append(l.arguments, word)
-		return nil
-	}
-	for _, command := range commands {
-		if command.HasName(word) {
-			l.Command = command
-			l.name += " " + command.Name
-			l.words = append(l.words, word)
-			return nil
-		}
-	}
-	return unknown(l.name, "command", word, strconv.Quote(word), commands, strconv.Quote)
-}
-
-// flag reads a flag, with its value if that follows "=".
-func (l *Line) flag(word string) error {
+// take reads the next word.
+func (l *Line) take(word string) {
 	name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
-	if hasLogin(word) && name != FlagRedis {
-		return errMisplacedURL
+	isFlag := l.Due == nil && !l.FlagsEnded && len(word) > 1 && word[0] == '-'
+	if hasLogin(word) && !(isFlag && name == FlagRedis) && !(l.Due != nil && l.Due.Names()[0] == FlagRedis) {
+		l.misplaced = true
 	}
-	flag, to := flagNamed(l.Command.Flags, name), &l.words
-	if flag == nil || l.Command == l.root {
-		flag, to = flagNamed(l.root.Flags, name), &l.global
+	command := l.Command.Command(word)
+	switch {
+	case l.Due != nil: // even if the value begins with a dash
+		*l.dueTo, l.Due = append(*l.dueTo, word), nil
+	case isFlag && word == "--":
+		l.FlagsEnded = true
+	case isFlag:
+		flag, to := flagNamed(l.Command.Flags, name), &l.words
+		if global := flagNamed(l.app.Flags, name); global != nil && (flag == nil || len(l.words) == 0) {
+			flag, to = global, &l.global
+		}
+		*to = append(*to, word)
+		if flag != nil && flag.TakesValue() && !hasValue {
+			l.Due, l.dueTo = flag, to
+		}
+		if name == HelpName || name == "h" {
+			on, err := strconv.ParseBool(value)
+			l.help = !hasValue || err == nil && on
+		}
+	case command != nil && !l.FlagsEnded:
+		l.Command, l.name, l.words = command, l.name+" "+command.Name, append(l.words, word)
+	default:
+		l.arguments = append(l.arguments, word)
+		l.FlagsEnded = l.FlagsEnded || len(l.Command.Subcommands) > 0
 	}
-	if flag == nil {
-		typed, _, _ := strings.Cut(word, "=")
-		return l.unknownFlag(name, typed)
-	}
-	on, err := strconv.ParseBool(value)
-	if hasValue && !flag.TakesValue() && err != nil {
-		return exit.Usagef("%s is %q: must be true or false, or stand alone", Dashed(name), value)
-	}
-	if slices.Contains(flag.Names(), HelpName) {
-		l.help = on || !hasValue
-	}
-	*to = append(*to, word)
-	if flag.TakesValue() && !hasValue {
-		l.Due, l.dueTo = flag, to
-	}
-	return nil
 }
 
-// unknownFlag returns an error about a flag of no such name, as it was typed.
-func (l *Line) unknownFlag(name, typed string) error {
-	hasFlag := func(c *cli.Command) bool { return flagNamed(c.Flags, name) != nil }
-	if l.Command == l.root && slices.ContainsFunc(l.root.Subcommands, hasFlag) {
-		return exit.Usagef("%s is a flag of a command: it stands after the command's name", typed)
+// misused returns the usage error for an error of urfave/cli about the flags of a command.
+func misused(c *cli.Context, err error, _ bool) error {
+	if found := flagError.FindStringSubmatch(err.Error()); found != nil {
+		value, name, rule := found[1], found[2], found[3]
+		if rule == "parse error" { // of a boolean flag
+			rule = value + ": must be true or false, or stand alone"
+		}
+		return exit.Usagef("%s is %s", Dashed(name), rule)
 	}
-	known := slices.Concat(l.root.Flags, l.Command.Flags)
-	if typed == "-"+name && len(name) > 1 && nearest(name, known) == "" {
-		if short := flagNamed(known, name[:1]); short != nil && short.TakesValue() {
-			return exit.Usagef("%s has no flag %s; write -%s %s or -%[3]s=%[4]s", l.name, typed, name[:1], name[1:])
+	if name, undefined := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); undefined {
+		hasFlag := func(c *cli.Command) bool { return flagNamed(c.Flags, name) != nil }
+		if c.Command.HelpName == c.App.Name && slices.ContainsFunc(c.App.Commands, hasFlag) {
+			return exit.Usagef("%s is a flag of a command: it stands after the command's name", Dashed(name))
+		}
+		return unknown(c.Command.HelpName, "flag", name, Dashed(name), slices.Concat(c.App.Flags, c.Command.Flags), Dashed)
+	}
+	if names, found := strings.CutPrefix(err.Error(), "Cannot use two forms of the same flag: "); found {
+		one, other, _ := strings.Cut(names, " ")
+		return exit.Usagef("%s and %s are the same flag; leave one of them out", Dashed(one), Dashed(other))
+	}
+	return exit.Usagef("%s; see %s --help", err, c.Command.HelpName)
+}
+
+// flagError matches the errors of package flag about a value, the rule behind which is of Value.Set.
+var flagError = regexp.MustCompile(`(?s)^invalid (?:boolean )?value ("(?:[^"\\]|\\.)*") for (?:flag )?-([^:]+): (.*)$`)
+
+// unknownCommand returns the error for a word that is none of the commands of parent.
+func unknownCommand(parent, word string, commands []*cli.Command) error {
+	return unknown(parent, "command", word, strconv.Quote(word), commands, strconv.Quote)
+}
+
+// unknown returns an error with the most similar of the known names. cli.SuggestFlag and cli.SuggestCommand would suggest one for any
+// word.
+func unknown[T interface{ Names() []string }](parent, kind, word, quoted string, known []T, quote func(string) string) error {
+	hint, similarity := "; see "+parent+" --help", 0.8
+	for _, one := range known {
+		for _, name := range one.Names() {
+			const boostThreshold, prefixSize = 0.7, 4 // as in urfave/cli
+			if s := smetrics.JaroWinkler(word, name, boostThreshold, prefixSize); s > similarity && len(name) > 1 {
+				hint, similarity = "; did you mean "+quote(name)+"?", s
+			}
 		}
 	}
-	return unknown(l.name, "flag", name, typed, known, Dashed)
+	return exit.Usagef("%s has no %s %s%s", parent, kind, quoted, hint)
 }
 
 // loginAtAddress matches USER:PASSWORD@HOST:PORT.
@@ -162,18 +152,6 @@ var loginAtAddress = regexp.MustCompile(`:[^@]*@[^@/]+:[0-9]+(/[0-9]*)?$`)
 func hasLogin(word string) bool {
 	_, behind, ok := strings.Cut(word, "://")
 	return ok && (strings.Contains(behind, "@") || strings.Contains(behind, "password=")) || loginAtAddress.MatchString(word)
-}
-
-var errMisplacedURL = exit.Usagef("a URL is not allowed here: name the server with --redis URL")
-
-// named is a flag or a command.
-type named interface{ Names() []string }
-
-func unknown[T named](parent, kind, word, quoted string, known []T, quote func(string) string) error {
-	if near := nearest(word, known); near != "" {
-		return exit.Usagef("%s has no %s %s; did you mean %s?", parent, kind, quoted, quote(near))
-	}
-	return exit.Usagef("%s has no %s %s; see %s --help", parent, kind, quoted, parent)
 }
 
 // flagNamed returns the flag with a name, or nil.
@@ -192,18 +170,4 @@ func Dashed(flag string) string {
 		return "-" + flag
 	}
 	return "--" + flag
-}
-
-// nearest returns the known name that is most similar to word, or "" if none is similar.
-func nearest[T named](word string, known []T) string {
-	const boostThreshold, prefixSize = 0.7, 4 // as in urfave/cli
-	best, similarity := "", 0.8
-	for _, one := range known {
-		for _, name := range one.Names() {
-			if s := smetrics.JaroWinkler(word, name, boostThreshold, prefixSize); s > similarity && len(name) > 1 {
-				best, similarity = name, s
-			}
-		}
-	}
-	return best
 }

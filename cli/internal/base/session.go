@@ -2,7 +2,7 @@
 // and the library, and never a command.
 //
 //	env          the streams and the environment of the process
-//	line         the command line as words, and mistakes in it
+//	line         the order of the words in a command line, and mistakes in it
 //	reader       the flags and arguments of a command
 //	flagvalues   the values of flags, which check themselves
 //	session      the global flags and their servers
@@ -12,7 +12,7 @@
 //	input        files, stdin and questions, and waiting
 //	output       text, JSON, tables, progress and the log
 //	help         the help texts, and what all commands have in common
-//	recover      the help text for after a loss
+//	topics       the help texts that are of no command
 package base
 
 import (
