@@ -42,7 +42,7 @@ func (f *movingFleet) add(address string) {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		a, err := client.Allocator(allocator.Options{MaxCapacity: 64, RefillTimeout: time.Second})
+		a, err := allocator.New(client.Redis, allocator.Options{MaxCapacity: 64, RefillTimeout: time.Second})
 		if err != nil {
 			f.t.Fatal(err)
 		}

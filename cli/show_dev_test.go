@@ -99,7 +99,7 @@ func TestEmbeddedServerIsStopped(t *testing.T) {
 	var addr string
 	err := embedded.Alone().Use(t.Context(), 0, func(o target.Opened) error {
 		addr = o.Clients[0].Addr()
-		_, err := o.Clients[0].DBSize(t.Context())
+		_, err := o.Clients[0].Redis.DBSize(t.Context()).Result()
 		return err
 	})
 	if err != nil {

@@ -112,7 +112,7 @@ func (s *fromScan) scan(ctx context.Context, client *target.Client) error {
 	if err != nil {
 		return err
 	}
-	if s.found.Scanned, err = client.DBSize(ctx); err != nil { // the sum of a cluster
+	if s.found.Scanned, err = client.Redis.DBSize(ctx).Result(); err != nil { // the sum of a cluster
 		return err
 	}
 	patterns := s.patterns()

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.uber.org/zap"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -135,7 +136,7 @@ func (b *bench) Run(ctx context.Context) error {
 
 // setUp makes the settings of the benchmark's namespace.
 func (b *bench) setUp(ctx context.Context, client *target.Client) error {
-	operator, err := client.Admin(admin.Options{Namespace: b.Namespace})
+	operator, err := admin.New(client.Redis, admin.Options{Namespace: b.Namespace})
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (b *bench) setUp(ctx context.Context, client *target.Client) error {
 
 // measure returns the result, which is valid even if err is not nil.
 func (b *bench) measure(ctx context.Context, o target.Opened) (found measured, err error) {
-	ids, err := o.Clients[0].Allocator(base.Options(b.Session, o, base.WithoutReturned(b.Log)))
+	ids, err := allocator.New(o.Clients[0].Redis, base.Options(b.Session, o, base.WithoutReturned(b.Log)))
 	if err != nil {
 		return found, err
 	}
@@ -223,5 +224,5 @@ func (b *bench) clean(ctx context.Context, client *target.Client, keys []string,
 func (b *bench) remove(ctx context.Context, client *target.Client, keys []string) error {
 	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
-	return client.Del(ctx, keys...)
+	return client.Redis.Del(ctx, keys...).Err()
 }

@@ -27,7 +27,7 @@ func TestDoctorLimitsTheNumberOfKeys(t *testing.T) {
 		}
 		err := target.Servers{Targets: []target.Target{mustParse(t, s.URL())}}.Use(t.Context(), time.Minute, func(o target.Opened) error {
 			d := doctor{Session: &base.Session{Namespace: "Raven", Timeout: time.Minute}, maxKeys: 10_000}
-			operator, err := o.Clients[0].Admin(admin.Options{})
+			operator, err := admin.New(o.Clients[0].Redis, admin.Options{})
 			if err != nil {
 				return err
 			}

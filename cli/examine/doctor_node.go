@@ -51,7 +51,7 @@ type replica struct {
 // connect reads the prefix and the state of each node. It returns an error if workers cannot use the server.
 func (p *probedServer) connect(ctx context.Context) error {
 	var err error
-	if p.admin, err = p.client.Admin(admin.Options{Namespace: p.Namespace}); err != nil {
+	if p.admin, err = admin.New(p.client.Redis, admin.Options{Namespace: p.Namespace}); err != nil {
 		return err
 	}
 	has, err := p.admin.ServerPrefix(ctx)
@@ -103,7 +103,7 @@ func (p *probedServer) readNode(ctx context.Context, client *target.Client, name
 // priority reads the priority of a replica from the replica, because its primary does not report it. It returns "" if unknown.
 func (p *probedServer) priority(ctx context.Context, addr string) string {
 	client := p.Replica(addr)
-	defer func() { _ = client.Close() }()
+	defer func() { _ = client.Redis.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	fields, _ := client.Info(ctx, "replication")

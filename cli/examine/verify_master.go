@@ -73,14 +73,14 @@ func (t *trial) each(ctx context.Context, do func(*master) error) error {
 // prefixes of the trial, which are those of the user's namespace.
 func (t *trial) prepare(ctx context.Context) error {
 	err := t.each(ctx, func(m *master) error {
-		if err := m.client.Del(ctx, t.keys...); err != nil {
+		if err := m.client.Redis.Del(ctx, t.keys...).Err(); err != nil {
 			return exit.OfRedis(err)
 		}
-		operator, err := m.client.Admin(admin.Options{Namespace: t.Base})
+		operator, err := admin.New(m.client.Redis, admin.Options{Namespace: t.Base})
 		if err != nil {
 			return err
 		}
-		if m.admin, err = m.client.Admin(admin.Options{Namespace: t.Namespace}); err != nil {
+		if m.admin, err = admin.New(m.client.Redis, admin.Options{Namespace: t.Namespace}); err != nil {
 			return err
 		}
 		m.prefix, err = operator.ServerPrefix(ctx)
@@ -122,7 +122,7 @@ func (t *trial) clean(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var left []error
 	for _, m := range t.masters {
-		if err := m.client.Del(ctx, t.keys...); err != nil {
+		if err := m.client.Redis.Del(ctx, t.keys...).Err(); err != nil {
 			m.left = len(t.keys)
 			what, _ := m.Diagnose(exit.OfRedis(err), t.Timeout)
 			left = append(left, fmt.Errorf("the keys of verify are still on %s (%s): remove them with redis-cli DEL %s",

@@ -23,7 +23,7 @@ func newTaker(t *testing.T, s *redistest.Server, n int64, collections ...string)
 		t.Fatal(err)
 	}
 	t.Cleanup(closeClient)
-	ids, err := client.Allocator(allocator.Options{})
+	ids, err := allocator.New(client.Redis, allocator.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/gateway"
 	"github.com/hilo-id/hilo/allocator/gateway/ravendb"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -32,8 +33,8 @@ type serve struct {
 	*base.Session
 	servers     target.Servers
 	web         *web.Server
-	gateway     target.Gateway
-	Collections []string // fetched before the first request
+	ravens      ravendb.Options // without a client
+	Collections []string        // fetched before the first request
 }
 
 // ServeCommand returns hilo serve.
@@ -73,12 +74,13 @@ $HILO_SERVE_LISTEN and $HILO_SERVE_COLLECTIONS; white space separates several va
 
 // Run serves until ctx ends, which is no error.
 func (s *serve) Run(ctx context.Context) error {
-	return base.Allocate(ctx, s.Session, s.servers, s.gateway.Limit, func(o target.Opened, ids *allocator.Allocator) error {
-		if err := s.checkRavenDB(ctx, o); err != nil {
+	return base.Allocate(ctx, s.Session, s.servers, s.ravens.Allocator.Limit, func(o target.Opened, ids *allocator.Allocator) error {
+		s.ravens.Client, s.ravens.Allocator.RefillTimeout = o.Clients[0].Redis, o.Timeout
+		if err := s.checkRavenDB(ctx); err != nil {
 			return err
 		}
 		s.warm(ctx, ids) // before the handler, which serves these collections whatever --max-names is
-		handler, err := s.gateway.Handler(o, ids)
+		handler, err := s.handler(o, ids)
 		if err != nil {
 			return err
 		}
@@ -89,6 +91,18 @@ func (s *serve) Run(ctx context.Context) error {
 		})()
 		return s.web.Serve(ctx, handler)
 	})
+}
+
+// handler returns the gateway, which the first server serves to RavenDB's clients.
+func (s *serve) handler(o target.Opened, ids *allocator.Allocator) (http.Handler, error) {
+	opts := gateway.Options{
+		RavenDB: &s.ravens, CurrentTokens: s.web.SignIn.Tokens, ClientCertificates: s.web.SignIn.Certificates, Loopback: s.web.Loopback,
+		MaxNames: s.ravens.MaxNames, Separator: s.Separator, Timeout: o.Patience(o.Timeout), Logger: s.Log,
+	}
+	for i, t := range o.Targets {
+		opts.Masters = append(opts.Masters, gateway.Master{Name: t.Name, Client: o.Clients[i].Redis, Namespace: s.Namespace})
+	}
+	return gateway.New(ids, opts)
 }
 
 // maxExact is the greatest number that clients which store numbers as doubles represent exactly: Node.js, and Go for identities.
@@ -114,7 +128,7 @@ func (s *serve) closeHandler(ctx context.Context, handler http.Handler) {
 // warnOfMissingSettings warns of a server that makes no counters, because it has no settings.
 func (s *serve) warnOfMissingSettings(ctx context.Context, o target.Opened) {
 	for i, t := range o.Targets {
-		operator, err := o.Clients[i].Admin(admin.Options{Namespace: s.Namespace, Separator: s.Separator})
+		operator, err := admin.New(o.Clients[i].Redis, admin.Options{Namespace: s.Namespace, Separator: s.Separator})
 		if err != nil {
 			return
 		}
@@ -127,11 +141,11 @@ func (s *serve) warnOfMissingSettings(ctx context.Context, o target.Opened) {
 
 // warnOfLargeNumbers warns of numbers that some of RavenDB's clients round, if there are databases.
 func (s *serve) warnOfLargeNumbers(ctx context.Context, o target.Opened) {
-	if s.gateway.Limit > maxExact && len(s.gateway.Databases) > 0 {
-		s.Log.Warn("the limit is above 2^53-1: Node.js and Go round such numbers", zap.Int64("limit", s.gateway.Limit))
+	if s.ravens.Allocator.Limit > maxExact && len(s.ravens.Databases) > 0 {
+		s.Log.Warn("the limit is above 2^53-1: Node.js and Go round such numbers", zap.Int64("limit", s.ravens.Allocator.Limit))
 	}
-	for _, namespace := range slices.Compact(slices.Sorted(maps.Values(s.gateway.Databases))) {
-		operator, err := o.Clients[0].Admin(admin.Options{Namespace: namespace, Separator: s.Separator})
+	for _, namespace := range slices.Compact(slices.Sorted(maps.Values(s.ravens.Databases))) {
+		operator, err := admin.New(o.Clients[0].Redis, admin.Options{Namespace: namespace, Separator: s.Separator})
 		if err != nil {
 			return
 		}
@@ -155,12 +169,16 @@ func (s *serve) warm(ctx context.Context, ids *allocator.Allocator) {
 }
 
 // checkRavenDB warns if RavenDB's clients cannot be served yet. Each of their requests checks again.
-func (s *serve) checkRavenDB(ctx context.Context, o target.Opened) error {
-	switch err := s.gateway.CheckRavenDB(ctx, o); {
+func (s *serve) checkRavenDB(ctx context.Context) error {
+	opts := s.ravens
+	if len(opts.Databases) == 0 {
+		opts.Databases = map[string]string{s.Namespace: s.Namespace}
+	}
+	switch err := ravendb.Check(ctx, opts); {
 	case err == nil || ctx.Err() != nil:
 		return nil //nolint:nilerr // ctx ended before the start
 	case errors.Is(err, ravendb.ErrNoTag):
-		if len(s.gateway.Databases) > 0 { // otherwise RavenDB's clients may not be in use
+		if len(s.ravens.Databases) > 0 { // otherwise RavenDB's clients may not be in use
 			s.Log.Warn("RavenDB's clients are refused until the server has a node tag", zap.Error(err))
 		}
 		return nil
@@ -177,13 +195,13 @@ func readServe(r *base.Reader) base.Runner {
 	s := &serve{Session: r.Session(), servers: r.Servers()}
 	s.Collections = r.NamedCollections(s.Separator)
 	s.web = web.Read(r, s.Session) // not nil, since --listen has a default
-	s.gateway = target.Gateway{
-		Namespace: s.Namespace, Separator: s.Separator, Limit: r.Number("limit"), MaxNames: int(r.Number("max-names")),
-		SignIn: s.web.SignIn, Loopback: s.web.Loopback, IgnoreReturns: !r.Switch("accept-returns"), Log: s.Log,
+	s.ravens = ravendb.Options{
+		MaxNames: int(r.Number("max-names")), IgnoreReturns: !r.Switch("accept-returns"),
+		Allocator: allocator.Options{Separator: s.Separator, Limit: r.Number("limit"), Logger: s.Log},
 	}
 	s.readDatabases(r)
 	if text, source := r.Text("public-url"); text != "" {
-		s.gateway.PublicURL = readBaseURL(r, text, source)
+		s.ravens.PublicURL = readBaseURL(r, text, source)
 	}
 	s.readNodes(r)
 	return s
@@ -200,7 +218,7 @@ func repeated(r *base.Reader, flag string) (given []string, source string) {
 
 func (s *serve) readDatabases(r *base.Reader) {
 	given, source := repeated(r, "database")
-	s.gateway.Databases = make(map[string]string)
+	s.ravens.Databases = make(map[string]string)
 	seen := make(map[string]bool)
 	for _, text := range given {
 		name, namespace, found := strings.Cut(text, "=")
@@ -214,7 +232,7 @@ func (s *serve) readDatabases(r *base.Reader) {
 			r.Failf("%s names %q twice: names that differ only in letter case are one database", source, name)
 		}
 		seen[prefix.Fold(name)] = true
-		s.gateway.Databases[name] = namespace
+		s.ravens.Databases[name] = namespace
 	}
 }
 
@@ -241,7 +259,7 @@ func (s *serve) readNodes(r *base.Reader) {
 			r.Failf("%s is %q: each needs a tag and a URL of its own", source, text)
 		}
 		seen[address] = true
-		s.gateway.Nodes = append(s.gateway.Nodes, ravendb.Node{Tag: tag, URL: address})
+		s.ravens.Nodes = append(s.ravens.Nodes, ravendb.Node{Tag: tag, URL: address})
 	}
 	if accept, source := r.Text("accept-returns"); len(given) > 0 && accept == "true" && (r.IsSet("accept-returns") || source != base.Dashed("accept-returns")) {
 		r.Failf("%s is true beside --node: none of several gateways has the ranges of the others, so no return is accepted", source)

@@ -96,7 +96,8 @@ type service struct {
 // prepare checks the servers and fetches the first range, and retries until that succeeds: a server may be down or not yet set up
 // when the service is deployed.
 func (s *service) prepare(ctx context.Context) {
-	for sometimes := (rate.Sometimes{Interval: 30 * time.Second}); ctx.Err() == nil; {
+	sometimes := rate.Sometimes{Interval: 30 * time.Second}
+	for ctx.Err() == nil {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := s.ids.Check(attempt, collection)
 		if err == nil {

@@ -21,8 +21,8 @@ func AdministerWith(ctx context.Context, g *Session, t target.Target, do func(*t
 		client := o.Clients[0]
 		client.Limit(g.Timeout)
 		// While it reads, go-redis observes a deadline, but not a cancellation.
-		defer context.AfterFunc(ctx, func() { _ = client.Close() })()
-		m, err := client.Admin(admin.Options{Namespace: g.Namespace, Separator: g.Separator})
+		defer context.AfterFunc(ctx, func() { _ = client.Redis.Close() })()
+		m, err := admin.New(client.Redis, admin.Options{Namespace: g.Namespace, Separator: g.Separator})
 		if err != nil {
 			return err
 		}

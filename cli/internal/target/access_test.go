@@ -24,10 +24,10 @@ func TestPasswordIsSetWhereAURLHasNone(t *testing.T) {
 				t.Fatal(err)
 			}
 			Access{Password: func() string { return given }}.Give(&got)
-			server, sentinel := optionsOf(got).Password, optionsOf(got).SentinelPassword
-			if provider := optionsOf(got).CredentialsProviderContext; provider != nil {
+			server, sentinel := got.options.Password, got.options.SentinelPassword
+			if provider := got.options.CredentialsProviderContext; provider != nil {
 				user, password, err := provider(t.Context())
-				if user != optionsOf(got).Username || server != "" || err != nil {
+				if user != got.options.Username || server != "" || err != nil {
 					t.Errorf("user %q beside %q, %v", user, server, err)
 				}
 				server = password

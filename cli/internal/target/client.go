@@ -12,50 +12,19 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
-	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/admin/info"
 	"github.com/hilo-id/hilo/scripts/pipeline"
 )
 
-// Client is a client of a server with the few commands that hilo sends besides those of the library. Commands use it instead
-// of a client of go-redis, because each package that mentions one compiles hundreds of its methods again.
-type Client struct{ redis node }
-
-// node is a redis.UniversalClient, without the methods whose types reach *redis.Client.
-type node interface {
-	redis.Cmdable
-	AddHook(redis.Hook)
-	Close() error
-}
-
-// universalOf returns the client for the library. It is not a method, and not inlined, so that commands do not reach
-// *redis.Client through it.
-//
-//go:noinline
-func universalOf(c *Client) redis.UniversalClient { return c.redis.(redis.UniversalClient) }
-
-// Close closes the client. Commands in flight end with an error.
-func (c *Client) Close() error { return c.redis.Close() }
+// Client is a client of a server, with what hilo sends besides the commands of the library.
+type Client struct{ Redis redis.UniversalClient }
 
 // Limit sets a timeout of each command with its retries. It is called once, before the first command.
-func (c *Client) Limit(timeout time.Duration) { c.redis.AddHook(stepLimit(timeout)) }
+func (c *Client) Limit(timeout time.Duration) { c.Redis.AddHook(stepLimit(timeout)) }
 
-// Admin returns the operator's side of the server.
-func (c *Client) Admin(opts admin.Options) (*admin.Admin, error) {
-	return admin.New(universalOf(c), opts)
-}
-
-// Allocator returns an allocator of this server alone.
-func (c *Client) Allocator(opts allocator.Options) (*allocator.Allocator, error) {
-	return allocator.New(universalOf(c), opts)
-}
-
-// Addr returns the address of a single server, and "" for a cluster. It is not inlined, as universalOf is not.
-//
-//go:noinline
+// Addr returns the address of a single server, and "" for a cluster.
 func (c *Client) Addr() string {
-	if one, ok := c.redis.(*redis.Client); ok {
+	if one, ok := c.Redis.(*redis.Client); ok {
 		return one.Options().Addr
 	}
 	return ""
@@ -63,7 +32,7 @@ func (c *Client) Addr() string {
 
 // Info returns the fields of INFO.
 func (c *Client) Info(ctx context.Context, sections ...string) (map[string]string, error) {
-	text, err := c.redis.Info(ctx, sections...).Result()
+	text, err := c.Redis.Info(ctx, sections...).Result()
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +43,7 @@ func (c *Client) Info(ctx context.Context, sections ...string) (map[string]strin
 func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
 	config := make(map[string]string)
 	for _, setting := range []string{"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write"} {
-		got, err := c.redis.ConfigGet(ctx, setting).Result()
+		got, err := c.Redis.ConfigGet(ctx, setting).Result()
 		if Answered(err) {
 			break
 		}
@@ -86,34 +55,26 @@ func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
 	return config, nil
 }
 
-// Del removes keys.
-func (c *Client) Del(ctx context.Context, keys ...string) error {
-	return c.redis.Del(ctx, keys...).Err()
-}
-
 // Exists reports whether there is a key.
 func (c *Client) Exists(ctx context.Context, key string) (bool, error) {
-	n, err := c.redis.Exists(ctx, key).Result()
+	n, err := c.Redis.Exists(ctx, key).Result()
 	return n > 0, err
 }
 
 // PExpire sets the time to live of a key.
 func (c *Client) PExpire(ctx context.Context, key string, d time.Duration) error {
-	return c.redis.PExpire(ctx, key, d).Err()
+	return c.Redis.PExpire(ctx, key, d).Err()
 }
 
 // HSet sets a field of a hash.
 func (c *Client) HSet(ctx context.Context, key, field, value string) error {
-	return c.redis.HSet(ctx, key, field, value).Err()
+	return c.Redis.HSet(ctx, key, field, value).Err()
 }
 
 // HDel removes fields of a hash.
 func (c *Client) HDel(ctx context.Context, key string, fields ...string) error {
-	return c.redis.HDel(ctx, key, fields...).Err()
+	return c.Redis.HDel(ctx, key, fields...).Err()
 }
-
-// DBSize returns the number of keys, which is the sum of all primaries of a cluster.
-func (c *Client) DBSize(ctx context.Context) (int64, error) { return c.redis.DBSize(ctx).Result() }
 
 // Hash is a result of Hashes.
 type Hash struct {
@@ -128,7 +89,7 @@ func (h Hash) WrongType() bool { return redis.HasErrorPrefix(h.Err, "WRONGTYPE")
 // Hashes reads fields of keys in one round trip. With expiry it also reads when they expire, which takes a right besides +hmget.
 func (c *Client) Hashes(ctx context.Context, keys, fields []string, expiry bool) []Hash {
 	ttls, values := make([]*redis.DurationCmd, len(keys)), make([]*redis.SliceCmd, len(keys))
-	pipeline.Send(ctx, c.redis, func(p redis.Pipeliner) {
+	pipeline.Send(ctx, c.Redis, func(p redis.Pipeliner) {
 		for i, key := range keys {
 			ttls[i], values[i] = &redis.DurationCmd{}, p.HMGet(ctx, key, fields...)
 			if expiry {
@@ -148,7 +109,7 @@ func (c *Client) Hashes(ctx context.Context, keys, fields []string, expiry bool)
 func (c *Client) FieldTTLs(ctx context.Context, keys, fields []string) ([]map[string]time.Duration, error) {
 	read := make([]map[string]time.Duration, len(keys))
 	replies := make([]*redis.IntSliceCmd, len(keys))
-	pipeline.Send(ctx, c.redis, func(p redis.Pipeliner) {
+	pipeline.Send(ctx, c.Redis, func(p redis.Pipeliner) {
 		for i, key := range keys {
 			replies[i] = p.HTTL(ctx, key, fields...)
 		}
@@ -170,7 +131,7 @@ func (c *Client) FieldTTLs(ctx context.Context, keys, fields []string) ([]map[st
 
 // Holder returns the node that has a key, and with it all keys of its namespace.
 func (c *Client) Holder(ctx context.Context, key string) (*Client, error) {
-	cluster, ok := c.redis.(*redis.ClusterClient)
+	cluster, ok := c.Redis.(*redis.ClusterClient)
 	if !ok {
 		return c, nil
 	}
@@ -183,7 +144,7 @@ func (c *Client) Holder(ctx context.Context, key string) (*Client, error) {
 
 // Primaries returns the nodes that together have every key once.
 func (c *Client) Primaries(ctx context.Context) ([]*Client, error) {
-	cluster, ok := c.redis.(*redis.ClusterClient)
+	cluster, ok := c.Redis.(*redis.ClusterClient)
 	if !ok {
 		return []*Client{c}, nil
 	}
@@ -204,10 +165,8 @@ const connections = 16
 
 // Spread opens connections to the address of a single server and returns the fields of INFO of each, read while all are open. Those
 // that fail are left out. A balancer may lead them to several servers. For a cluster it returns nil.
-//
-//go:noinline
 func (c *Client) Spread(ctx context.Context, timeout time.Duration) (replies []map[string]string) {
-	one, ok := c.redis.(*redis.Client)
+	one, ok := c.Redis.(*redis.Client)
 	if !ok {
 		return nil
 	}
@@ -248,7 +207,7 @@ const KeysAtOnce = 1000
 func (c *Client) Keys(ctx context.Context, pattern string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for cursor := uint64(0); ; {
-			keys, next, err := c.redis.Scan(ctx, cursor, pattern, KeysAtOnce).Result()
+			keys, next, err := c.Redis.Scan(ctx, cursor, pattern, KeysAtOnce).Result()
 			if !yield(keys, err) || err != nil || next == 0 {
 				return
 			}

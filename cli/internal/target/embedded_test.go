@@ -75,7 +75,7 @@ func TestEmbeddedIsInitialised(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	next := func(namespace string) error {
-		ids, err := client.Allocator(allocator.Options{Namespace: namespace})
+		ids, err := allocator.New(client.Redis, allocator.Options{Namespace: namespace})
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func TestEmbeddedIsInitialised(t *testing.T) {
 			t.Errorf("%s: %v", namespace, err)
 		}
 	}
-	operator, err := client.Admin(admin.Options{Namespace: "Mall"})
+	operator, err := admin.New(client.Redis, admin.Options{Namespace: "Mall"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,11 +35,11 @@ func (t *Target) Open(timeout time.Duration) (client *Client, closeAll func(), e
 		t.options = &redis.UniversalOptions{Addrs: []string{server.Addr()}}
 	}
 	const defaultRetries = 3 // of go-redis
-	o := *optionsOf(*t)
+	o := *t.options
 	o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, timeout), cmp.Or(o.ReadTimeout, timeout)
 	o.MaxRetries = cmp.Or(o.MaxRetries, defaultRetries)
 	client = &Client{redis.NewUniversalClient(allocator.TuneUniversal(&o))}
-	return client, func() { _ = client.Close(); stop() }, nil
+	return client, func() { _ = client.Redis.Close(); stop() }, nil
 }
 
 // Alone returns the target as the only server.
@@ -64,7 +64,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		reply = strings.TrimSuffix(answer.Error(), ".")
 	}
 	switch {
-	case optionsOf(t).MasterName != "" && errors.Is(err, redis.Nil):
+	case t.options.MasterName != "" && errors.Is(err, redis.Nil):
 		return fmt.Sprintf("there is no Redis %s: the sentinels have no master of this name", t.Addr), "correct the name in --redis"
 	case errors.Is(err, admin.ErrIncomplete):
 		_, what, _ = strings.Cut(err.Error(), admin.ErrIncomplete.Error()+": ")
@@ -76,13 +76,13 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = fmt.Sprintf("has a certificate that is not trusted (%s)", certificate.Err), "name its authority with --tls-ca FILE"
 	case closed && ended.Reply() != "":
 		what, remedy = refusal(ended.Reply())
-	case broken && (operation.Op == "remote error" || optionsOf(t).TLSConfig != nil && hungUp):
+	case broken && (operation.Op == "remote error" || t.options.TLSConfig != nil && hungUp):
 		// Either an alert of the server, or the connection was closed before the alert was read.
 		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
 		remedy = "it may require a certificate: --tls-cert FILE and --tls-key FILE"
 	case !answered:
 		remedy = "start one, or name it with --redis URL"
-		if optionsOf(t).TLSConfig != nil {
+		if t.options.TLSConfig != nil {
 			remedy += ", with redis:// where it does not use TLS"
 		} else if closed {
 			remedy = "use rediss:// where it requires TLS; else look at its log"
@@ -95,7 +95,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = "requires a login", "add user and password, as in --redis redis://USER:PASSWORD@HOST"
 	case isLogin(err):
 		what, remedy = "rejects the login ("+reply+")", "check user and password in --redis"
-		if optionsOf(t).CredentialsProviderContext != nil {
+		if t.options.CredentialsProviderContext != nil {
 			remedy = "check the user in --redis, and the password in --password-file"
 		}
 	case Forbidden(err):
@@ -106,7 +106,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what, remedy = "is a replica and accepts no writes ("+reply+")", "name its primary with --redis"
 	case redis.HasErrorPrefix(err, "MOVED") && !t.IsCluster():
 		what, remedy = "is one node of a cluster, and another has this key ("+reply+")", "name the cluster, as in --redis redis+cluster://HOST"
-	case optionsOf(t).MasterName != "" && strings.HasPrefix(reply, "ERR unknown command"):
+	case t.options.MasterName != "" && strings.HasPrefix(reply, "ERR unknown command"):
 		return fmt.Sprintf("there is no Redis %s: one that answers there is not a sentinel", t.Addr), "name sentinels, or the server itself with redis://HOST"
 	case strings.HasSuffix(reply, "cluster support disabled"):
 		what, remedy = "is not part of a cluster", "name it as in --redis redis://HOST"
@@ -189,8 +189,8 @@ func Brief(err error, timeout time.Duration) string {
 // Replica returns a client of a replica of the target, which is assumed to have the same users.
 func (t Target) Replica(addr string) *Client {
 	return &Client{redis.NewClient(allocator.Tune(&redis.Options{
-		Addr: addr, Username: optionsOf(t).Username, Password: optionsOf(t).Password, TLSConfig: optionsOf(t).TLSConfig,
-		CredentialsProviderContext: optionsOf(t).CredentialsProviderContext,
+		Addr: addr, Username: t.options.Username, Password: t.options.Password, TLSConfig: t.options.TLSConfig,
+		CredentialsProviderContext: t.options.CredentialsProviderContext,
 	}))}
 }
 
@@ -203,8 +203,8 @@ func Answered(err error) bool {
 // Label returns the name of a server or, if it has none, the name of its master at the sentinels, or its address.
 func (t Target) Label() string {
 	label := cmp.Or(t.Name, t.Addr)
-	if o, parsed := t.options.(*redis.UniversalOptions); parsed && t.Name == "" {
-		label = cmp.Or(o.MasterName, label)
+	if t.options != nil && t.Name == "" {
+		label = cmp.Or(t.options.MasterName, label)
 	}
 	return label
 }

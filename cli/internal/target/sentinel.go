@@ -16,7 +16,7 @@ type Watched struct{ Addr, Priority string }
 // Watched returns the replicas that the sentinels of the target know. It returns nil if the target names no sentinels, or none
 // answers within timeout.
 func (t Target) Watched(ctx context.Context, timeout time.Duration) []Watched {
-	o := optionsOf(t)
+	o := t.options
 	if o.MasterName == "" {
 		return nil
 	}

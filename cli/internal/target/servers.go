@@ -56,11 +56,11 @@ type Opened struct {
 // Allocator returns a new allocator of all servers. It does no I/O. The caller closes it with base.CloseAllocator.
 func (o Opened) Allocator(opts allocator.Options) (*allocator.Allocator, error) {
 	if len(o.Targets) == 1 && o.Targets[0].Name == "" {
-		return o.Clients[0].Allocator(opts)
+		return allocator.New(o.Clients[0].Redis, opts)
 	}
 	masters := make([]allocator.Server, len(o.Targets))
 	for i, t := range o.Targets {
-		masters[i] = allocator.Server{Name: t.Name, Client: universalOf(o.Clients[i])}
+		masters[i] = allocator.Server{Name: t.Name, Client: o.Clients[i].Redis}
 	}
 	return allocator.NewMulti(masters, opts)
 }

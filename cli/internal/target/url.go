@@ -24,21 +24,14 @@ type Target struct { //nolint:recvcheck // opened once, and a value from then on
 	Addr     string // hosts and ports, for output
 	URL      string // as the user wrote it; never shown, because it may have a password
 	Embedded bool
-
-	// options is a *redis.UniversalOptions of a server, of sentinels or of a cluster, and empty for embedded:. With its type,
-	// which reaches *redis.Client, each package that uses a Target would compile hundreds of methods of go-redis again.
-	options any
+	options  *redis.UniversalOptions // empty for embedded:
 }
 
 // IsCluster reports whether the target is a cluster.
-//
-//go:noinline
-func (t Target) IsCluster() bool { return optionsOf(t).IsClusterMode }
+func (t Target) IsCluster() bool { return t.options.IsClusterMode }
 
 // HasSentinels reports whether sentinels name the server, so that another one may take its place.
-//
-//go:noinline
-func (t Target) HasSentinels() bool { return optionsOf(t).MasterName != "" }
+func (t Target) HasSentinels() bool { return t.options.MasterName != "" }
 
 // The errors of Parse continue a sentence that begins with the flag, and never quote a part of a URL that could be a password.
 var (
@@ -106,7 +99,7 @@ type Access struct {
 // for its sentinels if the URL names a user of theirs without a password. It is read again for each connection, except for
 // those to sentinels, for which go-redis has no such option.
 func (a Access) Give(t *Target) (usesTLS bool) {
-	o := optionsOf(*t)
+	o := t.options
 	if user := o.Username; a.Password != nil && o.Password == "" {
 		o.CredentialsProviderContext = func(context.Context) (string, string, error) { return user, a.Password(), nil }
 	}
@@ -118,8 +111,3 @@ func (a Access) Give(t *Target) (usesTLS bool) {
 	}
 	return o.TLSConfig != nil
 }
-
-// optionsOf returns the options of a target.
-//
-//go:noinline
-func optionsOf(t Target) *redis.UniversalOptions { return t.options.(*redis.UniversalOptions) }
