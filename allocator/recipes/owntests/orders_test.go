@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/allocatortest"
 	"github.com/hilo-id/hilo/allocator/recipes/internal/stand"
 )
 
@@ -34,7 +35,7 @@ func newIDs(t *testing.T) (*allocator.Allocator, *miniredis.Miniredis) {
 
 func TestPlaceNumbersOrdersFromOne(t *testing.T) {
 	t.Parallel()
-	ids, _ := newIDs(t)
+	ids := allocatortest.New(t, allocator.Options{})
 	for _, want := range []string{"orders/1", "orders/2", "orders/3"} {
 		if order, err := Place(t.Context(), ids, "tea"); err != nil || order.ID != want {
 			t.Errorf("the order is %q, %v, want %q", order.ID, err, want)
