@@ -10,7 +10,7 @@ import (
 )
 
 // Assign fills the identifier of an entity, a pointer to a struct, unless it has one, and returns it. The identifier is the
-// field tagged `hilo:"id"`, else the exported field ID, else Id, also one that an embedded struct promotes. Its type or
+// field tagged hilo:"id", else the exported field ID, else Id, also one that an embedded struct promotes. Its type or
 // underlying type is string or *string (type OrderID string). Its value decides what the entity gets. With the separator "/"
 // that is
 //
@@ -20,7 +20,7 @@ import (
 //	companies|                an identity, companies/1
 //	anything else             is kept as it is
 //
-// The collection of an entity is the result of its method HiLoCollection() string, else of Options.CollectionOf, which is
+// The collection of an entity is the result of its method HiLoCollection() string, else of [Options.CollectionOf], which is
 // called once per type, else the plural of the type's name, in lower case if it has at most one upper-case letter. So
 // Order has orders, Person people, UserGroup UserGroups, Foo[Bar] FoosOfBars, and Pair[Key, User] PairsOfKeysAndUsers,
 // whatever the packages.

@@ -105,7 +105,7 @@ func (b Batch) Follows(before Batch) bool {
 // The server takes numbers back only from the end of the newest range of a collection. If the batch does not end its range, or the
 // counter was written since, or a refill is in flight, the numbers are a gap. Stats count all numbers of the batch as issued.
 //
-// Return waits for the server, at most Options.RefillTimeout, and calls that need a new range wait for it. It returns
+// Return waits for the server, at most [Options.RefillTimeout], and calls that need a new range wait for it. It returns
 // ErrInvalidOptions for another last, ErrClosed, ErrCorrupt, and ErrUnavailable if it is unknown whether the numbers were taken.
 func (b Batch) Return(ctx context.Context, last int64) (bool, error) {
 	if b.n == 0 || last < b.low-1 || last > b.end() {

@@ -30,8 +30,9 @@
 // # Servers
 //
 // [New] is for one server: standalone, Sentinel or Cluster. With [NewMulti] several masters issue, each with a prefix, node tag or
-// interval of its own, so that one may be down. These are settings of the server, which hilo settings changes, and so is Durable.
-// Identities have no prefix, and come from the one server that is their home.
+// interval of its own, so that one may be down. These are settings of the server, by hilo settings, and so is Durable. Identities
+// have no prefix, and come from one server, their home. Applications that share a server have an [Options.Namespace] each, with
+// counters and settings of its own.
 //
 // # Guarantee
 //
@@ -48,9 +49,10 @@
 //
 // # Cost
 //
-// With numbers in hand an identifier costs one atomic addition and its text. Ranges double with the rate and are fetched ahead, so
-// that an outage of Options.Runway is not noticed. An identity costs a round trip, which concurrent callers share. Each name costs
-// about 1 KB of memory and a key for ever: bound names that come from outside.
+// With numbers in hand an identifier costs one atomic addition and its text. Ranges double with the rate, until one lasts 30 to
+// 60 s, and are fetched ahead, so that an outage of [Options.Runway] is not noticed. Raise [Options.MinCapacity] where a process
+// begins with a burst, lower [Options.MaxCapacity] where a killed one shall leave smaller gaps. An identity costs a round trip,
+// which concurrent callers share. Each name costs 1 KB of memory and a key for ever, so bound names that come from outside.
 package allocator
 
 // The locks of the library. A lock is taken only before those below it in the table, and locks of one row are never held

@@ -8,48 +8,62 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// The errors to test for with errors.Is. Each text names the object, the value and the rule that it breaks.
+// The errors to test for with errors.Is, in groups by what to do. Each text names the object, the value and the rule that it
+// breaks, and where a person has to act also the command.
 var (
-	// ErrClosed is the error of every call after Close.
-	ErrClosed = failure.ErrClosed
-	// ErrUnavailable means that the server could not be reached or did not serve, or that ctx ended before it did.
+	// Retry: the same call may succeed later, and Retryable reports true.
+
+	// ErrUnavailable means that no server could be reached or served the call, or that ctx ended before one did.
 	ErrUnavailable = failure.ErrUnavailable
-	// ErrInvalidOptions means that an option or argument is out of range.
-	ErrInvalidOptions = failure.ErrInvalidOptions
-	// ErrInvalidName means that a collection, namespace, separator, prefix or tag breaks a rule of package prefix.
-	ErrInvalidName = prefix.ErrInvalid
+	// ErrNotDurable means that a durable server has no more numbers that are known to be on disk, until ctx ended. The text
+	// names what is in the way, such as an append-only file that is off, which needs the operator.
+	ErrNotDurable = scripts.ErrNotDurable
+
+	// Operator: a person has to change or repair a server or its settings.
+
+	// ErrNotSeeded means that the counter is missing and is not made. The server has no settings, so that it is new or lost its
+	// data; or it makes no counters; or the counter is gone and this client cannot know how far others are. The text names the
+	// ways out, hilo init or hilo seed where nothing was issued, and hilo help recover. Package admin returns it for a missing
+	// counter too.
+	ErrNotSeeded = scripts.ErrNotSeeded
 	// ErrExhausted means that the counter stands at Options.Limit or the server's MaxValue, or so near that a jump on evidence of
 	// lost writes has no room. The text states which.
 	ErrExhausted = scripts.ErrExhausted
-	// ErrNotSeeded means that the counter is missing and is not made: the server has no settings, so that it is new or lost its
-	// data, or it makes no counters, or the counter is gone and this client cannot know how far others are. The text names the ways out,
-	// hilo init or hilo seed where nothing was issued, and hilo help recover. Package admin returns it for a missing counter too.
-	ErrNotSeeded = scripts.ErrNotSeeded
-	// ErrMixed means that a collection and an identity have the same name on a server without prefix and tag, where both
-	// would issue the same texts.
-	ErrMixed = scripts.ErrMixed
+	// ErrPrefixMissing means that a server has neither prefix, tag nor interval. A single server that had one when it issued
+	// numbers to this client lost its settings. Each of several servers needs one. One without is out of use like one that fails,
+	// the others serve, and the error is returned where none is left.
+	ErrPrefixMissing = scripts.ErrPrefixMissing
+	// ErrPrefixConflict means that two servers could issue the same identifier. Their prefixes and tags are equal, in any letter
+	// case, and their intervals are not disjoint; or they are one server, or both are the home of identities; or the numbers of
+	// one without prefix and tag overlap the identities of another. A server that reports another prefix or interval than its
+	// Server states is in conflict, too.
+	ErrPrefixConflict = failure.ErrPrefixConflict
 	// ErrIdentitiesElsewhere means that the server is not the home of identities, or that no server reports that it is.
 	ErrIdentitiesElsewhere = scripts.ErrElsewhere
 	// ErrUnguarded means that the client may not run INFO, and that the counter has an Origin. Without INFO this client
 	// cannot detect a restart, and its write would hide one from the others.
 	ErrUnguarded = scripts.ErrUnguarded
-	// ErrNotDurable means that a durable server has no more numbers that are known to be on disk, until ctx ended. The text
-	// names what is in the way, such as an append-only file that is off.
-	ErrNotDurable = scripts.ErrNotDurable
-	// ErrPrefixed means that a number alone was requested from several servers, and that the interval of one that issues is not
-	// known to be disjoint from those of the others.
-	ErrPrefixed = failure.ErrPrefixed
-	// ErrPrefixMissing means that a server has neither prefix nor tag nor interval. Each of several servers needs one, and is out of
-	// use without. A single server that had one when it issued numbers to this client lost its settings.
-	ErrPrefixMissing = scripts.ErrPrefixMissing
-	// ErrPrefixConflict means that two servers could issue the same identifier. They have the same prefix and tag, in any letter
-	// case, and no disjoint intervals, or they are one server, or both are the home of identities, or the numbers of one without
-	// prefix and tag overlap the identities of the other. It is also the error of a server with another prefix or interval than
-	// Server states.
-	ErrPrefixConflict = failure.ErrPrefixConflict
 	// ErrCorrupt means that the stored state is not what hilo writes, such as a value that is not a canonical decimal, an
 	// unusable prefix, or a key of another type.
 	ErrCorrupt = scripts.ErrCorrupt
+
+	// Program: the call or the options are a mistake.
+
+	// ErrInvalidOptions means that an option or argument is out of range.
+	ErrInvalidOptions = failure.ErrInvalidOptions
+	// ErrInvalidName means that a collection, namespace, separator, prefix or tag breaks a rule of package prefix.
+	ErrInvalidName = prefix.ErrInvalid
+	// ErrMixed means that a collection and an identity have the same name where numbers are issued without prefix and tag, so
+	// that both would issue the same texts. The identity is refused for ever, the collection while the identity exists.
+	ErrMixed = scripts.ErrMixed
+	// ErrPrefixed means that a number alone was requested from several servers, and that the interval of the one that would issue
+	// it is not known to be disjoint from those of all others. Their numbers may be equal, and only their texts differ.
+	ErrPrefixed = failure.ErrPrefixed
+
+	// Closed.
+
+	// ErrClosed is the error of every call after Close.
+	ErrClosed = failure.ErrClosed
 )
 
 // ServerError is the error of one of several servers. An error of an allocator may join one of each server.

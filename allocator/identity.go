@@ -12,16 +12,16 @@ import (
 // identityMark ends a text that requests an identity. It is never a separator.
 const identityMark = "|"
 
-// NextIdentity issues the next value of an identity, 1 to Options.Limit. It is the number of `companies/1`, which never has a
+// NextIdentity issues the next value of an identity, 1 to [Options.Limit]. It is the number of companies/1, which never has a
 // prefix or tag. A trailing "|" of the name is optional. Values are in the order of the calls and leave no gaps, unless a
-// reply is lost, a caller gives up, or the guard jumps. They are above what a collection of this name issued without prefix
-// and tag.
+// reply is lost, a caller gives up, or the counter jumps. Where a collection of this name issued numbers without prefix and
+// tag, the identity is refused.
 //
 // A call is a round trip. Callers of one name that wait at the same time share it. If ctx ends, other callers are
 // unaffected, and a value already requested for this caller becomes a gap.
 //
 // Identities of all names come from one server, their home. That is the server that reports it (prefix.Server.Identities),
-// wherever it stands in the order, or the only server if it has neither prefix nor tag. While the home is down there are
+// wherever it stands in the order, or the only server if it has neither prefix, tag nor interval. While the home is down there are
 // none.
 //
 // NextIdentity returns ErrInvalidName, ErrUnavailable, ErrIdentitiesElsewhere, ErrPrefixConflict if two servers report that

@@ -32,7 +32,7 @@ type Server struct {
 // failed: the call returns ErrExhausted.
 //
 // With the first range, and whenever a server's prefix changes, all reachable servers are described, first the others
-// concurrently and then the server itself. That delays the range by two round trips, and by Options.RefillTimeout if a
+// concurrently and then the server itself. That delays the range by two round trips, and by [Options.RefillTimeout] if a
 // server hangs. Each server needs a prefix, a tag or an interval. One without is out of use, and the others serve
 // (ErrPrefixMissing if none is left). No two servers may have the same prefix and tag unless their intervals are disjoint, be one
 // server (two databases of one count as one), or both be the home of identities (ErrPrefixConflict). Before the first identifier

@@ -52,7 +52,7 @@ func (a *Allocator) newGUID() (string, error) {
 	return guid.String(), nil
 }
 
-// nextServerSide issues `companies/0000000000000000027-A`, with 19 digits and in the order of the calls, from one counter for
+// nextServerSide issues companies/0000000000000000027-A, with 19 digits and in the order of the calls, from one counter for
 // all names of a server's namespace. Like a range, it comes from the first server that serves.
 func (a *Allocator) nextServerSide(ctx context.Context, name string) (text string, err error) {
 	if err := prefix.ValidateCollection(name, a.opts.Separator); err != nil {

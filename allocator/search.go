@@ -21,7 +21,7 @@ type TakenFunc func(ctx context.Context, id string) (bool, error)
 // counter there, so that the next search needs one call. A free number below a taken one may be skipped. Concurrent callers
 // receive different values, and the counter never goes back. Values that were tried and not used are a gap.
 //
-// The value comes from the home of identities. With Options.FreeIdentityAnywhere the search continues at the other servers,
+// The value comes from the home of identities. With [Options.FreeIdentityAnywhere] the search continues at the other servers,
 // in order, while the home is down. It is then for one writer at a time. Two callers at two servers that have not stored their
 // documents yet can receive the same number, and so can one whose document is not stored when the home recovers.
 //

@@ -11,7 +11,6 @@ import (
 	"github.com/hilo-id/hilo/allocator/internal/failure"
 	"github.com/hilo-id/hilo/allocator/internal/fleet"
 	"github.com/hilo-id/hilo/prefix"
-	"github.com/hilo-id/hilo/scripts"
 )
 
 // Stats is a snapshot of an allocator. Its parts are taken one after the other while callers run, so sums across
@@ -162,7 +161,7 @@ func serverStats(s *fleet.Stats, now time.Duration) ServerStats {
 		stats.Answered, stats.AnswerAge = true, now-s.Answered
 	}
 	for i, evidence := range fleet.Evidences {
-		stats.Jumps[evidence] = s.Jumps[i]
+		stats.Jumps[Evidence(evidence)] = s.Jumps[i]
 	}
 	return stats
 }
@@ -224,19 +223,19 @@ func (a *Allocator) Check(ctx context.Context, collections ...string) error {
 	return nil
 }
 
-// Evidence is why a script concluded that a server may have lost writes.
-type Evidence = scripts.Evidence
+// Evidence is why a server is taken to have lost writes, so that a counter jumps.
+type Evidence string
 
-// The kinds of evidence.
+// The kinds of evidence. Their texts are those of the log and the metrics.
 const (
 	// EvidenceFloor means that the counter is below the greatest number issued to this client, or lost what it had reserved.
-	EvidenceFloor = scripts.EvidenceFloor
+	EvidenceFloor Evidence = "floor"
 	// EvidenceEpoch means that the counter's epoch is below the greatest one that this client received, or is another counter's.
-	EvidenceEpoch = scripts.EvidenceEpoch
+	EvidenceEpoch Evidence = "epoch"
 	// EvidenceOrigin means that the server was restarted or promoted since it wrote the counter, or is not durable any more.
-	EvidenceOrigin = scripts.EvidenceOrigin
+	EvidenceOrigin Evidence = "origin"
 	// EvidenceMissing means that the counter is gone.
-	EvidenceMissing = scripts.EvidenceMissing
+	EvidenceMissing Evidence = "missing"
 )
 
 // AttemptStats counts attempts against one server and how they ended.

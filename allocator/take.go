@@ -10,7 +10,7 @@ import (
 	"github.com/hilo-id/hilo/prefix"
 )
 
-// Next issues the next identifier as text, `orders/NorthServer/1-A`.
+// Next issues the next identifier as text, such as orders/NorthServer/1-A.
 func (c *Collection) Next(ctx context.Context) (string, error) {
 	s, i, ok := c.tryTake()
 	if !ok {
@@ -34,7 +34,7 @@ func (c *Collection) NextID(ctx context.Context) (prefix.ID, error) {
 	return s.id(c.name, s.base+i), nil
 }
 
-// NextNumber issues the next number alone, 1 to Options.Limit. With more than one server it returns ErrPrefixed, before
+// NextNumber issues the next number alone, 1 to [Options.Limit]. With more than one server it returns ErrPrefixed, before
 // anything is taken, unless the server's interval is known to be disjoint from that of each other server.
 func (c *Collection) NextNumber(ctx context.Context) (int64, error) {
 	if c.several {

@@ -1,5 +1,6 @@
-// Package scripts has hilo's Lua, one script per verb, with one typed function for each script. A script reads and checks
-// everything before it writes, so a script that fails has written nothing.
+// Package scripts has hilo's Lua for its own packages: programs use package allocator. There is one script for each verb, with
+// one typed function for each script. A script reads and checks everything before it writes, so a script that fails has written
+// nothing.
 //
 // The functions take the names of keys and plain values, and do not depend on the form of identifiers. Numbers are 0 to 2^63-1,
 // and any other text in their place in a reply is ErrReply. The functions are safe for concurrent use. Each documents whether its
