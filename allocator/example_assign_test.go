@@ -5,33 +5,16 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/hilo-id/hilo/allocator"
-	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/prefix"
 )
 
 // onNode returns an allocator on a server with the node tag A, which is the home of identities. A program calls allocator.New
 // instead, and Close at the end.
 func onNode(opts allocator.Options) (ids *allocator.Allocator, stop func()) {
-	server, err := miniredis.Run() // or any Redis
-	if err != nil {
-		panic(err)
-	}
-	client := redis.NewClient(allocator.Tune(&redis.Options{Addr: server.Addr()}))
-	operator, err := admin.New(client, admin.Options{})
-	if err != nil {
-		panic(err)
-	}
-	if err := operator.Init(context.Background(), prefix.Server{NodeTag: "A", Identities: true}); err != nil {
-		panic(err)
-	}
-	ids, err = allocator.New(client, opts)
-	if err != nil {
-		panic(err)
-	}
+	client, server := onServer(prefix.Server{NodeTag: "A", Identities: true})
+	ids, err := allocator.New(client, opts)
+	check(err)
 	return ids, func() {
 		_ = ids.Close(context.Background())
 		_ = client.Close()
