@@ -14,8 +14,8 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestReadmeOfComingFromElsewhereRuns runs the commands of cli/README.md unchanged.
-func TestReadmeOfComingFromElsewhereRuns(t *testing.T) {
+// TestMovingFromElsewhereRuns runs the commands of cli/MOVING.md unchanged.
+func TestMovingFromElsewhereRuns(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "jq", "sqlite3", "psql", "redis-cli"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -44,8 +44,8 @@ func TestReadmeOfComingFromElsewhereRuns(t *testing.T) {
 		environment := append(slices.Clone(postgres), environmentOf(t, s, hilo)...)
 		s.Client(t).Set(t.Context(), "counter:users", "42", 0)
 		s.Client(t).Set(t.Context(), "counter:visits", "9007199254740993", 0)
-		for _, block := range shellBlocks(t, "cli/README.md", "Come from elsewhere", 4) {
-			bash(t, dir, environment, block)
+		for _, heading := range []string{"From RavenDB", "From counters of INCR", "From a SQL database"} {
+			bash(t, dir, environment, shellBlocks(t, "cli/MOVING.md", heading, 1)[0])
 		}
 		const want = `{"kind":"export","version":3,"namespace":"Raven"}
 {"kind":"prefix"}
@@ -63,6 +63,78 @@ func TestReadmeOfComingFromElsewhereRuns(t *testing.T) {
 		if got := clitest.Lasting(bash(t, dir, environment, "hilo export")); got != want {
 			t.Errorf("%s", got)
 		}
+	})
+}
+
+func TestMovingFromSnowflakeRuns(t *testing.T) {
+	t.Parallel()
+	block := shellBlocks(t, "cli/MOVING.md", "From snowflake", 1)[0]
+	hilo := binary(t)
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		if got := bash(t, t.TempDir(), environmentOf(t, s, hilo), block+"hilo next orders"); !strings.HasSuffix(got, "orders/1\n") {
+			t.Errorf("got %q, want orders/1", got)
+		}
+	})
+}
+
+func TestMovingToAnotherServerRuns(t *testing.T) {
+	t.Parallel()
+	block := shellBlocks(t, "cli/MOVING.md", "To another server", 1)[0]
+	if _, err := exec.LookPath("redis-cli"); err != nil {
+		redistest.Missing(t, "redis-cli")
+	}
+	hilo := binary(t)
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		other := redistest.StartMini(t)
+		if err := other.Client(t).FlushAll(t.Context()).Err(); err != nil { // a new server
+			t.Fatal(err)
+		}
+		environment := environmentOf(t, s, hilo)
+		bash(t, t.TempDir(), environment, "hilo settings set NorthServer/; hilo seed orders --max 4000")
+		block := strings.NewReplacer("redis-cli -h old.example", "redis-cli", "redis://old.example", s.URL(), "redis://new.example", other.URL()).Replace(block)
+		if got := bash(t, t.TempDir(), environment, block); !strings.Contains(got, "NOREPLICAS") {
+			t.Errorf("got %q, want a refusal of the old server", got)
+		}
+		if got := bash(t, t.TempDir(), environment, "hilo next orders --redis "+other.URL()); got != "orders/NorthServer/4001\n" {
+			t.Errorf("got %q, want orders/NorthServer/4001", got)
+		}
+	})
+}
+
+func TestMovingAfterARestoredBackupRuns(t *testing.T) {
+	t.Parallel()
+	commands := strings.SplitAfter(shellBlocks(t, "cli/MOVING.md", "After a restored backup", 1)[0], "\n")
+	hilo := binary(t)
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		for _, test := range []struct{ settings, then, want string }{
+			{settings: "hilo settings set NorthServer/; hilo next orders", then: commands[0], want: "orders/NorthServer2/2\n"},
+			{settings: "hilo settings clear --yes; hilo next orders", then: commands[1], want: "orders/5000000000\n"},
+		} {
+			environment := environmentOf(t, s, hilo)
+			bash(t, t.TempDir(), environment, test.settings)
+			bash(t, t.TempDir(), environment, test.then)
+			if got := bash(t, t.TempDir(), environment, "hilo next orders"); got != test.want {
+				t.Errorf("after %q: got %q, want %q", test.then, got, test.want)
+			}
+		}
+	})
+}
+
+// TestReadmeOfANewServerRuns also shows what a server that makes no counters refuses.
+func TestReadmeOfANewServerRuns(t *testing.T) {
+	t.Parallel()
+	block := strings.ReplaceAll(shellBlocks(t, "cli/README.md", "A new server", 1)[0], "hilo init", "hilo init --yes")
+	hilo := binary(t)
+	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		if err := s.Client(t).FlushAll(t.Context()).Err(); err != nil { // a new server
+			t.Fatal(err)
+		}
+		environment := environmentOf(t, s, hilo)
+		bash(t, t.TempDir(), environment, block)
+		if got := bash(t, t.TempDir(), environment, "hilo next orders; hilo next orders --namespace Billing; hilo next orders --namespace Shop"); got != strings.Repeat("orders/1\n", 3) {
+			t.Errorf("got %q, want orders/1 of each namespace", got)
+		}
+		bash(t, t.TempDir(), environment, "hilo next invoices --namespace Billing; ! hilo next invoices --namespace Shop 2>/dev/null")
 	})
 }
 
