@@ -104,7 +104,7 @@ func TestReadmeCommandWorksInAnEmptyFolder(t *testing.T) {
 // proxyOfThisTree returns a folder that is a module proxy of the module in the folder above.
 func proxyOfThisTree(t *testing.T) string {
 	t.Helper()
-	const module, version = "github.com/hilo-id/hilo", "v0.1.0"
+	const module, version = "github.com/hilo-id/hilo", "v0.2.0"
 	var archive bytes.Buffer
 	files := zip.NewWriter(&archive)
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
