@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,26 +17,28 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestMovingFromElsewhereRuns runs the commands of cli/MOVING.md unchanged.
+// TestMovingFromElsewhereRuns runs the commands of cli/MOVING.md, with the address of a server that answers as RavenDB does.
 func TestMovingFromElsewhereRuns(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"bash", "jq", "sqlite3", "psql", "redis-cli"} {
+	for _, tool := range []string{"bash", "curl", "jq", "sqlite3", "psql", "redis-cli"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			redistest.Missing(t, tool)
 		}
 	}
 	hilo := binary(t)
 	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"hilo.json":       `{"Results":[{"Max":4000,"@metadata":{"@id":"Raven/Hilo/orders"}},{"Max":96,"@metadata":{"@id":"Raven/HiLo/people"}}]}`,
-		"identities.json": `{"companies|":17}`,
-		"shop.sql":        "create table invoices (id integer primary key autoincrement); insert into invoices values (123);",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
+	raven := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.RequestURI() {
+		case "/databases/Shop/docs?startsWith=Raven/HiLo/&pageSize=10000":
+			fmt.Fprint(w, `{"Results":[{"Max":4000,"@metadata":{"@id":"Raven/Hilo/orders"}},{"Max":96,"@metadata":{"@id":"Raven/HiLo/people"}}]}`)
+		case "/databases/Shop/debug/identities":
+			fmt.Fprint(w, `{"companies|":17}`)
+		default:
+			t.Errorf("got the request %s, want one of the page", r.URL)
 		}
-	}
-	bash(t, dir, nil, "sqlite3 shop.db < shop.sql")
+	}))
+	t.Cleanup(raven.Close)
+	bash(t, dir, nil, "sqlite3 shop.db 'create table invoices (id integer primary key autoincrement); insert into invoices values (123)'")
 	postgres := pgtest.Start(t).Environment()
 	bash(t, dir, postgres, `psql --quiet -c "create table receipts (id bigserial primary key); create table unused (id bigserial primary key)
 		" -c "insert into receipts select nextval('receipts_id_seq') from generate_series(1, 77)
@@ -45,7 +50,8 @@ func TestMovingFromElsewhereRuns(t *testing.T) {
 		s.Client(t).Set(t.Context(), "counter:users", "42", 0)
 		s.Client(t).Set(t.Context(), "counter:visits", "9007199254740993", 0)
 		for _, heading := range []string{"From RavenDB", "From counters of INCR", "From a SQL database"} {
-			bash(t, dir, environment, shellBlocks(t, "cli/MOVING.md", heading, 1)[0])
+			block := shellBlocks(t, "cli/MOVING.md", heading, 1)[0]
+			bash(t, dir, environment, strings.NewReplacer("http://RAVENDB", raven.URL, "curl", "curl --silent --show-error").Replace(block))
 		}
 		const want = `{"kind":"export","version":3,"namespace":"Raven"}
 {"kind":"prefix"}
