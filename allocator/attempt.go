@@ -35,7 +35,7 @@ func (c *Collection) runRefill() error {
 
 // attempt asks one server for a range. last reports that there is no better server to ask. Only Fleet.Abort cancels it.
 func (c *Collection) attempt(s *fleet.Server, last bool) (*span, error) {
-	sent, err := c.prepare()
+	sent, err := c.prepare(s)
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +45,18 @@ func (c *Collection) attempt(s *fleet.Server, last bool) (*span, error) {
 	return c.recordReply(reply, err)
 }
 
-// prepare chooses the size and the token of the next request. One without a reply is repeated as it was, so that no range is
-// lost with a reply.
-func (c *Collection) prepare() (request, error) {
+// prepare chooses the size and the token of the next request, to s. One without a reply is repeated as it was, so that no range is
+// lost with a reply. At another server it has another token.
+func (c *Collection) prepare(s *fleet.Server) (request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return request{}, fmt.Errorf("%s: %w", c.name, ErrClosed)
 	}
 	if c.sent != nil {
+		if c.sent.to != s {
+			c.sent.to, c.sent.token = s, rand.Text()
+		}
 		return *c.sent, nil
 	}
 	opts, now := &c.a.opts, c.a.fleet.Now()
@@ -61,7 +64,7 @@ func (c *Collection) prepare() (request, error) {
 	if c.refill != nil { // at least twice as many as callers wait for one
 		capacity = max(capacity, min(2*c.refill.callers.Load(), opts.MaxCapacity))
 	}
-	c.sent = &request{token: rand.Text(), size: capacity, capacity: capacity, at: now}
+	c.sent = &request{to: s, token: rand.Text(), size: capacity, capacity: capacity, at: now}
 	if len(c.waiters) > 0 && c.waiters[0].n >= capacity { // a range of its own, which is no measure of the rate
 		c.sent.size, c.sent.capacity = c.waiters[0].n, 0
 	}

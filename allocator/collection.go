@@ -70,6 +70,7 @@ const maxRefills = 32
 // request is the part of a request that stays the same when it is repeated. size is in numbers. capacity is the result of
 // nextCapacity, or 0 if Take requested a size of its own.
 type request struct {
+	to       *fleet.Server
 	token    string
 	size     int64
 	capacity int64
