@@ -21,7 +21,7 @@ import (
 
 // inspect is the command that shows one counter.
 type inspect struct {
-	observer
+	servers
 	Kind admin.Kind
 	Name string
 	Key  string // named in place of a name, or ""
@@ -66,7 +66,7 @@ is a list then.`,
 			"4 there is no such counter"),
 		Flags: []cli.Flag{limitFlag()},
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
-			i := inspect{observer: readObserver(r), Kind: admin.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
+			i := inspect{servers: readServers(r), Kind: admin.KindHiLo, Name: r.Arguments("COLLECTION")[0]}
 			if strings.HasPrefix(i.Name, "{") { // no name does
 				i.Name, i.Key = "", i.Name
 				i.Kind = admin.KindOf(prefix.NewKeys(i.Namespace), i.Key)

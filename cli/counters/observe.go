@@ -26,6 +26,12 @@ import (
 type servers struct {
 	*base.Session
 	targets []target.Target // several have names
+	Limit   int64           // greatest number that the allocators issue, for look
+}
+
+// readServers reads the servers and, of a command that has it, --limit.
+func readServers(r *base.Reader) servers {
+	return servers{r.Session(), r.Targets(), r.Number("limit")}
 }
 
 // each calls read for each server, with its index. The errors are in the order of the servers.
@@ -74,12 +80,6 @@ func together(corrupt []error) error {
 
 func fatal(err error) bool { return err != nil && !errors.Is(err, allocator.ErrCorrupt) }
 
-// observer reads counters of all servers.
-type observer struct {
-	servers
-	Limit int64 // greatest number that the allocators issue
-}
-
 // observed is a counter with its headroom.
 type observed struct {
 	admin.Counter
@@ -93,13 +93,9 @@ func limitFlag() cli.Flag {
 	return &cli.GenericFlag{Name: "limit", Usage: "the greatest number to issue is `N`", Value: base.Count("9223372036854775807", 1), DefaultText: "2^63-1"}
 }
 
-func readObserver(r *base.Reader) observer {
-	return observer{servers{r.Session(), r.Targets()}, r.Number("limit")}
-}
-
 // look calls see for each server, as each does. An ErrCorrupt of see is about single counters, and the others are returned
 // with it.
-func (l observer) look(ctx context.Context, see func(int, *admin.Admin) ([]admin.Counter, error)) (all []observed, errs []error) {
+func (l servers) look(ctx context.Context, see func(int, *admin.Admin) ([]admin.Counter, error)) (all []observed, errs []error) {
 	found := make([][]observed, len(l.targets))
 	errs = l.each(ctx, func(i int, _ *target.Client, m *admin.Admin) error {
 		seen, err := see(i, m)
@@ -118,7 +114,7 @@ func (l observer) look(ctx context.Context, see func(int, *admin.Admin) ([]admin
 }
 
 // server returns the name of the server with an index if there are several, and "" if there is one.
-func (l observer) server(i int) string {
+func (l servers) server(i int) string {
 	if len(l.targets) == 1 {
 		return ""
 	}
@@ -127,7 +123,7 @@ func (l observer) server(i int) string {
 
 // listing is a command that lists all counters of a kind.
 type listing struct {
-	observer
+	servers
 	things string // plural of the kind
 	all    func(*admin.Admin, context.Context) iter.Seq2[admin.Counter, error]
 	head   []string
@@ -149,7 +145,7 @@ func (l listing) command(env base.Env, c *cli.Command) *cli.Command {
 	}
 	c.Action = base.Action(env, func(r *base.Reader) base.Runner {
 		r.Arguments()
-		l.observer, l.Reverse = readObserver(r), r.Bool("reverse")
+		l.servers, l.Reverse = readServers(r), r.Bool("reverse")
 		l.Filter, l.Sort = r.String("filter"), r.String("sort")
 		if isOpen(l.Filter) {
 			r.Failf("--filter is %q: must close each [ with a ], as in [a-z]; \\[ is the character itself", l.Filter)

@@ -46,7 +46,7 @@ server that replicates from another, and an address that leads to several server
 			"3 a Redis unavailable", "5 two servers could issue the same identifier or identity"),
 		Action: base.Action(env, func(r *base.Reader) base.Runner {
 			r.Arguments()
-			return settingsCheck{servers{r.Session(), r.Targets()}}
+			return settingsCheck{readServers(r)}
 		}),
 	}
 }

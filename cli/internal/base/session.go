@@ -73,8 +73,7 @@ func Variable(flag string) string {
 	return "HILO_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Session has the valid global flags. A command that changes it for one step copies it first. Commands embed it, which
-// compiles each of its methods once more, so long code and code that reaches servers is in functions.
+// Session has the valid global flags. A command that changes it for one step copies it first. Commands embed it.
 type Session struct {
 	Env
 	Namespace string
