@@ -11,6 +11,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
 	"github.com/hilo-id/hilo/allocator/admin"
@@ -87,7 +88,7 @@ type probedServer struct {
 	target.Target
 	finding.Sheet
 	client      *target.Client
-	own         ownKeys
+	own         redis.Cmdable // for keys of the doctor's own
 	admin       *admin.Admin
 	nodes       []*node // the primaries of a cluster, or the only node
 	reported    finding.Server
@@ -122,7 +123,7 @@ func (d doctor) examine(ctx context.Context, o target.Opened) (diagnosis, error)
 	var servers []finding.Server
 	unreachable := make(map[string]error)
 	for i, t := range o.Targets {
-		p := &probedServer{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i], own: o.Clients[i]}
+		p := &probedServer{doctor: d, Target: t, Sheet: finding.Sheet{Server: t.Name}, client: o.Clients[i], own: o.Clients[i].Redis}
 		probed = append(probed, p)
 		p.client.Limit(o.Timeout)
 		shown.Servers = append(shown.Servers, examined{t.Name, t.Addr})

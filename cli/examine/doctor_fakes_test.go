@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
@@ -72,9 +74,10 @@ func TestDoctorFindsAServerThatCountsInDoubles(t *testing.T) {
 // fakeKeys is a probedServer that replicates its keys to other servers after a delay.
 type fakeKeys struct {
 	*probedServer
-	replicas []*fakeKeys
-	delay    time.Duration
-	err      error
+	redis.Cmdable // nil, for what the doctor does not call
+	replicas      []*fakeKeys
+	delay         time.Duration
+	err           error
 
 	mu   sync.Mutex // timers write too
 	keys []string
@@ -89,31 +92,36 @@ func newFakeKeys(name string) *fakeKeys {
 	return s
 }
 
-func (s *fakeKeys) HSet(_ context.Context, key, _, _ string) error {
+func (s *fakeKeys) HSet(_ context.Context, key string, _ ...any) *redis.IntCmd {
 	if s.err != nil {
-		return s.err
+		return redis.NewIntResult(0, s.err)
 	}
 	s.add(key)
 	for _, other := range s.replicas {
 		time.AfterFunc(s.delay, func() { other.add(key) })
 	}
-	return nil
+	return redis.NewIntResult(1, nil)
 }
 
-func (s *fakeKeys) HDel(_ context.Context, key string, _ ...string) error {
+func (s *fakeKeys) HDel(_ context.Context, key string, _ ...string) *redis.IntCmd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys = slices.DeleteFunc(s.keys, func(k string) bool { return k == key })
-	return nil
+	return redis.NewIntResult(1, nil)
 }
 
-func (s *fakeKeys) Exists(_ context.Context, key string) (bool, error) {
+func (s *fakeKeys) Exists(_ context.Context, keys ...string) *redis.IntCmd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.keys, key), nil
+	if slices.Contains(s.keys, keys[0]) {
+		return redis.NewIntResult(1, nil)
+	}
+	return redis.NewIntResult(0, nil)
 }
 
-func (*fakeKeys) PExpire(context.Context, string, time.Duration) error { return nil }
+func (*fakeKeys) PExpire(context.Context, string, time.Duration) *redis.BoolCmd {
+	return redis.NewBoolResult(true, nil)
+}
 
 func (s *fakeKeys) add(key string) {
 	s.mu.Lock()

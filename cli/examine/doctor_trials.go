@@ -34,14 +34,6 @@ type counter interface {
 	Next(ctx context.Context, capacity int64) (got admin.Range, guarded bool, err error)
 }
 
-// ownKeys are the commands that the doctor sends for keys of its own. *target.Client implements it.
-type ownKeys interface {
-	HSet(ctx context.Context, key, field, value string) error
-	HDel(ctx context.Context, key string, fields ...string) error
-	Exists(ctx context.Context, key string) (bool, error)
-	PExpire(ctx context.Context, key string, d time.Duration) error
-}
-
 const grantScripts = "Grant this user +evalsha +eval +hmget +hset +hdel +exists +time on the keys of the namespace."
 
 // checkCounting takes ranges where doubles are not exact, and at the end of int64.
@@ -90,7 +82,7 @@ func (d doctor) newKey() string { return "{" + d.Namespace + "}/Doctor/" + crand
 // checkScripts takes ranges of a counter of the doctor's own and removes it.
 func (p *probedServer) checkScripts(ctx context.Context) {
 	key := p.newKey()
-	if err := p.own.HDel(ctx, key, "Name"); target.Forbidden(err) { // before anything is written that could not be removed
+	if err := p.own.HDel(ctx, key, "Name").Err(); target.Forbidden(err) { // before anything is written that could not be removed
 		p.Add(checkScripts, finding.Fault, "this user may not call HDEL").
 			Because("Workers return no numbers without it, and cannot remove a Durable that is not true.").Remedy(grantScripts)
 		return
@@ -103,11 +95,11 @@ func (p *probedServer) checkScripts(ctx context.Context) {
 func (p *probedServer) remove(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Timeout)
 	defer cancel()
-	err := p.own.HDel(ctx, key, fields...)
+	err := p.own.HDel(ctx, key, fields...).Err()
 	if err == nil {
 		return
 	}
-	if exists, failed := p.own.Exists(ctx, key); failed == nil && !exists {
+	if found, failed := p.own.Exists(ctx, key).Result(); failed == nil && found == 0 {
 		return
 	}
 	p.Add(checkLeftover, finding.Warning, "the key %s could not be removed: %s", key, exit.Plain(err)).
@@ -130,20 +122,20 @@ func checkSharing(ctx context.Context, servers []*probedServer, s *finding.Sheet
 	written := make(map[string]*probedServer)
 	for _, p := range servers {
 		key := p.newKey()
-		if err := p.own.HSet(ctx, key, "Name", "doctor"); err != nil {
+		if err := p.own.HSet(ctx, key, "Name", "doctor").Err(); err != nil {
 			p.Add(finding.CheckShared, finding.Unknown, "no test key could be written to it: %s", exit.Plain(err)).
 				Because("Masters that replicate to each other issue the same numbers, unless each has a namespace of its own.")
 			continue
 		}
 		written[key] = p
-		_ = p.own.PExpire(ctx, key, keyTTL) // the key is removed anyway
+		p.own.PExpire(ctx, key, keyTTL) // the key is removed anyway
 	}
 	seen := make(map[route]bool)
 	for deadline := time.Now().Add(propagation); ; base.Sleep(ctx, pollEvery) {
 		for key, p := range written {
 			for _, other := range servers {
 				if r := (route{p, other}); !seen[r] {
-					seen[r], _ = other.own.Exists(ctx, key)
+					seen[r] = other.own.Exists(ctx, key).Val() > 0
 				}
 			}
 		}

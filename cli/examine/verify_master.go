@@ -206,11 +206,11 @@ func (t *trial) check(ctx context.Context, m *master) {
 func (t *trial) ping(ctx context.Context, m *master) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
-	exists, err := m.client.Exists(ctx, t.keys[0]) // in a cluster the primary of the namespace replies
+	found, err := m.client.Redis.Exists(ctx, t.keys[0]).Result() // in a cluster the primary of the namespace replies
 	if err != nil {
 		return "", err
 	}
-	if !exists {
+	if found == 0 {
 		again := m.prefix
 		again.SeededOnly = true
 		if m.admin.TrustSettings().Init(ctx, again) == nil {

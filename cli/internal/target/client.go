@@ -55,27 +55,6 @@ func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
 	return config, nil
 }
 
-// Exists reports whether there is a key.
-func (c *Client) Exists(ctx context.Context, key string) (bool, error) {
-	n, err := c.Redis.Exists(ctx, key).Result()
-	return n > 0, err
-}
-
-// PExpire sets the time to live of a key.
-func (c *Client) PExpire(ctx context.Context, key string, d time.Duration) error {
-	return c.Redis.PExpire(ctx, key, d).Err()
-}
-
-// HSet sets a field of a hash.
-func (c *Client) HSet(ctx context.Context, key, field, value string) error {
-	return c.Redis.HSet(ctx, key, field, value).Err()
-}
-
-// HDel removes fields of a hash.
-func (c *Client) HDel(ctx context.Context, key string, fields ...string) error {
-	return c.Redis.HDel(ctx, key, fields...).Err()
-}
-
 // Hash is a result of Hashes.
 type Hash struct {
 	TTL    time.Duration // below 0 if the key does not expire, and 0 if this was not read
