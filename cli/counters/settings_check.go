@@ -76,6 +76,10 @@ func (c settingsCheck) Run(ctx context.Context) error {
 	var sheet finding.Sheet
 	for i, err := range errs {
 		name, s := c.targets[i].Name, found[i].Settings
+		sheet.Server = name
+		for _, connections := range reached[i] {
+			sheet.CompareConnections(connections)
+		}
 		found[i].Name, found[i].Err = name, err
 		switch {
 		case err == nil:
@@ -85,7 +89,6 @@ func (c settingsCheck) Run(ctx context.Context) error {
 			t.Add(cmp.Or(name, "none"), cmp.Or(one.Prefix, "none"), cmp.Or(one.Tag, "none"), homes[one.Identities],
 				cmp.Or(one.Durable, "-"), interval(c.Session, s), one.Example)
 		case fatal(err):
-			sheet.Server = name
 			sheet.Add("reach", finding.Unknown, "%s", exit.Sentence(err)).Because("It was not compared with the others.")
 		default: // a finding
 			errs[i] = nil
@@ -94,12 +97,6 @@ func (c settingsCheck) Run(ctx context.Context) error {
 	failure := c.failure(errs)
 	if !slices.Contains(errs, nil) || errors.Is(failure, context.Canceled) {
 		return failure
-	}
-	for i, nodes := range reached {
-		sheet.Server = c.targets[i].Name
-		for _, connections := range nodes {
-			sheet.CompareConnections(connections)
-		}
 	}
 	sheet.Server = ""
 	var apart []finding.Server // each server once

@@ -138,9 +138,9 @@ func (s *Server) describe(caller context.Context, how How) error {
 // recordDescription records the answer to a request for a description that was sent at that time.
 func (s *Server) recordDescription(sent time.Duration, desc scripts.Description, err error, how How) {
 	f := s.fleet
+	s.meet(sent, desc.Origin)
 	f.mu.Lock()
 	now := f.Now()
-	logMet := s.meet(sent, desc.Origin)
 	if err == nil {
 		_, err = s.recordPrefix(sent, reported(desc.Prefix, desc.Tag, desc.Interval), desc.Origin)
 	}
@@ -163,7 +163,6 @@ func (s *Server) recordDescription(sent time.Duration, desc scripts.Description,
 	}
 	f.mu.Unlock()
 	changed.finish()
-	logMet()
 }
 
 // scheduleRecovery schedules the next probe of a server that is down, with mu held. Conflicts are left to the monitor,

@@ -83,6 +83,7 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	sent := f.Now()
 	got, err := s.send(ctx, keys, r, s.sentMarks(c, other))
 	s.record(c, got)
+	s.meet(sent, got.Origin)
 	received := f.Now()
 	if got.Evidence != "" {
 		logJump(s.log, keys.Counter, got.Evidence, got.Jump, got.Low, got.Durable)
@@ -102,7 +103,6 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	}
 
 	f.mu.Lock()
-	logMet := s.meet(sent, got.Origin)
 	ceiling := errors.Is(err, scripts.ErrCeiling)
 	if err == nil {
 		s.durable = durableOf(got.Durable)
@@ -129,7 +129,6 @@ func (s *Server) Issue(ctx context.Context, r Request) (Reply, error) {
 	f.mu.Unlock()
 	changed.finish()
 	log()
-	logMet()
 	if err != nil {
 		return reply, s.failed(r.Name, err)
 	}

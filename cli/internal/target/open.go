@@ -81,13 +81,7 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 		what = fmt.Sprintf("refuses the connection (%s)", operation.Err)
 		remedy = "it may require a certificate: --tls-cert FILE and --tls-key FILE"
 	case !answered:
-		remedy = "start one, or name it with --redis URL"
-		if t.options.TLSConfig != nil {
-			remedy += ", with redis:// where it does not use TLS"
-		} else if closed {
-			remedy = "use rediss:// where it requires TLS; else look at its log"
-		}
-		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), remedy
+		return fmt.Sprintf("no Redis answers at %s: %s", t.Addr, Cause(err, timeout)), t.silence(closed)
 	case strings.Contains(err.Error(), "all sentinels specified") && isLogin(err): // of go-redis, if none serves
 		return fmt.Sprintf("there is no Redis %s: the sentinels reject the login (%s)", t.Addr, reply),
 			"name their user and password, as in --redis redis+sentinel://HOST/NAME?sentinel_username=USER&sentinel_password=PASSWORD"
@@ -123,6 +117,17 @@ func (t Target) Diagnose(err error, timeout time.Duration) (what, remedy string)
 type closedError interface {
 	error
 	Reply() string
+}
+
+// silence returns the remedy where nothing answers. closed reports that connections are accepted, and closed.
+func (t Target) silence(closed bool) string {
+	switch {
+	case t.options.TLSConfig != nil:
+		return "start one, or name it with --redis URL, with redis:// where it does not use TLS"
+	case closed:
+		return "use rediss:// where it requires TLS; else look at its log"
+	}
+	return "start one, or name it with --redis URL"
 }
 
 // refusal returns what a server that closes each connection does, and a remedy, by its reply.
