@@ -70,7 +70,7 @@ func untilServed(t *testing.T, a *Allocator) int64 {
 		if err == nil {
 			return n
 		}
-		if !errors.Is(err, ErrUnavailable) {
+		if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrNotSeeded) { // asked before there were settings
 			t.Fatal(err)
 		}
 	}
@@ -94,8 +94,8 @@ func TestNextEndsWithItsContextWhileRedisIsDown(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 				t.Errorf("%s: got %v, want ErrUnavailable or the end of ctx", away.name, err)
 			}
-			if took > 5*time.Second { // generous for a busy machine, since a test in a bubble checks the exact time
-				t.Errorf("%s: got an answer after %v, want it within 5s", away.name, took)
+			if took > time.Minute { // a busy machine stalls for seconds; a test in a bubble checks the exact time
+				t.Errorf("%s: got an answer after %v, want it within a minute", away.name, took)
 			}
 			if _, ok := c.TryNext(); ok {
 				t.Errorf("%s: TryNext: got a number, want none", away.name)

@@ -229,8 +229,8 @@ func TestCloseWithRedisDownEndsInTimeAndNamesLostRanges(t *testing.T) {
 		if text := err.Error(); !strings.Contains(text, "orders 2..32") || !strings.Contains(text, "users 2..32") {
 			t.Errorf(`it does not say what was lost: got %s, want text with "orders 2..32", text with "users 2..32"`, text)
 		}
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("got the end of Close after %v, want it within 5s", took)
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("got the end of Close after %v, want it within a minute", took)
 		}
 		if got := a.Close(t.Context()); !errors.Is(got, err) {
 			t.Errorf("the second time: got %v, want %v", got, err)

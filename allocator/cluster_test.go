@@ -68,8 +68,8 @@ func TestClusterFailoverIsFollowedAtOnce(t *testing.T) {
 			if _, err := a.NextIdentity(t.Context(), "companies"); err != nil {
 				t.Errorf("identity: got %v, want <nil>", err)
 			}
-			if took := time.Since(start); took > 20*time.Second {
-				t.Errorf("got identifiers again after %v, want them within 20s", took)
+			if took := time.Since(start); took > 40*time.Second {
+				t.Errorf("got identifiers again after %v, want them within 40s, since it takes a minute without help", took)
 			}
 		})
 	}
