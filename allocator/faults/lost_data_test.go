@@ -131,7 +131,7 @@ func (f *fleet) follow(s *redistest.Server, prefix, command string) {
 			greatest = max(greatest, c.High)
 		}
 	}
-	args := append(strings.Fields(command)[1:], "--redis", "redis://"+s.HostPort())
+	args := slices.Concat(strings.Fields(command)[1:], []string{"--redis", "redis://" + s.HostPort()})
 	for i, arg := range args {
 		switch arg {
 		case "NorthServer/":

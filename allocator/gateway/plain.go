@@ -102,8 +102,11 @@ func (g *gateway) issue(w http.ResponseWriter, r *http.Request, name, key string
 // admit returns an error if there is no space for a further name, of which key is the form that counts. An invalid name is admitted
 // and not added, because the allocator refuses it.
 func (g *gateway) admit(name, key string) error {
-	if _, known := g.names.Get(key); known || prefix.ValidateCollection(name, g.opts.Separator) != nil {
+	if _, known := g.names.Get(key); known {
 		return nil
+	}
+	if invalid := prefix.ValidateCollection(name, g.opts.Separator); invalid != nil {
+		return nil //nolint:nilerr // the allocator refuses it
 	}
 	_, err := g.names.Admit(key, struct{}{})
 	return err

@@ -95,16 +95,16 @@ func limitFlag() cli.Flag {
 
 // look calls see for each server, as each does. An ErrCorrupt of see is about single counters, and the others are returned
 // with it.
-func (l servers) look(ctx context.Context, see func(int, *admin.Admin) ([]admin.Counter, error)) (all []observed, errs []error) {
-	found := make([][]observed, len(l.targets))
-	errs = l.each(ctx, func(i int, _ *target.Client, m *admin.Admin) error {
+func (s servers) look(ctx context.Context, see func(int, *admin.Admin) ([]admin.Counter, error)) (all []observed, errs []error) {
+	found := make([][]observed, len(s.targets))
+	errs = s.each(ctx, func(i int, _ *target.Client, m *admin.Admin) error {
 		seen, err := see(i, m)
 		if len(seen) == 0 {
 			return err
 		}
 		settings, _ := m.ServerPrefix(ctx) // hilo settings get reports its errors
 		low, high := settings.Interval()
-		limit := min(l.Limit, high)
+		limit := min(s.Limit, high)
 		for _, counter := range seen {
 			found[i] = append(found[i], observed{counter, i, settings, limit, headroom.Within(low, limit, counter.Max, 0)})
 		}
@@ -114,11 +114,11 @@ func (l servers) look(ctx context.Context, see func(int, *admin.Admin) ([]admin.
 }
 
 // server returns the name of the server with an index if there are several, and "" if there is one.
-func (l servers) server(i int) string {
-	if len(l.targets) == 1 {
+func (s servers) server(i int) string {
+	if len(s.targets) == 1 {
 		return ""
 	}
-	return l.targets[i].Name
+	return s.targets[i].Name
 }
 
 // listing is a command that lists all counters of a kind.

@@ -50,7 +50,7 @@ func TestMovingFromElsewhereRuns(t *testing.T) {
 		s.Client(t).Set(t.Context(), "counter:users", "42", 0)
 		s.Client(t).Set(t.Context(), "counter:visits", "9007199254740993", 0)
 		for _, heading := range []string{"From RavenDB", "From counters of INCR", "From a SQL database"} {
-			block := shellBlocks(t, "cli/MOVING.md", heading, 1)[0]
+			block := shellBlock(t, "cli/MOVING.md", heading)
 			bash(t, dir, environment, strings.NewReplacer("http://RAVENDB", raven.URL, "curl", "curl --silent --show-error").Replace(block))
 		}
 		const want = `{"kind":"export","version":3,"namespace":"Raven"}
@@ -74,7 +74,7 @@ func TestMovingFromElsewhereRuns(t *testing.T) {
 
 func TestMovingFromSnowflakeRuns(t *testing.T) {
 	t.Parallel()
-	block := shellBlocks(t, "cli/MOVING.md", "From snowflake", 1)[0]
+	block := shellBlock(t, "cli/MOVING.md", "From snowflake")
 	hilo := binary(t)
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		if got := bash(t, t.TempDir(), environmentOf(t, s, hilo), block+"hilo next orders"); !strings.HasSuffix(got, "orders/1\n") {
@@ -85,7 +85,7 @@ func TestMovingFromSnowflakeRuns(t *testing.T) {
 
 func TestMovingToAnotherServerRuns(t *testing.T) {
 	t.Parallel()
-	block := shellBlocks(t, "cli/MOVING.md", "To another server", 1)[0]
+	block := shellBlock(t, "cli/MOVING.md", "To another server")
 	if _, err := exec.LookPath("redis-cli"); err != nil {
 		redistest.Missing(t, "redis-cli")
 	}
@@ -109,7 +109,7 @@ func TestMovingToAnotherServerRuns(t *testing.T) {
 
 func TestMovingAfterARestoredBackupRuns(t *testing.T) {
 	t.Parallel()
-	commands := strings.SplitAfter(shellBlocks(t, "cli/MOVING.md", "After a restored backup", 1)[0], "\n")
+	commands := strings.SplitAfter(shellBlock(t, "cli/MOVING.md", "After a restored backup"), "\n")
 	hilo := binary(t)
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		for _, test := range []struct{ settings, then, want string }{
@@ -129,7 +129,7 @@ func TestMovingAfterARestoredBackupRuns(t *testing.T) {
 // TestReadmeOfANewServerRuns also shows what a server that makes no counters refuses.
 func TestReadmeOfANewServerRuns(t *testing.T) {
 	t.Parallel()
-	block := strings.ReplaceAll(shellBlocks(t, "cli/README.md", "A new server", 1)[0], "hilo init", "hilo init --yes")
+	block := strings.ReplaceAll(shellBlock(t, "cli/README.md", "A new server"), "hilo init", "hilo init --yes")
 	hilo := binary(t)
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		if err := s.Client(t).FlushAll(t.Context()).Err(); err != nil { // a new server
@@ -146,7 +146,7 @@ func TestReadmeOfANewServerRuns(t *testing.T) {
 
 func TestReadmeOfSeedingRuns(t *testing.T) {
 	t.Parallel()
-	seeding := shellBlocks(t, "cli/README.md", "Seed", 1)[0]
+	seeding := shellBlock(t, "cli/README.md", "Seed")
 	hilo := binary(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "counters.csv"), []byte("collection,max,kind\npeople,7,\n"), 0o600); err != nil {
@@ -166,7 +166,7 @@ func TestReadmeOfSeedingRuns(t *testing.T) {
 
 func TestReadmeOfSettingsRuns(t *testing.T) {
 	t.Parallel()
-	settings := shellBlocks(t, "cli/README.md", "Settings", 1)[0]
+	settings := shellBlock(t, "cli/README.md", "Settings")
 	hilo := binary(t)
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		other := redistest.StartMini(t)
@@ -186,7 +186,7 @@ func TestReadmeOfSettingsRuns(t *testing.T) {
 // TestReadmeOfRedisStateRuns also shows that the rights of its user are enough for a worker.
 func TestReadmeOfRedisStateRuns(t *testing.T) {
 	t.Parallel()
-	block := shellBlocks(t, "README.md", "What stands in Redis", 1)[0]
+	block := shellBlock(t, "README.md", "What stands in Redis")
 	if _, err := exec.LookPath("redis-cli"); err != nil {
 		redistest.Missing(t, "redis-cli")
 	}
@@ -226,8 +226,8 @@ func bash(t *testing.T, dir string, environment []string, commands string) strin
 	return string(output)
 }
 
-// shellBlocks returns the commands that a section of a page shows, which must have so many blocks of them.
-func shellBlocks(t *testing.T, page, heading string, count int) []string {
+// shellBlock returns the commands that a section of a page shows, in one block.
+func shellBlock(t *testing.T, page, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
@@ -238,13 +238,10 @@ func shellBlocks(t *testing.T, page, heading string, count int) []string {
 		t.Fatalf("%s has no section %q", page, heading)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	var blocks []string
-	for _, part := range strings.Split(section, "```sh\n")[1:] {
-		block, _, _ := strings.Cut(part, "```")
-		blocks = append(blocks, block)
+	parts := strings.Split(section, "```sh\n")
+	if len(parts) != 2 {
+		t.Fatalf("%s, %s: %d blocks, want 1", page, heading, len(parts)-1)
 	}
-	if len(blocks) != count {
-		t.Fatalf("%s, %s: %d blocks, want %d", page, heading, len(blocks), count)
-	}
-	return blocks
+	block, _, _ := strings.Cut(parts[1], "```")
+	return block
 }

@@ -25,7 +25,7 @@ func connect(text string, opts allocator.Options) (ids *allocator.Allocator, dis
 			_ = s.Client.Close()
 		}
 	}
-	for _, field := range strings.Fields(text) {
+	for field := range strings.FieldsSeq(text) {
 		name, url, named := strings.Cut(field, "=")
 		if !named || strings.Contains(name, ":") { // the = of a URL's option
 			name, url = "", field

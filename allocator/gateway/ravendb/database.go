@@ -70,7 +70,7 @@ func (h *Handler) resolve(database string) (namespace string, err error) {
 		return namespace, nil
 	}
 	if namespace = h.opts.Databases[namespace]; namespace == "" {
-		err = &sentinel.Refusal{
+		err = &sentinel.RefusalError{
 			Status: http.StatusServiceUnavailable, Header: "Database-Missing", Value: database, Text: fmt.Sprintf("unknown database %.64q", database),
 		}
 	}

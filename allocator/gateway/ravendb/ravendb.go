@@ -116,7 +116,7 @@ const jsonType = "application/json; charset=utf-8"
 
 // other refuses a request for anything else.
 func other(context.Context, *form.Query) (any, error) {
-	return nil, &sentinel.Refusal{Status: http.StatusNotImplemented, Text: "only ids are served here"}
+	return nil, &sentinel.RefusalError{Status: http.StatusNotImplemented, Text: "only ids are served here"}
 }
 
 // fail writes an error. Clients take 409 for a conflict, and one crashes at 404.

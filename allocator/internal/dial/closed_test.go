@@ -35,7 +35,7 @@ func TestRememberReportsWhatAServerRepliedBeforeItClosed(t *testing.T) {
 	} {
 		for name, dial := range map[string]func(*redis.Options) Func{
 			"remembered": func(opts *redis.Options) Func { return Remember(redis.NewDialer(opts)) },
-			"without it": func(opts *redis.Options) Func { return redis.NewDialer(opts) },
+			"without it": redis.NewDialer,
 		} {
 			t.Run(test.name+", "+name, func(t *testing.T) {
 				t.Parallel()

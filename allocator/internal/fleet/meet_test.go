@@ -21,8 +21,8 @@ func TestMeetLogsTwoServersBehindOneAddressOnce(t *testing.T) {
 	}
 	after := func(origins ...string) (all []reply) { // each request is sent when the one before was answered
 		for i, origin := range origins {
-			at := time.Duration(2*i + 1)
-			all = append(all, reply{at, at + 1, origin})
+			at := time.Duration(2*i+1) * time.Second
+			all = append(all, reply{at, at + time.Second, origin})
 		}
 		return all
 	}
@@ -44,9 +44,9 @@ func TestMeetLogsTwoServersBehindOneAddressOnce(t *testing.T) {
 		{"two servers, one of which was restarted", after("a", "b", "c", "b"), false, 1},
 		{"two servers, without INFO in between", after("a", "", "b", "", "a"), false, 1},
 		{"a slot of a cluster that moves back", after("a", "b", "a"), true, 0},
-		{"a reply from before a restart that comes late", []reply{{1, 2, "a"}, {5, 10, "b"}, {4, 11, "a"}, {12, 13, "b"}}, false, 0},
-		{"a request that was on its way when the restart showed", []reply{{1, 2, "a"}, {3, 10, "b"}, {9, 12, "a"}, {13, 14, "b"}}, false, 0},
-		{"replies that arrive in the wrong order", []reply{{5, 6, "b"}, {4, 7, "a"}, {8, 9, "b"}}, false, 0},
+		{"a reply from before a restart that comes late", []reply{{1 * time.Second, 2 * time.Second, "a"}, {5 * time.Second, 10 * time.Second, "b"}, {4 * time.Second, 11 * time.Second, "a"}, {12 * time.Second, 13 * time.Second, "b"}}, false, 0},
+		{"a request that was on its way when the restart showed", []reply{{1 * time.Second, 2 * time.Second, "a"}, {3 * time.Second, 10 * time.Second, "b"}, {9 * time.Second, 12 * time.Second, "a"}, {13 * time.Second, 14 * time.Second, "b"}}, false, 0},
+		{"replies that arrive in the wrong order", []reply{{5 * time.Second, 6 * time.Second, "b"}, {4 * time.Second, 7 * time.Second, "a"}, {8 * time.Second, 9 * time.Second, "b"}}, false, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -58,8 +58,8 @@ func TestMeetLogsTwoServersBehindOneAddressOnce(t *testing.T) {
 			f := New([]Config{{Backend: backend}}, Options{Logger: zap.New(core)})
 			s := f.servers[0]
 			for _, r := range test.replies {
-				f.Start = time.Now().Add(-r.received * time.Second)
-				s.recordDescription(r.sent*time.Second, scripts.Description{Origin: r.origin}, nil, How{})
+				f.Start = time.Now().Add(-r.received)
+				s.recordDescription(r.sent, scripts.Description{Origin: r.origin}, nil, How{})
 			}
 			if got := logs.FilterLevelExact(zapcore.ErrorLevel).Len(); got != test.lines || logs.Len() != test.lines {
 				t.Errorf("got %v, want %d errors", logs.All(), test.lines)

@@ -203,8 +203,8 @@ func TestPluginTakesNoKeyForAStatementThatIsNotSent(t *testing.T) {
 	stand.EachDatabase(t, func(t *testing.T, dialect stand.Dialect, db *sql.DB) {
 		ids := stand.IDs(t)
 		g := with(t, dialect, db, Plugin{IDs: ids})
-		dry, shown := order{Item: "tea"}, ""
-		shown = g.ToSQL(func(tx *gorm.DB) *gorm.DB { return tx.Create(&order{Item: "tea", Lines: []line{{}}}) })
+		dry := order{Item: "tea"}
+		shown := g.ToSQL(func(tx *gorm.DB) *gorm.DB { return tx.Create(&order{Item: "tea", Lines: []line{{}}}) })
 		if err := g.Session(&gorm.Session{DryRun: true}).Create(&dry).Error; err != nil || dry.ID != 0 || !strings.Contains(shown, "tea") {
 			t.Errorf("got the key %d, %v, and %q, want no key", dry.ID, err, shown)
 		}

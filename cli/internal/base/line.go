@@ -69,7 +69,8 @@ func (l *Line) Sorted() []string {
 func (l *Line) take(word string) {
 	name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
 	isFlag := l.Due == nil && !l.FlagsEnded && len(word) > 1 && word[0] == '-'
-	if hasLogin(word) && !(isFlag && name == FlagRedis) && !(l.Due != nil && l.Due.Names()[0] == FlagRedis) {
+	namesServer := isFlag && name == FlagRedis || l.Due != nil && l.Due.Names()[0] == FlagRedis
+	if hasLogin(word) && !namesServer {
 		l.misplaced = true
 	}
 	command := l.Command.Command(word)

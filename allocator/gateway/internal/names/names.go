@@ -41,7 +41,7 @@ func (m *Map[T]) Admit(key string, value T) (T, error) {
 		return known, nil
 	}
 	if len(m.all) >= m.max {
-		return value, &sentinel.Refusal{Status: http.StatusTooManyRequests, Header: "Retry-After", Value: "60", Text: fmt.Sprintf(
+		return value, &sentinel.RefusalError{Status: http.StatusTooManyRequests, Header: "Retry-After", Value: "60", Text: fmt.Sprintf(
 			"too many names: this gateway has served %d %s, and serves no further ones until it is restarted: check that callers use few, or raise MaxNames (--max-names)",
 			m.max, m.what)}
 	}

@@ -35,17 +35,17 @@ var all = []known{
 	{allocator.ErrUnavailable, "ErrUnavailable", http.StatusServiceUnavailable},
 }
 
-// Refusal is how an error is answered. As an error it is one that is none of the library's.
-type Refusal struct {
+// RefusalError is how an error is answered. As an error it is one that is none of the library's.
+type RefusalError struct {
 	Status        int
 	Header, Value string // one header, or ""
 	Text          string
 }
 
-func (r *Refusal) Error() string { return r.Text }
+func (r *RefusalError) Error() string { return r.Text }
 
 // SetHeader adds the header to those of an answer.
-func (r *Refusal) SetHeader(h http.Header) {
+func (r *RefusalError) SetHeader(h http.Header) {
 	if r.Header != "" {
 		h.Set(r.Header, r.Value)
 	}
@@ -53,11 +53,11 @@ func (r *Refusal) SetHeader(h http.Header) {
 
 // Of returns how an error is answered in the plain API, and the name of the first sentinel that it matches. An error that is none of
 // the library's has no name, unless it is one of the server.
-func Of(err error) (name string, answer Refusal) {
-	if refused, ok := errors.AsType[*Refusal](err); ok {
+func Of(err error) (name string, answer RefusalError) {
+	if refused, ok := errors.AsType[*RefusalError](err); ok {
 		return "", *refused
 	}
-	answer = Refusal{Status: http.StatusServiceUnavailable, Text: err.Error()}
+	answer = RefusalError{Status: http.StatusServiceUnavailable, Text: err.Error()}
 	name = "ErrUnavailable"
 	if i := slices.IndexFunc(all, func(s known) bool { return errors.Is(err, s.err) }); i >= 0 {
 		name, answer.Status = all[i].name, all[i].status
