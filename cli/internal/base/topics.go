@@ -73,14 +73,14 @@ A. The server came back empty: commands say that it has no settings.
       4,194,304 for what workers hold, and more if one Take is for more.
    3. Do one of these, with the prefix, tag and --identities that it had. A
       server that issued identities needs --identities in a and b, and N of
-      those too.
+      those too. A worker that makes its counters again would remove Durable.
       a. All counters continue at N:
-            hilo init NorthServer/ --min-value N
+            hilo init NorthServer/ --min-value N --durable none
       b. It gets a prefix that no server ever had. Not for plain numbers
          and not for identities, which have no prefix:
-            hilo init NorthServer2/
+            hilo init NorthServer2/ --durable none
       c. Each counter continues above its own rows. No other is made:
-            hilo init NorthServer/ --seeded-only
+            hilo init NorthServer/ --seeded-only --durable none
             hilo seed --sql postgresql > max.sql
             psql -X --csv -f max.sql shop | hilo seed --file - --after-loss
             hilo seed COLLECTION --max N --after-loss  (what has no table)
@@ -88,6 +88,8 @@ A. The server came back empty: commands say that it has no settings.
             hilo settings set --seeded-only=false      (when all are there)
    4. Check: hilo list, hilo doctor. Then start new workers. Those that ran
       need no restart. They jump, once for each counter, and log it.
+   5. When each worker has jumped, where the server was durable:
+            hilo settings set --durable everysec
 
 B. A backup was restored, or an older copy of the data was started.
    1. Keep all workers away from the server, by a firewall or ACL SETUSER.
