@@ -127,9 +127,11 @@ func (w *worker) work(ctx context.Context, o target.Opened, a *allocator.Allocat
 	if task.Rate > 0 { // spread the workers over one interval
 		base.Sleep(ctx, rand.N(time.Duration(float64(time.Second)/task.Rate)))
 	}
-	l.begin()
-	if err := l.run(ctx); err != nil {
-		return err
+	if task.IDs > 0 { // 0 is no limit of a load; the worker that it replaces had taken all
+		l.begin()
+		if err := l.run(ctx); err != nil {
+			return err
+		}
 	}
 	<-ctx.Done()
 	return nil

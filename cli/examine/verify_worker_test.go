@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/allocatortest"
 	"github.com/hilo-id/hilo/allocator/proof"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
+	"github.com/hilo-id/hilo/cli/internal/target"
 	"github.com/hilo-id/hilo/cli/internal/term"
 	"github.com/hilo-id/hilo/prefix"
 )
@@ -54,6 +56,29 @@ func TestMessageThatIsCutOffIsAnError(t *testing.T) {
 		if err := json.NewDecoder(bytes.NewReader(pipe.Bytes()[:cut])).Decode(&part); err == nil {
 			t.Errorf("%d bytes: got %+v, want an error", cut, part)
 		}
+	}
+}
+
+// A worker that is killed may have reported all that it was to take, so that nothing is left for its replacement.
+func TestWorkerWithoutIdentifiersToTakeTakesNone(t *testing.T) {
+	t.Parallel()
+	a := allocatortest.New(t, allocator.Options{})
+	if err := a.Warm(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	in, assignments := io.Pipe()
+	var out bytes.Buffer
+	w := &worker{
+		Session: &base.Session{Separator: "/"}, collections: []string{"orders"},
+		in: json.NewDecoder(in), out: json.NewEncoder(&out),
+	}
+	go func() {
+		_ = json.NewEncoder(assignments).Encode(assignment{})
+		_ = assignments.Close()
+	}()
+	_ = w.work(t.Context(), target.Opened{}, a) // which its input ends
+	if got := a.Stats().Collections[0].Issued; got != 0 {
+		t.Errorf("got %d identifiers, want none", got)
 	}
 }
 
