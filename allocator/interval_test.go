@@ -119,7 +119,7 @@ func TestNextNumberOfSeveralServersNeedsDisjointIntervals(t *testing.T) {
 func configureAgain(t *testing.T, s *redistest.Server, settings prefix.Server) {
 	t.Helper()
 	s.Initialize("Raven")
-	if err := mustAdmin(t, s).TrustSettings().SetServerPrefix(t.Context(), settings); err != nil && !errors.Is(err, admin.ErrInterval) {
+	if err := mustAdmin(t, s).With(admin.Mode{Trust: true}).SetServerPrefix(t.Context(), settings); err != nil && !errors.Is(err, admin.ErrInterval) {
 		t.Fatal(err)
 	}
 }
@@ -194,7 +194,7 @@ func TestBareServerBesideTheHomeOfIdentitiesNeedsADisjointInterval(t *testing.T)
 func TestMaxValueEndsCountersAndProbes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		if err := mustAdmin(t, s).TrustSettings().SetServerPrefix(t.Context(), prefix.Server{MinValue: 11, MaxValue: 20, Identities: true}); err != nil {
+		if err := mustAdmin(t, s).With(admin.Mode{Trust: true}).SetServerPrefix(t.Context(), prefix.Server{MinValue: 11, MaxValue: 20, Identities: true}); err != nil {
 			t.Fatal(err)
 		}
 		a := mustNew(t, redistest.NewClient(t, s), Options{})

@@ -43,9 +43,6 @@ func Prepare(client redis.UniversalClient, timeout time.Duration) Clients {
 }
 
 // PoolSize returns the number of connections of a *redis.Client, and 0 for another client.
-// It is not inlined, as Confirmable is not.
-//
-//go:noinline
 func PoolSize(client redis.Cmdable) int {
 	if single, ok := client.(*redis.Client); ok {
 		return single.Options().PoolSize
@@ -54,10 +51,7 @@ func PoolSize(client redis.Cmdable) int {
 }
 
 // Confirmable reports whether client can be used with Confirmed. It has to be a *redis.Client or a *redis.ClusterClient itself.
-// Another type may hide a cluster, any node of which would answer WAIT for its own writes. It is not inlined, so that callers do
-// not reach the two types: a package that does compiles hundreds of their methods again.
-//
-//go:noinline
+// Another type may hide a cluster, any node of which would answer WAIT for its own writes.
 func Confirmable(client redis.Cmdable) bool {
 	switch client.(type) {
 	case *redis.Client, *redis.ClusterClient:

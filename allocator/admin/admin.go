@@ -24,26 +24,31 @@ import (
 
 // Admin works on one namespace of one server. It is safe for concurrent use, also beside running allocators.
 type Admin struct {
-	client    client
+	client    redis.UniversalClient
 	keys      prefix.Keys
 	separator string
 	// server is the key of the server's prefix, for scripts.
 	server string
-	// filter is the glob of the names that Counters and Identities return.
-	filter string
-	// trusting reports that TrustSettings made this Admin, and alone that WithoutReplicas did.
-	trusting, alone bool
-	// timeout bounds each wait for replicas and for the disk.
-	timeout time.Duration
-	// requestID is that of WithRequestID, or "".
-	requestID string
+	mode   Mode
 }
 
-// client is a redis.UniversalClient. A package whose types reach that type, or *redis.Client, compiles hundreds of methods of
-// go-redis again, and so would each package that uses an Admin.
-type client interface {
-	redis.Cmdable
-	Process(ctx context.Context, cmd redis.Cmder) error
+// Mode is how an Admin works. The zero value of a field changes nothing.
+type Mode struct {
+	// Filter is a glob as in Redis, with "*", "?" and "[a-z]". Counters and Identities return only names that match it, in any letter
+	// case.
+	Filter string
+	// Timeout is how long to wait for replicas to acknowledge a write, at most half the client's read timeout, and, beside the 1.3 s that
+	// this takes, for the disk of a durable server. The default is 1 s.
+	Timeout time.Duration
+	// NoReplicas states that a server without INFO, such as one behind a proxy, has no replicas, so that there is nothing to wait for
+	// after a write. Where INFO shows replicas it has no effect.
+	NoReplicas bool
+	// Trust sets Durable even if settings of the server could not be read, and intervals of few numbers. Settings that can be read have
+	// to agree all the same.
+	Trust bool
+	// RequestID makes forced seeds take effect once for it, whichever process sends the same seed again. If numbers were issued in
+	// between, that is ErrChanged. It stands at the counter until the next one.
+	RequestID string
 }
 
 // Options are the settings of an Admin. "" means the default of an allocator, the namespace "Raven" or the separator "/".
@@ -67,20 +72,20 @@ func New(client redis.UniversalClient, opts Options) (*Admin, error) {
 	}
 	keys := prefix.NewKeys(opts.Namespace)
 	return &Admin{
-		client: client, keys: keys, separator: opts.Separator, server: keys.Server(), filter: "*", timeout: defaultTimeout,
+		client: client, keys: keys, separator: opts.Separator, server: keys.Server(), mode: Mode{Filter: "*", Timeout: defaultTimeout},
 	}, nil
 }
 
-// WithFilter returns an Admin whose Counters and Identities return only names that match glob, in any letter case. A glob is
-// as in Redis, with "*", "?" and "[a-z]".
-func (m *Admin) WithFilter(glob string) *Admin {
-	return m.with(func(other *Admin) { other.filter = prefix.Fold(glob) })
-}
-
-// with returns a copy of m with a change.
-func (m *Admin) with(change func(other *Admin)) *Admin {
+// With returns an Admin that works in a mode.
+func (m *Admin) With(mode Mode) *Admin {
 	other := *m
-	change(&other)
+	other.mode = Mode{
+		Filter:     cmp.Or(prefix.Fold(mode.Filter), m.mode.Filter),
+		Timeout:    cmp.Or(mode.Timeout, m.mode.Timeout),
+		NoReplicas: mode.NoReplicas || m.mode.NoReplicas,
+		Trust:      mode.Trust || m.mode.Trust,
+		RequestID:  cmp.Or(mode.RequestID, m.mode.RequestID),
+	}
 	return &other
 }
 

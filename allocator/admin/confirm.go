@@ -24,16 +24,6 @@ type notConfirmedError struct{}
 func (notConfirmedError) Error() string { return "written, but not confirmed" }
 func (notConfirmedError) Unwrap() error { return scripts.ErrNotDurable }
 
-// WithTimeout returns an Admin that waits up to d, and not 1 s, for replicas to acknowledge a write and, beside the 1.3 s that this
-// takes, for the disk of a durable server. The wait for replicas is at most half the client's read timeout.
-func (m *Admin) WithTimeout(d time.Duration) *Admin {
-	return m.with(func(other *Admin) { other.timeout = d })
-}
-
-// WithoutReplicas returns an Admin for a server without INFO, such as one behind a proxy, which the caller states has no
-// replicas, so that there is nothing to wait for after a write. Where INFO shows replicas it has no effect.
-func (m *Admin) WithoutReplicas() *Admin { return m.with(func(other *Admin) { other.alone = true }) }
-
 // confirmed calls write, which runs scripts by the client that it is passed, and waits until every replica that was connected
 // before has their writes. WAIT covers all earlier writes of the server too, because replicas acknowledge an offset of one stream.
 // It covers that server only, so the replication id has to be the same before and after.
@@ -56,10 +46,10 @@ func (m *Admin) confirmed(ctx context.Context, what, durable string, permits fun
 		reason = strings.TrimPrefix(err.Error(), scripts.ErrNotDurable.Error()+": ")
 	case err != nil:
 		return attemptError(ctx, what, err)
-	case before.forbidden && m.alone:
+	case before.forbidden && m.mode.NoReplicas:
 	case before.forbidden:
 		reason = "this user may not call INFO, so the connected replicas are not known; permit +info and +wait or, where the server has no replicas, " +
-			"state it with --replicas-none (Admin.WithoutReplicas)"
+			"state it with --replicas-none (admin.Mode.NoReplicas)"
 	case before.replicas > 0 && !scripts.Confirmable(m.client) && isCluster(ctx, m.client):
 		reason = fmt.Sprintf("the client is a %T, and WAIT may have gone to another node of the cluster", m.client)
 	default:
@@ -91,7 +81,7 @@ func (m *Admin) onDisk(ctx context.Context, durable string, permits func() []scr
 		return scripts.Permit(ctx, m.client, requests...)
 	}
 	const step = 50 * time.Millisecond
-	for end := time.Now().Add(m.timeout); ; {
+	for end := time.Now().Add(m.mode.Timeout); ; {
 		errs, err := scripts.Ask(ctx, send, m.keys.Server(), durable == prefix.DurableAlways, requests...)
 		if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 			err = errs[i] // one of what may be thousands
@@ -117,7 +107,7 @@ func (m *Admin) waitTimeout() time.Duration {
 		read = client.Options().ReadTimeout
 	}
 	if read > 0 {
-		return min(m.timeout, read/2)
+		return min(m.mode.Timeout, read/2)
 	}
-	return m.timeout
+	return m.mode.Timeout
 }

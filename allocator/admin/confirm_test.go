@@ -36,7 +36,7 @@ func TestWritesAreConfirmedByEveryConnectedReplica(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, primary *redistest.Server) {
 		replica := redistest.StartReplica(t, primary)
-		m := mustNew(t, redistest.NewClient(t, primary), Options{}).WithTimeout(time.Minute) // at most half the read timeout
+		m := mustNew(t, redistest.NewClient(t, primary), Options{}).With(Mode{Timeout: time.Minute}) // at most half the read timeout
 		for name, write := range operatorWrites {
 			if err := write(t, m); err != nil {
 				t.Errorf("%s: got %v, want <nil>", name, err)
@@ -47,7 +47,7 @@ func TestWritesAreConfirmedByEveryConnectedReplica(t *testing.T) {
 		// once.
 		for range 2 {
 			for name, write := range operatorWrites {
-				m := mustNew(t, redistest.NewClient(t, primary), Options{}).WithTimeout(20 * time.Millisecond)
+				m := mustNew(t, redistest.NewClient(t, primary), Options{}).With(Mode{Timeout: 20 * time.Millisecond})
 				err := write(t, m)
 				if !errors.Is(err, ErrNotConfirmed) || !errors.Is(err, scripts.ErrNotDurable) || !strings.Contains(err.Error(), "0 of 1") {
 					t.Errorf("%s with its replica paused: got %v, want ErrNotConfirmed with 0 of 1", name, err)
@@ -76,7 +76,7 @@ func TestWritesAreNotConfirmedWithoutInfo(t *testing.T) {
 				case rule == "-info" && (!errors.Is(err, ErrNotConfirmed) || !strings.Contains(err.Error(), "permit +info")):
 					t.Errorf("%s without +info: got %v, want ErrNotConfirmed", name, err)
 				}
-				if err := write(t, m.WithoutReplicas()); err != nil {
+				if err := write(t, m.With(Mode{NoReplicas: true})); err != nil {
 					t.Errorf("%s with %s and no replicas, as stated: got %v, want <nil>", name, rule, err)
 				}
 			}

@@ -23,10 +23,6 @@ var (
 	ErrSettingsUnknown = fmt.Errorf("%w: settings could not be seen", ErrNeedsTrust)
 )
 
-// TrustSettings returns an Admin that sets Durable even if settings of the server could not be read, and intervals of few numbers.
-// Settings that can be read have to agree all the same.
-func (m *Admin) TrustSettings() *Admin { return m.with(func(other *Admin) { other.trusting = true }) }
-
 // CheckDurable returns nil if the server may state a value of prefix.Server.Durable, as far as it can be checked. The server has to be
 // a primary without replicas that writes an append-only file and syncs it at least so often, also during rewrites, and its last
 // write and rewrite have to have succeeded. That its data is nowhere else, and that it is started from its own newest files only,

@@ -25,10 +25,10 @@ func TestDurableIsRefusedIfTheServerContradictsIt(t *testing.T) {
 		refused := func(client redis.UniversalClient, want string) {
 			t.Helper()
 			m := mustNew(t, client, Options{})
-			for _, m := range []*Admin{m, m.TrustSettings()} {
+			for _, m := range []*Admin{m, m.With(Mode{Trust: true})} {
 				fresh := mustNew(t, client, Options{Namespace: "Fresh"})
-				if m.trusting {
-					fresh = fresh.TrustSettings()
+				if m.mode.Trust {
+					fresh = fresh.With(Mode{Trust: true})
 				}
 				for _, err := range []error{m.CheckDurable(t.Context(), durable), m.SetServerPrefix(t.Context(), wanted), fresh.Init(t.Context(), wanted)} {
 					if !errors.Is(err, ErrNotDurableServer) || !strings.Contains(err.Error(), want) {
@@ -72,7 +72,7 @@ func TestDurableIsRefusedIfTheServerContradictsIt(t *testing.T) {
 
 // reporting is a server that keeps every write, except for what it is set to report.
 type reporting struct {
-	client
+	redis.UniversalClient
 	changes map[string]string
 }
 
@@ -153,14 +153,14 @@ func TestDurableRequiresTrustInUnreadableSettings(t *testing.T) {
 		if err := m.SetServerPrefix(t.Context(), wanted); !errors.Is(err, ErrSettingsUnknown) || !errors.Is(err, ErrNeedsTrust) || !strings.Contains(err.Error(), "appendfsync") {
 			t.Errorf("got %v, want ErrNeedsTrust that names appendfsync", err)
 		}
-		if err := m.TrustSettings().SetServerPrefix(t.Context(), wanted); err != nil {
+		if err := m.With(Mode{Trust: true}).SetServerPrefix(t.Context(), wanted); err != nil {
 			t.Error(err)
 		}
 		fresh := mustNew(t, newClient(t, opts), Options{Namespace: "Fresh"})
 		if err := fresh.Init(t.Context(), wanted); !errors.Is(err, ErrNeedsTrust) {
 			t.Errorf("init: got %v, want ErrNeedsTrust", err)
 		}
-		if err := fresh.TrustSettings().Init(t.Context(), wanted); err != nil {
+		if err := fresh.With(Mode{Trust: true}).Init(t.Context(), wanted); err != nil {
 			t.Error(err)
 		}
 		for _, m := range []*Admin{m, fresh} {

@@ -176,7 +176,7 @@ func TestWritesAtADurableServerAreConfirmedByQuestions(t *testing.T) {
 			t.Run(durable+" "+name, func(t *testing.T) {
 				t.Parallel()
 				s := startDurableMini(t)
-				m := mustNew(t, redistest.NewClient(t, s), Options{}).TrustSettings() // miniredis has no CONFIG
+				m := mustNew(t, redistest.NewClient(t, s), Options{}).With(Mode{Trust: true}) // miniredis has no CONFIG
 				counted := questions(s)
 				if err := m.SetServerPrefix(t.Context(), prefix.Server{Durable: durable}); err != nil {
 					t.Fatal(err)
@@ -219,7 +219,7 @@ func TestWritesAtADurableServerAreNotConfirmedWhileItsFileIsNotKept(t *testing.T
 				client := redistest.NewClient(t, s)
 				client.HSet(t.Context(), settingsKey, "Durable", durable)
 				s.SetInfo(test.field, test.value)
-				m := mustNew(t, client, Options{}).WithTimeout(1)
+				m := mustNew(t, client, Options{}).With(Mode{Timeout: 1})
 				for name, write := range operatorWrites {
 					if strings.HasPrefix(name, "prefix") {
 						continue
@@ -259,10 +259,10 @@ func TestWritesAtADurableServerWaitForARewrite(t *testing.T) {
 		}
 		client.ConfigSet(t.Context(), "rdb-key-save-delay", "1000")
 		client.Do(t.Context(), "BGREWRITEAOF")
-		if _, err := m.WithTimeout(1).Seed(t.Context(), "orders", 7, false); !errors.Is(err, ErrNotConfirmed) || !strings.Contains(err.Error(), "being rewritten") {
+		if _, err := m.With(Mode{Timeout: 1}).Seed(t.Context(), "orders", 7, false); !errors.Is(err, ErrNotConfirmed) || !strings.Contains(err.Error(), "being rewritten") {
 			t.Errorf("got %v, want ErrNotConfirmed", err)
 		}
-		if _, err := m.WithTimeout(1<<36).Seed(t.Context(), "orders", 7, false); err != nil {
+		if _, err := m.With(Mode{Timeout: 1 << 36}).Seed(t.Context(), "orders", 7, false); err != nil {
 			t.Errorf("got %v, want <nil> after the rewrite", err)
 		}
 		if got := info.Fields(client.Info(t.Context(), "persistence").Val())["aof_rewrite_in_progress"]; got != "0" {

@@ -115,7 +115,7 @@ func TestWithFilterListsMatchingCountersOnly(t *testing.T) {
 		}
 		for glob, want := range map[string]int{"ORD*": 2, "orders": 1, "*": 3, "peopl[a-f]": 1, "x*": 0, "?eople": 1} {
 			got := 0
-			for _, err := range m.WithFilter(glob).Counters(t.Context()) {
+			for _, err := range m.With(Mode{Filter: glob}).Counters(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
 				}

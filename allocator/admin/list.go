@@ -35,7 +35,7 @@ func (m *Admin) States(ctx context.Context) iter.Seq2[State, error] {
 // counters returns the counters of one kind that the filter matches.
 func (m *Admin) counters(ctx context.Context, k Kind) iter.Seq2[Counter, error] {
 	return func(yield func(Counter, error) bool) {
-		for state, err := range m.states(ctx, prefix.EscapeGlob(m.storage(k).prefix)+m.filter, k) {
+		for state, err := range m.states(ctx, prefix.EscapeGlob(m.storage(k).prefix)+m.mode.Filter, k) {
 			if !yield(state.Counter, err) {
 				return
 			}

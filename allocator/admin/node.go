@@ -59,7 +59,7 @@ func countReplicas(fields map[string]string) (n int) {
 
 // isCluster reports whether the server is a node of a cluster. Every user may call HELLO, and a server without it is no such
 // node.
-func isCluster(ctx context.Context, client client) bool {
+func isCluster(ctx context.Context, client redis.UniversalClient) bool {
 	hello := redis.NewMapStringInterfaceCmd(ctx, "hello")
 	return client.Process(ctx, hello) == nil && hello.Val()["mode"] == "cluster"
 }

@@ -42,8 +42,8 @@ func (m *Admin) seed(ctx context.Context, s storage, name string, value int64, f
 		return 0, err
 	}
 	keys := s.keys(name)
-	request := scripts.SeedRequest{Field: s.field, Name: name, Value: value, Force: force, Token: m.requestID}
-	if force && m.requestID == "" {
+	request := scripts.SeedRequest{Field: s.field, Name: name, Value: value, Force: force, Token: m.mode.RequestID}
+	if force && m.mode.RequestID == "" {
 		if request.Expected, err = scripts.Stands(ctx, m.client, keys.Counter, s.field); err != nil {
 			return 0, attemptError(ctx, name, err)
 		}
@@ -57,10 +57,4 @@ func (m *Admin) seed(ctx context.Context, s storage, name string, value int64, f
 		return err
 	})
 	return stands, err
-}
-
-// WithRequestID returns an Admin whose forced seeds have an id, and take effect once for it, whichever process sends the same seed
-// again. If numbers were issued in between, that is ErrChanged. The id stands at the counter until the next one.
-func (m *Admin) WithRequestID(id string) *Admin {
-	return m.with(func(other *Admin) { other.requestID = id })
 }

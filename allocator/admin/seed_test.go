@@ -19,7 +19,7 @@ func TestForcedSeedWithARequestIDTakesEffectOnce(t *testing.T) {
 		if _, err := m.Seed(t.Context(), "orders", 4000, false); err != nil {
 			t.Fatal(err)
 		}
-		for _, process := range []*Admin{m.WithRequestID("one"), mustNew(t, redistest.NewClient(t, s), Options{}).WithRequestID("one")} {
+		for _, process := range []*Admin{m.With(Mode{RequestID: "one"}), mustNew(t, redistest.NewClient(t, s), Options{}).With(Mode{RequestID: "one"})} {
 			if got, err := process.Seed(t.Context(), "orders", 100, true); got != 100 || err != nil {
 				t.Errorf("got %d and %v, want 100", got, err)
 			}
@@ -27,13 +27,13 @@ func TestForcedSeedWithARequestIDTakesEffectOnce(t *testing.T) {
 		if got := nextNumber(t, client, "orders"); got != 101 {
 			t.Fatalf("got %d, want 101", got)
 		}
-		if _, err := m.WithRequestID("one").Seed(t.Context(), "orders", 100, true); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), `stands at "101"`) {
+		if _, err := m.With(Mode{RequestID: "one"}).Seed(t.Context(), "orders", 100, true); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), `stands at "101"`) {
 			t.Errorf("after a number was issued: got %v, want ErrChanged that names it", err)
 		}
 		if got, err := m.Counter(t.Context(), "orders"); got.Max != 101 || err != nil {
 			t.Errorf("got %+v and %v, want 101", got, err)
 		}
-		if got, err := m.WithRequestID("two").Seed(t.Context(), "orders", 100, true); got != 100 || err != nil {
+		if got, err := m.With(Mode{RequestID: "two"}).Seed(t.Context(), "orders", 100, true); got != 100 || err != nil {
 			t.Errorf("another id: got %d and %v, want 100", got, err)
 		}
 	})

@@ -240,7 +240,7 @@ func (m *Admin) checkChange(ctx context.Context, now, s prefix.Server) error {
 	if s.Durable == "" {
 		return nil
 	}
-	if err := m.CheckDurable(ctx, s.Durable); !errors.Is(err, ErrSettingsUnknown) || !m.trusting {
+	if err := m.CheckDurable(ctx, s.Durable); !errors.Is(err, ErrSettingsUnknown) || !m.mode.Trust {
 		return err
 	}
 	return nil
@@ -264,12 +264,12 @@ func (m *Admin) checkInterval(ctx context.Context, now, s prefix.Server) error {
 		}
 		return fmt.Errorf("admin: %w: MinValue is %d, and may only rise, not %s; where no other server ever issued the numbers below, remove field %s of key %s by hand",
 			ErrInterval, nowLow, become, scripts.SettingsFields[atMin], m.keys.Server())
-	case high-low < leastInterval-1 && !m.trusting:
+	case high-low < leastInterval-1 && !m.mode.Trust:
 		return fmt.Errorf("admin: %w: %d to %d has fewer than 16,777,216 numbers, and a restart of the server may cost each counter more than 65,536", ErrNeedsTrust, low, high)
 	case high == math.MaxInt64:
 		return nil
 	}
-	for state, err := range m.WithFilter("*").States(ctx) {
+	for state, err := range m.With(Mode{Filter: "*"}).States(ctx) {
 		if err != nil {
 			return err
 		}

@@ -391,7 +391,7 @@ func TestSetServerPrefixKeepsTheIntervalOfItsServer(t *testing.T) {
 				t.Errorf("%s: got %v, want %v with %q", test.name, err, test.want, test.text)
 			}
 		}
-		if err := set(m.TrustSettings(), prefix.Server{MinValue: math.MaxInt64 - 1}); err != nil {
+		if err := set(m.With(Mode{Trust: true}), prefix.Server{MinValue: math.MaxInt64 - 1}); err != nil {
 			t.Errorf("few numbers, confirmed: got %v, want <nil>", err)
 		}
 		redistest.NewClient(t, s).HSet(t.Context(), "{Raven}/ServerPrefixForHilo", "MinValue", "01")

@@ -89,9 +89,7 @@ func (i initialize) Run(ctx context.Context) error {
 		if err := i.agree(ctx, made, shown, found); err != nil {
 			return err
 		}
-		if i.yes {
-			m = m.TrustSettings()
-		}
+		m = m.With(admin.Mode{Trust: i.yes})
 		return m.Init(ctx, made)
 	})
 	if err != nil {

@@ -175,7 +175,7 @@ func isOpen(glob string) bool {
 func (l listing) Run(ctx context.Context) error {
 	all, errs := l.look(ctx, func(_ int, m *admin.Admin) (seen []admin.Counter, _ error) {
 		var corrupt []error
-		for counter, err := range l.all(m.WithFilter(cmp.Or(l.Filter, "*")), ctx) {
+		for counter, err := range l.all(m.With(admin.Mode{Filter: l.Filter}), ctx) {
 			switch {
 			case fatal(err):
 				return nil, err

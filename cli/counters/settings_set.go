@@ -102,9 +102,7 @@ func (s *setSettings) Run(ctx context.Context) error {
 			}
 			return err
 		}
-		if s.yes {
-			m = m.TrustSettings()
-		}
+		m = m.With(admin.Mode{Trust: s.yes})
 		return m.ChangeServerPrefix(ctx, func(read prefix.Server, corrupt error) (prefix.Server, error) {
 			now = read
 			if err := s.unusable(corrupt); err != nil {
@@ -210,7 +208,7 @@ func removes(s prefix.Server) string {
 
 // changedTexts returns what a first prefix or tag changes at a server that issued numbers without them, or "".
 func (s *setSettings) changedTexts(ctx context.Context, m *admin.Admin, now prefix.Server) (string, error) {
-	for state, err := range m.WithFilter("*").States(ctx) {
+	for state, err := range m.With(admin.Mode{Filter: "*"}).States(ctx) {
 		if fatal(err) {
 			return "", err
 		}
@@ -233,7 +231,7 @@ func isLone(s prefix.Server) bool { return s.IsZero() && !s.HasInterval() && !s.
 // keepIdentities returns an error if the server has identities. Without prefix and tag it issued them as the only server. With
 // one it issues them only as their home.
 func (*setSettings) keepIdentities(ctx context.Context, m *admin.Admin) error {
-	for identity, err := range m.WithFilter("*").Identities(ctx) {
+	for identity, err := range m.With(admin.Mode{Filter: "*"}).Identities(ctx) {
 		if err != nil {
 			return err
 		}

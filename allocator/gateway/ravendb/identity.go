@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/hilo-id/hilo/allocator"
+	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/once"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
@@ -53,7 +54,7 @@ func (h *Handler) identitySeed(ctx context.Context, q *form.Query) (any, error) 
 		q.Fail(sentinel.Invalidf("force is %.64q: must be true or false", q.Get("force")))
 	}
 	value, err = h.onIdentity(ctx, q, func(d *database, name string, id once.ID) (stands int64, err error) {
-		operator := d.operator.WithRequestID(cmp.Or(id.String(), rand.Text())) // a forced seed acts once, whichever gateway it is sent to
+		operator := d.operator.With(admin.Mode{RequestID: cmp.Or(id.String(), rand.Text())}) // a forced seed acts once, whichever gateway it is sent to
 		err = h.gate.Pass(ctx, func() error {
 			stands, err = operator.SeedIdentity(ctx, name, value, force)
 			return err

@@ -26,10 +26,7 @@ func AdministerWith(ctx context.Context, g *Session, t target.Target, do func(*t
 		if err != nil {
 			return err
 		}
-		if g.ReplicasNone {
-			m = m.WithoutReplicas()
-		}
-		return do(client, m.WithTimeout(g.Timeout))
+		return do(client, m.With(admin.Mode{Timeout: g.Timeout, NoReplicas: g.ReplicasNone}))
 	})
 }
 
