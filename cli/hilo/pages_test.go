@@ -184,5 +184,5 @@ func denseParts(text string) []string {
 
 // withoutCode returns a page in which an empty line stands for each block of code.
 func withoutCode(text string) string {
-	return regexp.MustCompile("(?ms)^[ ]*```.*?^[ ]*```").ReplaceAllString(text, "\n")
+	return regexp.MustCompile("(?ms)^ *```.*?\n *```").ReplaceAllString(text, "\n")
 }
