@@ -9,7 +9,7 @@ part_cluster() {
   goes_on 'on the cluster'
   slow_counter
   up --no-deps prometheus # for answers
-  within 60 'every worker holds numbers for longer than a takeover takes' \
+  within 120 'every worker holds numbers for longer than a takeover takes' \
     answers 'min(hilo_runway_seconds) > 20 and count(hilo_runway_seconds) == 3'
 
   local owner next epoch
@@ -18,12 +18,12 @@ part_cluster() {
   epoch=$(counter "$owner" Epoch)
   docker kill "$(container "$owner")" >/dev/null
   say "$owner, which has the counters, is killed"
-  within 60 'its replica took over' taken_over "$owner"
+  within 120 'its replica took over' taken_over "$owner"
   next=$(cat "$work/owner")
   goes_on "with $next, from what is in hand: it has no replica yet"
   docker start "$(container "$owner")" >/dev/null
-  within 60 "$owner is the replica of $next now" role_is "$owner" slave
-  within 60 "$next gives ranges, above a jump" more_than "$epoch" counter "$next" Epoch
+  within 120 "$owner is the replica of $next now" role_is "$owner" slave
+  within 120 "$next gives ranges, above a jump" more_than "$epoch" counter "$next" Epoch
   follows_at_a_distance 'after the takeover'
   goes_on 'with the cluster whole again'
   verify_ends

@@ -3,7 +3,7 @@
 
 ask_the_gateway() {
   up --no-deps gateway
-  within 60 'the gateway is ready' healthy gateway 1
+  within 120 'the gateway is ready' healthy gateway 1
   hardened
   local token ids identity
   token=$(run --entrypoint cat redis-cli /run/hilo/gateway-token)
@@ -16,7 +16,7 @@ ask_the_gateway() {
   jq --exit-status '.ids | length == 1 and (.[0] | test("^companies/[0-9]+$") and (ltrimstr("companies/") | tonumber) > 90)' <<<"$identity" >/dev/null ||
     fail "the gateway gave $identity"
   say "the gateway gave $(jq --compact-output .ids <<<"$ids") and $(jq --compact-output .ids <<<"$identity"), and nothing for a wrong token"
-  within 60 'Prometheus scrapes the gateway' answers 'up{job="gateway"} == 1'
+  within 120 'Prometheus scrapes the gateway' answers 'up{job="gateway"} == 1'
   docker stop --time 30 "$(container gateway)" >/dev/null
   check 'it ends in order' equal "$(docker inspect --format '{{.State.ExitCode}}' "$(container gateway)")" 0
 }

@@ -44,7 +44,7 @@ ranges_come_back() {
     equal "$rose" "$(jq '.reserved - .returned' <<<"$all")"
   # shellcheck disable=SC2086 # one word for each
   docker start $before >/dev/null
-  within 60 'the fleet is back' healthy worker 5
+  within 120 'the fleet is back' healthy worker 5
   load_begins
 }
 
@@ -53,7 +53,7 @@ container_ids_of_workers() { containers worker | paste --serial --delimiters ' '
 lose_both_masters() {
   docker kill "$(container north)" >/dev/null
   say 'north is killed'
-  within 40 'south serves' more_than 0 counter south Ranges
+  within 120 'south serves' more_than 0 counter south Ranges
   goes_on 'without north'
 
   docker network disconnect "${project}_default" "$(container south)"
@@ -68,13 +68,13 @@ bring_both_back() {
   docker network connect --alias south "${project}_default" "$(container south)"
   docker start "$(container north)" >/dev/null
   say 'north and south are back'
-  within 60 'north answers' more_than 0 counter north Ranges
+  within 120 'north answers' more_than 0 counter north Ranges
   ranges=$(counter north Ranges)
-  within 60 'all 7 workers are healthy' healthy worker 7
-  within 60 'north issues ranges again' more_than "$ranges" counter north Ranges
+  within 120 'all 7 workers are healthy' healthy worker 7
+  within 120 'north issues ranges again' more_than "$ranges" counter north Ranges
   follows_closely 'after the kill' -e HILO_REDIS_URL=redis://operator@north:6379
   scale_down 3
-  within 10 '3 workers are left' equal_count 3
+  within 120 '3 workers are left' equal_count 3
   goes_on 'as a fleet of 3'
 }
 
@@ -87,7 +87,7 @@ rolling_restart() {
   before=$(sums)
   for id in $(containers worker); do
     docker restart --time 30 "$id" >/dev/null
-    within 30 'a worker is restarted and healthy' healthy_container "$id"
+    within 120 'a worker is restarted and healthy' healthy_container "$id"
   done
   keep_logs
   after=$(sums)
@@ -113,8 +113,8 @@ an_emptied_master_stays_empty() {
   docker rm --force "$(container north)" >/dev/null
   docker volume rm "${project}_north" >/dev/null
   up --scale worker=1
-  within 60 'north is up again, without its volume' healthy north 1
-  within 60 'a worker refuses an emptied master' logged 'out of use for its settings'
+  within 120 'north is up again, without its volume' healthy north 1
+  within 120 'a worker refuses an emptied master' logged 'out of use for its settings'
   check 'an emptied master stays empty' equal "$(redis north dbsize)" 0
 }
 

@@ -49,7 +49,7 @@ verify_begins() {
   rm --force "$work/verify.err" # of the fleet before
   run -e HILO_OUTPUT=json "$@" hilo verify --kill-workers --rate 2000 --duration 45s >"$work/verify" 2>"$work/verify.err" &
   verifying=$!
-  within 30 'hilo verify runs' grep --quiet 'workers take identifiers' "$work/verify.err"
+  within 120 'hilo verify runs' grep --quiet 'workers take identifiers' "$work/verify.err"
 }
 
 # verify_ends waits for it.

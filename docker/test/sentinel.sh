@@ -6,7 +6,7 @@ part_sentinel() {
   begin sentinel compose.yaml compose.sentinel.yaml
   workers_first 3
   first_up --scale worker=3
-  within 60 'all is healthy' all_well
+  within 120 'all is healthy' all_well
   load_begins
   hardened
   doctor
@@ -18,13 +18,13 @@ part_sentinel() {
   epoch=$(counter redis-1 Epoch)
   docker kill "$(container redis-1)" >/dev/null
   say 'the primary is killed'
-  within 60 'Sentinel made another the primary' promoted
+  within 120 'Sentinel made another the primary' promoted
   next=$(cat "$work/primary")
-  within 60 "$next gives ranges, above a jump" more_than "$epoch" counter "$next" Epoch
+  within 120 "$next gives ranges, above a jump" more_than "$epoch" counter "$next" Epoch
   follows_at_a_distance 'after the failover'
   goes_on "with $next"
   docker start "$(container redis-1)" >/dev/null
-  within 60 'the old primary is a replica now' role_is redis-1 slave
+  within 120 'the old primary is a replica now' role_is redis-1 slave
   goes_on 'with all three'
   verify_ends
   sums_add_up
@@ -34,7 +34,7 @@ part_sentinel() {
 # workers_first starts the workers before any Redis: they stay and try on.
 workers_first() {
   up --scale "worker=$1" worker
-  within 30 "$1 workers are there, and no Redis is" trying "$1"
+  within 120 "$1 workers are there, and no Redis is" trying "$1"
   ! healthy worker "$1" || fail 'workers say that they are ready, without a Redis'
 }
 

@@ -40,7 +40,7 @@ a_worker_is_refused() {
   compose run --detach --no-deps -T -v "$work/other:/other:ro" -e HILO_TLS_CA=/other/ca.crt worker >"$work/refused" 2>&1 || fail "a worker with a wrong authority: $(cat "$work/refused")"
   local id
   id=$(tail --lines 1 "$work/refused")
-  within 30 'a worker with a wrong authority gives its reason' logs_of "$id" 'unknown authority'
+  within 120 'a worker with a wrong authority gives its reason' logs_of "$id" 'unknown authority'
   ! docker exec "$id" /hilo probe http://127.0.0.1:8080/readyz >/dev/null 2>&1 || fail 'a worker with a wrong authority is ready'
   docker stop --time 30 "$id" >/dev/null
   logs_of "$id" '"msg":"ended","reserved":0,' || fail "a worker with a wrong authority took ids: $(docker logs "$id" 2>&1)"

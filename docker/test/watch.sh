@@ -3,8 +3,8 @@
 
 watch_the_fleet() {
   up --no-deps prometheus
-  within 60 "Prometheus scrapes $(count worker) workers" scraped "$(count worker)"
-  within 20 'the rate of ids is there' answers 'sum(rate(hilo_ids_issued_total[30s])) > 0'
+  within 120 "Prometheus scrapes $(count worker) workers" scraped "$(count worker)"
+  within 120 'the rate of ids is there' answers 'sum(rate(hilo_ids_issued_total[30s])) > 0'
   rules_work
   dashboard_works
   grafana_starts
@@ -15,11 +15,11 @@ watch_the_fleet() {
 open_the_page() {
   local token
   up --no-deps top
-  within 60 'the page is healthy' healthy top 1
+  within 120 'the page is healthy' healthy top 1
   hardened
   token=$(run --entrypoint cat redis-cli /run/hilo/top-token)
   ! page nobody / >/dev/null 2>&1 || fail 'the page was shown for a wrong token'
-  within 20 'the page shows both masters and their counters' shows "$token"
+  within 120 'the page shows both masters and their counters' shows "$token"
   check 'the page has both masters before its script runs' drawn "$token"
   docker stop --time 30 "$(container top)" >/dev/null
   check 'it ends in order' equal "$(docker inspect --format '{{.State.ExitCode}}' "$(container top)")" 0
@@ -82,7 +82,7 @@ grafana_starts() {
     return
   fi
   up --no-deps grafana
-  within 90 'Grafana is healthy' healthy grafana 1
+  within 120 'Grafana is healthy' healthy grafana 1
   # shellcheck disable=SC2016 # that is for the shell in there
   check 'Grafana has the dashboard' docker exec "$(container grafana)" sh -c \
     'wget -q -O - "http://admin:$(cat /run/hilo/password)@127.0.0.1:3000/api/dashboards/uid/hilo" | grep -q hilo_ids_issued_total'
