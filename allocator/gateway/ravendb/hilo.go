@@ -95,7 +95,7 @@ func (h *Handler) hiloReturn(ctx context.Context, q *form.Query) (any, error) {
 	}
 	if d, ok := h.databases.Get(namespace); ok && !h.opts.IgnoreReturns {
 		name, _ := d.names.Get(prefix.Fold(tag))
-		if issued, ok := h.ranges.returnable(collection{d, name}, end, last); ok {
+		if issued, ok := h.ranges.claim(collection{d, name}, end, last); ok {
 			_, _ = issued.Return(ctx, last) // if it fails, it is a gap
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 )
 
-// maxRanges is the number of ranges that are remembered at least, and half of what is remembered at most.
+// maxRanges is the size of each of the two maps of ranges that are kept. A full one replaces the older one.
 const maxRanges = 1 << 15
 
 // ranges remembers the newest ranges that were issued, and decides which of them may be returned.
@@ -17,12 +17,14 @@ const maxRanges = 1 << 15
 // counter in between. The earlier return left the counter at last or above, and both ranges were issued since. So the later one
 // begins above last+1, and the copy is refused. That holds over a restart, and whichever gateway the earlier return came to.
 //
-// The Allocator takes back no range twice, whatever became of the first return, and the server nothing but its newest range.
+// Besides, each return has to end above all that were sent from here before, whatever became of them. So a copy that arrives when
+// the same numbers were issued again, and are not remembered yet, does not lower what the Allocator knows of the counter.
 type ranges struct {
 	max int
 
 	mu            sync.Mutex // guards what follows
 	recent, older map[rangeEnd]issuedRange
+	taken         map[collection]int64 // the greatest end that was returned
 }
 
 // collection is a collection of a database, by the name as it was spelled first.
@@ -62,10 +64,22 @@ func (r *ranges) find(c collection, end int64) (found issuedRange, ok bool) {
 	return found, ok
 }
 
-// returnable returns the range with this end, and whether the numbers after last may be taken back.
-func (r *ranges) returnable(c collection, end, last int64) (allocator.Batch, bool) {
+// claim returns the range with this end, and whether the numbers after last may be taken back. It reports that once.
+func (r *ranges) claim(c collection, end, last int64) (allocator.Batch, bool) {
 	found, _ := r.find(c, end)
 	low := found.batch.Range().Low
 	before, _ := r.find(c, low-1)
-	return found.batch, low-1 <= last && last < end && found.batch.Follows(before.batch)
+	if last < low-1 || last >= end || !found.batch.Follows(before.batch) {
+		return found.batch, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if end <= r.taken[c] {
+		return found.batch, false
+	}
+	if r.taken == nil {
+		r.taken = make(map[collection]int64)
+	}
+	r.taken[c] = end
+	return found.batch, true
 }

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
+	"github.com/hilo-id/hilo/allocator/allocatortest"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -215,6 +217,28 @@ func TestReturnsThatArriveAgainRepeatNoNumber(t *testing.T) {
 			default:
 				gateways[random.IntN(2)] = w.again()
 			}
+		}
+	}
+}
+
+// A copy of a return arrives when the same numbers were issued again and are not remembered yet.
+func TestReturnIsClaimedOnce(t *testing.T) {
+	t.Parallel()
+	ids, err := allocatortest.New(t, allocator.Options{}).Collection("users")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, r := collection{name: "users"}, ranges{max: maxRanges}
+	for range 2 {
+		batch, err := ids.Take(t.Context(), 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.add(c, batch)
+	}
+	for i, want := range []bool{true, false} {
+		if _, got := r.claim(c, 64, 32); got != want {
+			t.Errorf("return %d: got %v, want %v", i+1, got, want)
 		}
 	}
 }
