@@ -37,11 +37,8 @@ func (o Options) open(namespace string) (*database, error) {
 // database returns a database for a request with valid parameters. Before its first use the server is asked for the node tag, so
 // that nothing is written without one.
 func (h *Handler) database(ctx context.Context, q *form.Query, name string) (*database, error) {
-	switch {
-	case q.Err != nil:
+	if q.Err != nil {
 		return nil, q.Err
-	case h.closed.Load():
-		return nil, fmt.Errorf("%w: the gateway ends", allocator.ErrClosed)
 	}
 	namespace, err := h.resolve(name)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/hilo-id/hilo/allocator"
@@ -37,7 +36,6 @@ type Handler struct {
 	ranges    ranges
 	answers   once.Answers // to requests about identities
 	etag      int64        // of the topology
-	closed    atomic.Bool
 }
 
 // New returns a handler. It does no I/O. Errors: allocator.ErrInvalidOptions.
@@ -51,7 +49,7 @@ func New(opts Options) (*Handler, error) {
 		ranges: ranges{max: maxRanges}, etag: 1,
 	}
 	if len(opts.Nodes) > 0 { // clients replace a topology only by one with a greater Etag, and the list changes at a start
-		h.etag = time.Now().UnixMicro() // exact in a double
+		h.etag = time.Now().Unix() << 20 // exact in a double, and not below those of versions before
 	}
 	// A range of a durable server waits 1.5 s for its ceiling, and for ever while that cannot be raised.
 	format := respond.Format{Type: jsonType, Timeout: 2 * opts.Allocator.RefillTimeout, Fail: fail}
@@ -89,9 +87,8 @@ func (h *Handler) Allocators() (all []*allocator.Allocator) {
 
 // Close ends the allocators of all databases, after the last request. Later requests are answered with 503.
 func (h *Handler) Close(ctx context.Context) (err error) {
-	h.closed.Store(true)
-	for _, ids := range h.Allocators() {
-		err = errors.Join(err, ids.Close(ctx))
+	for _, d := range h.databases.Close(fmt.Errorf("%w: the gateway ends", allocator.ErrClosed)) {
+		err = errors.Join(err, d.ids.Close(ctx))
 	}
 	return err
 }

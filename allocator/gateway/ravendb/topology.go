@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
@@ -22,6 +23,8 @@ const (
 	member = "Member"
 	// noCluster is the tag of a server of RavenDB's that is in no cluster yet. No node tag of an identifier is valid with it.
 	noCluster = "?"
+	// topologyTimeout is less than any client waits for the topology of a database that is known to exist.
+	topologyTimeout = time.Second
 )
 
 // topology returns this gateway, and after it the others that clients may use when it is down. A database that is mapped is known
@@ -29,6 +32,11 @@ const (
 // again.
 func (h *Handler) topology(ctx context.Context, q *form.Query) (any, error) {
 	name, r := q.Text("name"), q.Request
+	if len(h.opts.Databases) > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, topologyTimeout)
+		defer cancel()
+	}
 	d, err := h.database(ctx, q, name)
 	if err != nil && (len(h.opts.Databases) == 0 || !sentinel.Temporary(err)) {
 		return nil, err
@@ -53,29 +61,36 @@ func (h *Handler) topology(ctx context.Context, q *form.Query) (any, error) {
 	}{nodes, h.etag}, nil
 }
 
-// nodeInfo returns the tag of the first database that is mapped, or of the default namespace: the request names no database.
+// nodeInfo returns the tag of the first database that is mapped or was used, or of the default namespace: the request names none.
 func (h *Handler) nodeInfo(ctx context.Context, q *form.Query) (any, error) {
-	names := append(slices.Sorted(maps.Keys(h.opts.Databases)), prefix.DefaultNamespace)
-	tag, err := h.currentTag(ctx, q, names[0])
-	if len(names) == 1 && errors.Is(err, ErrNoTag) { // other databases may have one
-		tag, err = noCluster, nil
+	var d *database
+	var err error
+	used, mapped := h.databases.Values(), slices.Sorted(maps.Keys(h.opts.Databases))
+	switch {
+	case len(mapped) > 0:
+		d, err = h.database(ctx, q, mapped[0])
+	case len(used) > 0:
+		d = slices.MinFunc(used, func(a, b *database) int { return cmp.Compare(a.namespace, b.namespace) })
+	default:
+		d, err = h.opts.open(prefix.DefaultNamespace)
+	}
+	if err == nil {
+		err = h.check(ctx, d)
+	}
+	tag := noCluster
+	if err == nil {
+		tag = *d.tag.Load()
+	} else if len(mapped) == 0 && errors.Is(err, ErrNoTag) { // other databases may have one
+		err = nil
 	}
 	return struct{ NodeTag, ServerRole string }{tag, member}, err
 }
 
-// currentTag asks the server for the node tag of a database, also if that is known.
-func (h *Handler) currentTag(ctx context.Context, q *form.Query, name string) (string, error) {
-	d, err := h.database(ctx, q, name)
+// healthcheck asks the server for the node tag of a database, also if that is known.
+func (h *Handler) healthcheck(ctx context.Context, q *form.Query) (any, error) {
+	d, err := h.database(ctx, q, q.Request.PathValue("database"))
 	if err == nil {
 		err = h.check(ctx, d)
 	}
-	if err != nil {
-		return "", err
-	}
-	return *d.tag.Load(), nil
-}
-
-func (h *Handler) healthcheck(ctx context.Context, q *form.Query) (any, error) {
-	_, err := h.currentTag(ctx, q, q.Request.PathValue("database"))
 	return struct{}{}, err
 }

@@ -16,8 +16,9 @@ type Map[T any] struct {
 	what string
 	max  int
 
-	mu  sync.Mutex // guards what follows
-	all map[string]T
+	mu     sync.Mutex // guards what follows
+	all    map[string]T
+	closed error
 }
 
 // New returns a map of at most max names. what is their kind, for the refusal of a further one.
@@ -40,6 +41,9 @@ func (m *Map[T]) Admit(key string, value T) (T, error) {
 	if known, ok := m.all[key]; ok {
 		return known, nil
 	}
+	if m.closed != nil {
+		return value, m.closed
+	}
 	if len(m.all) >= m.max {
 		return value, &sentinel.RefusalError{Status: http.StatusTooManyRequests, Header: "Retry-After", Value: "60", Text: fmt.Sprintf(
 			"too many names: this gateway has served %d %s, and serves no further ones until it is restarted: check that callers use few, or raise MaxNames (--max-names)",
@@ -54,4 +58,12 @@ func (m *Map[T]) Values() []T {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Collect(maps.Values(m.all))
+}
+
+// Close is Values, after which a further name is refused with err.
+func (m *Map[T]) Close(err error) []T {
+	m.mu.Lock()
+	m.closed = err
+	m.mu.Unlock()
+	return m.Values()
 }

@@ -20,11 +20,15 @@ type Format struct {
 	Fail func(http.ResponseWriter, *http.Request, error)
 }
 
-// Handler returns a handler that writes what answer returns, with this status, or its error. A request is finished also if its
-// client is gone.
+// Handler returns a handler that writes what answer returns, with this status, or its error. Any request but GET is finished also if
+// its client is gone.
 func (f Format) Handler(status int, answer func(context.Context, *form.Query) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), f.Timeout)
+		ctx := r.Context()
+		if r.Method != http.MethodGet {
+			ctx = context.WithoutCancel(ctx)
+		}
+		ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 		defer cancel()
 		body, err := answer(ctx, form.Parse(r))
 		if err != nil {
