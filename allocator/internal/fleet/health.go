@@ -138,7 +138,9 @@ func (s *Server) describe(caller context.Context, how How) error {
 // recordDescription records the answer to a request for a description that was sent at that time.
 func (s *Server) recordDescription(sent time.Duration, desc scripts.Description, err error, how How) {
 	f := s.fleet
-	s.meet(sent, desc.Origin)
+	if how.Checked && desc.Refused == nil { // a replica replies to what is not checked
+		s.meet(sent, desc.Origin)
+	}
 	f.mu.Lock()
 	now := f.Now()
 	if err == nil {

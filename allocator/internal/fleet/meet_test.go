@@ -59,7 +59,7 @@ func TestMeetLogsTwoServersBehindOneAddressOnce(t *testing.T) {
 			s := f.servers[0]
 			for _, r := range test.replies {
 				f.Start = time.Now().Add(-r.received)
-				s.recordDescription(r.sent, scripts.Description{Origin: r.origin}, nil, How{})
+				s.recordDescription(r.sent, scripts.Description{Origin: r.origin}, nil, How{Checked: true})
 			}
 			if got := logs.FilterLevelExact(zapcore.ErrorLevel).Len(); got != test.lines || logs.Len() != test.lines {
 				t.Errorf("got %v, want %d errors", logs.All(), test.lines)
