@@ -62,7 +62,7 @@ func (c *conn) explain(err error) error {
 	}
 	if c.first.reply == "" && !errors.Is(err, io.EOF) { // a write fails although a reply has come
 		reply := make([]byte, 4096)
-		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 		n, unread := c.Conn.Read(reply)
 		if n > 0 {
 			c.first.add(reply[:n])
