@@ -49,14 +49,16 @@ func (l *Line) Run(ctx context.Context) error {
 		return exit.Usagef("a URL is not allowed here: name the server with --redis URL")
 	case l.Due != nil: // urfave/cli would take a word for the value that was moved here
 		return exit.Usagef("%s needs a value; see %s --help", Dashed(l.Due.Names()[0]), l.name)
-	case l.help && (len(l.arguments) == 0 || len(l.Command.Subcommands) == 0):
+	case l.help && len(l.arguments) > 0 && len(l.Command.Subcommands) > 0:
+		return unknownCommand(l.name, l.arguments[0], l.Command.Subcommands)
+	case l.help:
 		return showHelp(l.app, l.Command, l.name)
 	}
 	return l.app.RunContext(ctx, l.Sorted())
 }
 
-// Sorted returns the words in order: the program, commands and flags, "--", and arguments. Words after a "--" in the line are always
-// arguments.
+// Sorted returns the words in order: the program, commands and flags, "--", and arguments. Words after a "--" that follows a command are
+// always arguments.
 func (l *Line) Sorted() []string {
 	sorted := slices.Concat([]string{l.app.Name}, l.global, l.words)
 	if len(l.arguments) > 0 {
