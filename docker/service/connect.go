@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -35,10 +36,11 @@ func connect(text string, opts allocator.Options) (ids *allocator.Allocator, dis
 			disconnect()
 			return nil, nil, err
 		}
-		servers = append(servers, allocator.Server{Name: name, Client: client})
-		if last := len(servers) - 1; name != "" && name == os.Getenv("HILO_PREFER") {
-			servers[0], servers[last] = servers[last], servers[0]
+		at := len(servers)
+		if name != "" && name == os.Getenv("HILO_PREFER") {
+			at = 0
 		}
+		servers = slices.Insert(servers, at, allocator.Server{Name: name, Client: client})
 	}
 	if len(servers) == 1 {
 		ids, err = allocator.New(servers[0].Client, opts)
@@ -61,8 +63,8 @@ func (l redisLog) Printf(_ context.Context, format string, v ...any) {
 
 // newClient is allocator.Connect with the password and the certificates that HILO_PASSWORD_FILE and HILO_TLS_CA, _CERT and _KEY name.
 func newClient(url string) (redis.UniversalClient, error) {
-	passwordFile, authorities := os.Getenv("HILO_PASSWORD_FILE"), os.Getenv("HILO_TLS_CA")
-	if passwordFile == "" && authorities == "" {
+	passwordFile, secure := os.Getenv("HILO_PASSWORD_FILE"), os.Getenv("HILO_TLS_CA") != "" || os.Getenv("HILO_TLS_CERT") != ""
+	if passwordFile == "" && !secure {
 		return allocator.Connect(url)
 	}
 	opts, err := redisurl.Parse(url)
@@ -83,11 +85,11 @@ func newClient(url string) (redis.UniversalClient, error) {
 			return user, password, err
 		}
 	}
-	if authorities != "" {
+	if secure {
 		if opts.TLSConfig == nil {
-			return nil, errors.New("HILO_TLS_CA is for a server with TLS: use rediss://")
+			return nil, errors.New("HILO_TLS_CA and HILO_TLS_CERT are for a server with TLS: use rediss://")
 		}
-		if err := useCertificates(opts.TLSConfig, authorities); err != nil {
+		if err := useCertificates(opts.TLSConfig); err != nil {
 			return nil, err
 		}
 	}
@@ -99,15 +101,17 @@ func readPassword(file string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// useCertificates makes a client trust the authorities in a file, and show its own certificate if there is one.
-func useCertificates(config *tls.Config, authorities string) error {
-	text, err := os.ReadFile(authorities)
-	if err != nil {
-		return err
-	}
-	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM(text) {
-		return fmt.Errorf("HILO_TLS_CA: %s has no certificate", authorities)
+// useCertificates makes a client trust the authorities in a file, and show its own certificate, if there are such files.
+func useCertificates(config *tls.Config) error {
+	if file := os.Getenv("HILO_TLS_CA"); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return fmt.Errorf("HILO_TLS_CA: %s has no certificate", file)
+		}
 	}
 	if file := os.Getenv("HILO_TLS_CERT"); file != "" {
 		pair, err := tls.LoadX509KeyPair(file, os.Getenv("HILO_TLS_KEY"))
