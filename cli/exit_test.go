@@ -23,6 +23,8 @@ func TestCommandLineIsValidated(t *testing.T) {
 		{"a command misspelt", []string{"nxt"}, `did you mean "next"?`},
 		{"an unknown command below another", []string{"settings", "frobnicate"}, `hilo settings has no command "frobnicate"; see hilo settings --help`},
 		{"a command below another misspelt", []string{"settings", "chekc"}, `did you mean "check"?`},
+		{"a command misspelt, of which help is asked for", []string{"nxt", "--help"}, `did you mean "next"?`},
+		{"a command below another, of which help is asked for", []string{"settings", "chekc", "--help"}, `did you mean "check"?`},
 		{"an unknown topic of help", []string{"help", "frobnicate"}, `hilo has no command "frobnicate"`},
 		{"a flag as a topic of help", []string{"help", "--", "--count"}, `no help about "--count"`},
 		{"an unknown flag", []string{"next", "orders", "--frobnicate"}, "hilo next has no flag --frobnicate; see hilo next --help"},
