@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -67,7 +68,7 @@ func (b *balancer) cut() {
 // pooled returns a tuned client with connections that are open and idle.
 func (b *balancer) pooled(t *testing.T, size int, hidden bool) *redis.Client {
 	t.Helper()
-	opts := &redis.Options{Addr: b.addr, PoolSize: size, TLSConfig: b.client}
+	opts := &redis.Options{Addr: b.addr, PoolSize: size, TLSConfig: b.client, DialTimeout: time.Minute}
 	if hidden {
 		below := redis.NewDialer(opts)
 		opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -100,7 +101,7 @@ func TestConnectionsThatTheServerClosedFailNoCall(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 				b := newBalancer(t, s, test.tls)
 				client := b.pooled(t, pool, test.untested)
-				a := mustNew(t, client, Options{})
+				a := mustNew(t, client, Options{RefillTimeout: time.Minute})
 				b.cut()
 				for range pool {
 					if _, err := a.NextIdentity(t.Context(), "companies"); err != nil {

@@ -142,7 +142,7 @@ func TestWarmContinuesAtTheNextServer(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		north, south := masters(t, s)
-		a := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		a := mustMulti(t, Options{RefillTimeout: time.Minute}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
 		north.Kill()
 		if err := a.Warm(t.Context(), manyNames(100)...); err != nil {
 			t.Fatal(err)
