@@ -49,7 +49,7 @@ func New(opts Options) (*Handler, error) {
 		ranges: ranges{max: maxRanges}, etag: 1,
 	}
 	if len(opts.Nodes) > 0 { // clients replace a topology only by one with a greater Etag, and the list changes at a start
-		h.etag = time.Now().Unix() << 20 // exact in a double, and not below those of versions before
+		h.etag = time.Now().UnixNano() >> 9 // exact in a double, and above those of versions before
 	}
 	// A range of a durable server waits 1.5 s for its ceiling, and for ever while that cannot be raised.
 	format := respond.Format{Type: jsonType, Timeout: 2 * opts.Allocator.RefillTimeout, Fail: fail}
