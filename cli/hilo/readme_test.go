@@ -26,7 +26,6 @@ func TestMovingFromElsewhereRuns(t *testing.T) {
 		}
 	}
 	hilo := binary(t)
-	dir := t.TempDir()
 	raven := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.RequestURI() {
 		case "/databases/Shop/docs?startsWith=Raven/HiLo/&pageSize=10000":
@@ -38,15 +37,15 @@ func TestMovingFromElsewhereRuns(t *testing.T) {
 		}
 	}))
 	t.Cleanup(raven.Close)
-	bash(t, dir, nil, "sqlite3 shop.db 'create table invoices (id integer primary key autoincrement); insert into invoices values (123)'")
 	postgres := pgtest.Start(t).Environment()
-	bash(t, dir, postgres, `psql --quiet -c "create table receipts (id bigserial primary key); create table unused (id bigserial primary key)
+	bash(t, t.TempDir(), postgres, `psql --quiet -c "create table receipts (id bigserial primary key); create table unused (id bigserial primary key)
 		" -c "insert into receipts select nextval('receipts_id_seq') from generate_series(1, 77)
 		" -c 'create table "Refunds" (number bigint generated always as identity (sequence name "any Name")); create sequence alone'  \
 		-c 'insert into "Refunds" select from generate_series(1, 5)' -c "select nextval('alone')" >/dev/null`)
 
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
-		environment := append(slices.Clone(postgres), environmentOf(t, s, hilo)...)
+		dir, environment := t.TempDir(), append(slices.Clone(postgres), environmentOf(t, s, hilo)...)
+		bash(t, dir, nil, "sqlite3 shop.db 'create table invoices (id integer primary key autoincrement); insert into invoices values (123)'")
 		s.Client(t).Set(t.Context(), "counter:users", "42", 0)
 		s.Client(t).Set(t.Context(), "counter:visits", "9007199254740993", 0)
 		for _, heading := range []string{"From RavenDB", "From counters of INCR", "From a SQL database"} {
