@@ -19,7 +19,7 @@ type span struct {
 	taken atomic.Int64
 
 	// These are seldom used, and keep what follows them off the cursor's cache line, to which every caller writes. token is the
-	// lease, written the time of the range, and before that of the write that preceded it.
+	// lease, written is the time of the range, and before is the time of the write that preceded it.
 	size    int64
 	from    *fleet.Issuer
 	token   string

@@ -34,7 +34,7 @@ var recoveries = []struct {
 	name     string
 	prefix   string   // that the server had
 	commands []string // and what they have for the prefix and N
-	refused  bool     // no worker is served before somebody decides
+	refused  bool     // no worker is served before a person decides
 }{
 	{name: "a number above all", commands: []string{"hilo init NorthServer/ --min-value N --durable none"}},
 	{name: "a new prefix", prefix: "NorthServer/", commands: []string{"hilo init NorthServer2/ --durable none"}},
