@@ -6,7 +6,7 @@
 #
 # Every part brings up a project of its own and takes it down again, with what was in it, also when a check fails. Where
 # no registry can be reached it makes stand-ins for the base images first (docker/test/standins.sh), as root.
-# Needs docker, docker compose or docker-compose, jq and openssl. Images are left behind: they make the next run fast.
+# Needs docker, docker compose or docker-compose, curl, jq and openssl. Images are left behind: they make the next run fast.
 set -Eeuo pipefail
 exec </dev/null
 cd "$(dirname "$(readlink --canonicalize "$0")")/.."

@@ -98,8 +98,8 @@ counter() {
 addresses() {
   local filters ids
   mapfile -t filters < <(mine worker)
-  mapfile -t ids < <(docker ps --quiet --filter health=healthy "${filters[@]}")
-  ((${#ids[@]} == 0)) || docker inspect --format '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}' "${ids[@]}" | awk '{ print $1 }'
+  mapfile -t ids < <(timeout 5 docker ps --quiet --filter health=healthy "${filters[@]}")
+  ((${#ids[@]} == 0)) || timeout 5 docker inspect --format '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}' "${ids[@]}" | awk '{ print $1 }'
 }
 
 # load_begins creates orders at all workers, about a hundred a second at each, until load_ends, or for ten minutes. The ids are in
@@ -133,16 +133,11 @@ load() {
   done
 }
 
-# create_orders ADDRESS creates some orders at a worker, over one connection.
+# create_orders ADDRESS creates some orders at a worker, over one connection, in 5 seconds at most.
 create_orders() {
-  {
-    for _ in {1..24}; do
-      printf 'POST /orders HTTP/1.1\r\nHost: orders\r\nContent-Length: 2\r\n\r\n{}'
-    done >&3
-    printf 'POST /orders HTTP/1.1\r\nHost: orders\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}' >&3
-    timeout 5 sed --quiet 's/^{"id":"\(.*\)"}\r*$/\1/p' <&3 >>"$logs/ids.$1"
-  } 3<>"/dev/tcp/$1/8080"
-} 2>/dev/null
+  timeout 5 curl --silent --fail --fail-early --connect-timeout 2 --data '{}' "http://$1:8080/orders?[1-25]" |
+    sed --quiet 's/^{"id":"\(.*\)"}$/\1/p' >>"$logs/ids.$1"
+}
 
 # issued_ids prints all ids of the orders that were created.
 issued_ids() { cat "$logs"/ids.* 2>/dev/null || true; }
