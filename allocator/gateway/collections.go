@@ -11,6 +11,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/gate"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/respond"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/allocator/headroom"
@@ -56,16 +57,12 @@ func born(c *admin.Counter) string {
 // showing returns a handler that shows what read finds at the master that the request names, or at the first one.
 func (g *gateway) showing(read func(context.Context, master, *http.Request) (any, error)) http.HandlerFunc {
 	format := respond.Format{Type: jsonType[0], Timeout: g.opts.Timeout, Fail: failShown}
-	return format.Handler(http.StatusOK, func(ctx context.Context, q *form.Query) (found any, err error) {
+	return format.Handler(http.StatusOK, func(ctx context.Context, q *form.Query) (any, error) {
 		m, err := g.master(q)
 		if err != nil {
 			return nil, err
 		}
-		err = m.gate.Pass(ctx, func() (err error) {
-			found, err = read(ctx, m, q.Request)
-			return err
-		})
-		return found, err
+		return gate.Pass(ctx, m.gate, func() (any, error) { return read(ctx, m, q.Request) })
 	})
 }
 

@@ -1,6 +1,7 @@
 package ravendb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/gate"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/names"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/prefix"
@@ -37,12 +39,9 @@ func (o Options) open(namespace string) (*database, error) {
 // database returns a database for a request with valid parameters. Before its first use the server is asked for the node tag, so
 // that nothing is written without one.
 func (h *Handler) database(ctx context.Context, q *form.Query, name string) (*database, error) {
-	if q.Err != nil {
-		return nil, q.Err
-	}
 	namespace, err := h.resolve(name)
-	if err != nil {
-		return nil, err
+	if q.Fail(err); q.Err != nil {
+		return nil, q.Err
 	}
 	if d, ok := h.databases.Get(namespace); ok {
 		return d, nil
@@ -63,15 +62,12 @@ func (h *Handler) resolve(database string) (namespace string, err error) {
 	if err = prefix.ValidateNamespace(namespace); err != nil {
 		return "", fmt.Errorf("database: %w", err)
 	}
-	if len(h.opts.Databases) == 0 {
-		return namespace, nil
+	if mapped, ok := h.opts.Databases[namespace]; ok || len(h.opts.Databases) == 0 {
+		return cmp.Or(mapped, namespace), nil
 	}
-	if namespace = h.opts.Databases[namespace]; namespace == "" {
-		err = &sentinel.RefusalError{
-			Status: http.StatusServiceUnavailable, Header: "Database-Missing", Value: database, Text: fmt.Sprintf("unknown database %.64q", database),
-		}
+	return "", &sentinel.RefusalError{
+		Status: http.StatusServiceUnavailable, Header: "Database-Missing", Value: database, Text: fmt.Sprintf("unknown database %.64q", database),
 	}
-	return namespace, err
 }
 
 // ErrNoTag is a namespace without a node tag. It matches allocator.ErrPrefixMissing.
@@ -79,13 +75,11 @@ var ErrNoTag = fmt.Errorf("%w: the server has no node tag, which the ids of Rave
 
 // check asks the server for the node tag of a database.
 func (h *Handler) check(ctx context.Context, d *database) error {
-	return h.gate.Pass(ctx, func() error {
-		settings, err := d.operator.ServerPrefix(ctx)
-		if err != nil {
-			return err
-		}
-		return d.recordTag(settings.NodeTag)
-	})
+	settings, err := gate.Pass(ctx, h.gate, func() (prefix.Server, error) { return d.operator.ServerPrefix(ctx) })
+	if err != nil {
+		return err
+	}
+	return d.recordTag(settings.NodeTag)
 }
 
 // recordTag returns ErrNoTag for an empty tag.

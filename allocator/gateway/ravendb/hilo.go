@@ -1,6 +1,7 @@
 package ravendb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -60,11 +61,8 @@ func (h *Handler) hiloNext(ctx context.Context, q *form.Query) (any, error) {
 
 // next issues a range of a size, or of what is left below the limit.
 func (h *Handler) next(ctx context.Context, c collection, size int64) (got allocator.Batch, first prefix.ID, err error) {
-	if err := h.opts.Masters.VerifyRange(ctx, c.d.namespace, first); err != nil {
-		return got, first, err
-	}
 	ids, err := c.d.ids.Collection(c.name)
-	if err != nil {
+	if err = cmp.Or(err, h.opts.Masters.VerifyRange(ctx, c.d.namespace, first)); err != nil {
 		return got, first, err
 	}
 	got, err = ids.Take(ctx, size)
@@ -81,10 +79,7 @@ func (h *Handler) next(ctx context.Context, c collection, size int64) (got alloc
 	for first = range got.IDs() {
 		break
 	}
-	if err := c.d.recordTag(first.NodeTag); err != nil {
-		return got, first, err
-	}
-	return got, first, h.opts.Masters.VerifyRange(ctx, c.d.namespace, first)
+	return got, first, cmp.Or(c.d.recordTag(first.NodeTag), h.opts.Masters.VerifyRange(ctx, c.d.namespace, first))
 }
 
 func (h *Handler) hiloReturn(ctx context.Context, q *form.Query) (any, error) {

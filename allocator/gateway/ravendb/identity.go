@@ -12,6 +12,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/form"
+	"github.com/hilo-id/hilo/allocator/gateway/internal/gate"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/once"
 	"github.com/hilo-id/hilo/allocator/gateway/internal/sentinel"
 	"github.com/hilo-id/hilo/prefix"
@@ -53,13 +54,9 @@ func (h *Handler) identitySeed(ctx context.Context, q *form.Query) (any, error) 
 	if err != nil {
 		q.Fail(sentinel.Invalidf("force is %.64q: must be true or false", q.Get("force")))
 	}
-	value, err = h.onIdentity(ctx, q, func(d *database, name string, id once.ID) (stands int64, err error) {
+	value, err = h.onIdentity(ctx, q, func(d *database, name string, id once.ID) (int64, error) {
 		operator := d.operator.With(admin.Mode{RequestID: cmp.Or(id.String(), rand.Text())}) // a forced seed acts once, whichever gateway it is sent to
-		err = h.gate.Pass(ctx, func() error {
-			stands, err = operator.SeedIdentity(ctx, name, value, force)
-			return err
-		})
-		return stands, err
+		return gate.Pass(ctx, h.gate, func() (int64, error) { return operator.SeedIdentity(ctx, name, value, force) })
 	})
 	return struct{ NewSeedValue int64 }{value}, err
 }
@@ -71,16 +68,16 @@ func (h *Handler) listIdentities(ctx context.Context, q *form.Query) (any, error
 	if err != nil {
 		return nil, err
 	}
-	values := make(map[string]int64)
-	err = h.gate.Pass(ctx, func() error {
+	values, err := gate.Pass(ctx, h.gate, func() (map[string]int64, error) {
+		values := make(map[string]int64)
 		for counter, err := range d.operator.Identities(ctx) {
 			if err == nil {
 				values[prefix.Fold(counter.Name)+"|"] = counter.Max
 			} else if !errors.Is(err, allocator.ErrCorrupt) {
-				return err
+				return nil, err
 			}
 		}
-		return nil
+		return values, nil
 	})
 	for i, name := range slices.Sorted(maps.Keys(values)) {
 		if int64(i) < start || int64(i)-start >= size {

@@ -27,6 +27,10 @@ type ranges struct {
 	taken         map[collection]int64 // the greatest end that was returned
 }
 
+func newRanges() ranges {
+	return ranges{max: maxRanges, recent: make(map[rangeEnd]issuedRange), taken: make(map[collection]int64)}
+}
+
 // collection is a collection of a database, by the name as it was spelled first.
 type collection struct {
 	d    *database
@@ -48,7 +52,7 @@ type issuedRange struct {
 func (r *ranges) add(c collection, b allocator.Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.recent == nil || len(r.recent) >= r.max {
+	if len(r.recent) >= r.max {
 		r.recent, r.older = make(map[rangeEnd]issuedRange), r.recent
 	}
 	r.recent[rangeEnd{c, b.Range().High}] = issuedRange{b, time.Now()}
@@ -69,17 +73,11 @@ func (r *ranges) claim(c collection, end, last int64) (allocator.Batch, bool) {
 	found, _ := r.find(c, end)
 	low := found.batch.Range().Low
 	before, _ := r.find(c, low-1)
-	if last < low-1 || last >= end || !found.batch.Follows(before.batch) {
-		return found.batch, false
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if end <= r.taken[c] {
-		return found.batch, false
+	ok := low-1 <= last && last < end && found.batch.Follows(before.batch) && end > r.taken[c]
+	if ok {
+		r.taken[c] = end
 	}
-	if r.taken == nil {
-		r.taken = make(map[collection]int64)
-	}
-	r.taken[c] = end
-	return found.batch, true
+	return found.batch, ok
 }

@@ -44,10 +44,7 @@ func New(opts Options) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ravendb: %w", err)
 	}
-	h := &Handler{
-		opts: opts, gate: gate.New(), databases: names.New[*database]("databases", opts.MaxNames),
-		ranges: ranges{max: maxRanges}, etag: 1,
-	}
+	h := &Handler{opts: opts, gate: gate.New(), databases: names.New[*database]("databases", opts.MaxNames), ranges: newRanges(), etag: 1}
 	if len(opts.Nodes) > 0 { // clients replace a topology only by one with a greater Etag, and the list changes at a start
 		h.etag = time.Now().UnixNano() >> 9 // exact in a double, and above those of versions before
 	}

@@ -228,7 +228,7 @@ func TestReturnIsClaimedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, r := collection{name: "users"}, ranges{max: maxRanges}
+	c, r := collection{name: "users"}, newRanges()
 	for range 2 {
 		batch, err := ids.Take(t.Context(), 32)
 		if err != nil {

@@ -61,29 +61,24 @@ func (h *Handler) topology(ctx context.Context, q *form.Query) (any, error) {
 	}{nodes, h.etag}, nil
 }
 
-// nodeInfo returns the tag of the first database that is mapped or was used, or of the default namespace: the request names none.
-func (h *Handler) nodeInfo(ctx context.Context, q *form.Query) (any, error) {
-	var d *database
-	var err error
-	used, mapped := h.databases.Values(), slices.Sorted(maps.Keys(h.opts.Databases))
-	switch {
-	case len(mapped) > 0:
-		d, err = h.database(ctx, q, mapped[0])
-	case len(used) > 0:
-		d = slices.MinFunc(used, func(a, b *database) int { return cmp.Compare(a.namespace, b.namespace) })
-	default:
-		d, err = h.opts.open(prefix.DefaultNamespace)
+// nodeInfo returns the tag of the first namespace that is mapped or was used, or of the default one: the request names none.
+func (h *Handler) nodeInfo(ctx context.Context, _ *form.Query) (any, error) {
+	known := slices.Collect(maps.Values(h.opts.Databases))
+	for _, d := range h.databases.Values() {
+		known = append(known, d.namespace)
 	}
+	slices.Sort(known)
+	d, err := h.opts.open(append(known, prefix.DefaultNamespace)[0])
 	if err == nil {
 		err = h.check(ctx, d)
 	}
-	tag := noCluster
-	if err == nil {
-		tag = *d.tag.Load()
-	} else if len(mapped) == 0 && errors.Is(err, ErrNoTag) { // other databases may have one
-		err = nil
+	if errors.Is(err, ErrNoTag) && len(h.opts.Databases) == 0 { // other databases may have one
+		err = d.recordTag(noCluster)
 	}
-	return struct{ NodeTag, ServerRole string }{tag, member}, err
+	if err != nil {
+		return nil, err
+	}
+	return struct{ NodeTag, ServerRole string }{*d.tag.Load(), member}, nil
 }
 
 // healthcheck asks the server for the node tag of a database, also if that is known.

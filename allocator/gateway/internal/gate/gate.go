@@ -28,31 +28,31 @@ type Gate struct {
 // New returns a Gate that is open.
 func New() *Gate { return &Gate{turn: make(chan struct{}, 1), start: time.Now()} }
 
-// Pass calls send when a request may be sent, and returns its error. If ctx is canceled the request proves nothing.
-func (g *Gate) Pass(ctx context.Context, send func() error) error {
+// Pass calls send when a request may be sent, and returns its results. If ctx is canceled the request proves nothing.
+func Pass[T any](ctx context.Context, g *Gate, send func() (T, error)) (reply T, err error) {
 	began := time.Now()
 	if _, _, failed := g.state(); failed != nil {
 		select {
 		case g.turn <- struct{}{}:
 			defer func() { <-g.turn }()
 		case <-ctx.Done():
-			return ctx.Err()
+			return reply, ctx.Err()
 		}
 		at, wait, failed := g.state()
 		if failed != nil && at.After(began) {
-			return failed
+			return reply, failed
 		}
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return ctx.Err()
+			return reply, ctx.Err()
 		}
 	}
-	err := send()
+	reply, err = send()
 	g.record(ctx, err, err != nil && sentinel.Temporary(err))
-	return err
+	return reply, err
 }
 
 // state returns when the latest request failed, the rest of the back-off, and its error, or nil if the server answers.
