@@ -37,23 +37,62 @@ func TestServerThatClosesConnectionsIsReported(t *testing.T) {
 	}
 }
 
-func TestServerAtItsLimitOfClientsIsReported(t *testing.T) {
+func TestRealServerThatRefusesConnectionsIsReported(t *testing.T) {
 	t.Parallel()
+	certificates := newAuthority(t)
 	for _, b := range redistest.Binaries(t) {
-		t.Run(b.Name, func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Start(t, b)
-			held := s.Client(t)
-			limit := func(n string) {
-				if err := held.ConfigSet(t.Context(), "maxclients", n).Err(); err != nil {
-					t.Fatal(err)
+		for _, test := range []struct {
+			name   string
+			refuse func(t *testing.T, s *redistest.Server) (addr string)
+			want   string
+		}{
+			{"at its limit of clients", func(t *testing.T, s *redistest.Server) string {
+				configure(t, s, "maxclients", "1")
+				return s.HostPort()
+			}, "refuses connections (ERR max number of clients reached); raise its maxclients"},
+			{"in protected mode", func(t *testing.T, s *redistest.Server) string {
+				configure(t, s, "bind", "0.0.0.0", "protected-mode", "yes")
+				_, port, _ := net.SplitHostPort(s.HostPort())
+				return net.JoinHostPort(ownAddress(t), port)
+			}, "unning in protected mode because protected mode is enabled and no password is set for the default user); give it a password"},
+			{"for lack of TLS", func(t *testing.T, s *redistest.Server) string {
+				cert, key := certificates.files(certificates.issue("127.0.0.1"))
+				_, port, _ := net.SplitHostPort(s.HostPort())
+				configure(t, s, "port", "0", "tls-port", port, "tls-cert-file", cert, "tls-key-file", key, "tls-auth-clients", "no")
+				return s.HostPort()
+			}, "closed the connection before any reply; use rediss://"},
+		} {
+			t.Run(b.Name+" "+test.name, func(t *testing.T) {
+				t.Parallel()
+				to := "redis://" + test.refuse(t, redistest.Start(t, b))
+				for _, command := range [][]string{{"next", "orders"}, {"inspect", "orders"}, {"doctor"}} {
+					clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, append(command, "--redis", to)...), test.want)
 				}
-			}
-			limit("1")
-			defer limit("100")
-			const want = "refuses connections (ERR max number of clients reached); raise its maxclients"
-			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "next", "orders", "--redis", "redis://"+s.HostPort()), want)
-			clitest.MustFail(t, exit.Unavailable, clitest.Hilo(t, "doctor", "--redis", "redis://"+s.HostPort()), want)
-		})
+			})
+		}
 	}
+}
+
+// configure sets parameters of a server, over a connection to its socket that stays open.
+func configure(t *testing.T, s *redistest.Server, parameters ...any) {
+	t.Helper()
+	if err := s.Client(t).Do(t.Context(), append([]any{"config", "set"}, parameters...)...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ownAddress returns an address of this machine that is not a loopback one, for which protected mode makes an exception.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range all {
+		if ip, ok := addr.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	redistest.Missing(t, "a network")
+	return ""
 }
