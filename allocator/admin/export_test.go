@@ -26,7 +26,7 @@ func TestExportCarriesEveryFieldThatAScriptReads(t *testing.T) {
 					fields[field.Name] = int64(1)<<62 + int64(i)
 				}
 			}
-			fields["Bare"], fields["Written"] = 1, 1_700_000_000_001
+			fields["Bare"], fields["Written"] = 1, int64(1_700_000_000_001)
 			if of == scripts.FieldValue {
 				delete(fields, "Bare")
 				fields[of] = int64(prefix.MaxServerSide) // more has no text of 19 digits
