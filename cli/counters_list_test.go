@@ -54,7 +54,7 @@ func TestListSortsAndFilters(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for name, fields := range map[string][]any{
-			"orders": {"Max", 100, "Ranges", 3, "Epoch", 0}, "people": {"Max", 9, "Ranges", 5, "Epoch", 1700000000000000002}, "old": {"Max", 50, "Ranges", 1, "Epoch", 1700000000000000001},
+			"orders": {"Max", 100, "Ranges", 3, "Epoch", 0}, "people": {"Max", 9, "Ranges", 5, "Epoch", "1700000000000000002"}, "old": {"Max", 50, "Ranges", 1, "Epoch", "1700000000000000001"},
 		} {
 			s.Client(t).HSet(t.Context(), "{Raven}/HiLo/"+name, fields...)
 		}

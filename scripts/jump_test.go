@@ -115,7 +115,7 @@ func TestNextJumpsOnEvidenceOfLostWrites(t *testing.T) {
 		{name: "no counter", marks: Marks{Floor: 500, Epoch: birth + 3, Ceiling: 900}, want: EvidenceMissing, start: 900, unit: rangeUnit, epoch: birth + 4},
 		{name: "no counter, five minutes later", marks: Marks{Floor: 500, Epoch: birth, Ceiling: 900, Age: 300}, want: EvidenceMissing, start: 900 + 5*rangeUnit, unit: rangeUnit, epoch: birth + 1},
 		{name: "no counter, and nothing in use", marks: Marks{Epoch: birth, Ceiling: 900}, want: EvidenceMissing, start: 900, unit: rangeUnit, epoch: birth + 1},
-		{name: "numbers past 2^53", state: []any{"Max", 1<<53 + 1, "Raised", 1<<53 + 1}, marks: Marks{Floor: 1<<53 + 3}, want: EvidenceFloor, start: 1<<53 + 3, unit: rangeUnit, epoch: birth + 1},
+		{name: "numbers past 2^53", state: []any{"Max", int64(1<<53 + 1), "Raised", int64(1<<53 + 1)}, marks: Marks{Floor: 1<<53 + 3}, want: EvidenceFloor, start: 1<<53 + 3, unit: rangeUnit, epoch: birth + 1},
 		{name: "a block past 2^53", state: []any{}, marks: Marks{Floor: 33, Block: 1<<53 + 1}, want: EvidenceFloor, start: 16416, unit: 1<<55 + 4, epoch: birth + 1},
 	}
 	for _, test := range tests {

@@ -156,7 +156,7 @@ func TestCollectionsAreAsOnTheCommandLine(t *testing.T) {
 		if got := d.get("/v1/collections"); got.body != "[]" {
 			t.Errorf("got %+v, want []", got)
 		}
-		d.set("{Raven}/HiLo/users", "Max", 2147483646, "Ranges", 3, "Name", "Users", "Raised", 2147500030, "Epoch", "1793836800000000002")
+		d.set("{Raven}/HiLo/users", "Max", 2147483646, "Ranges", 3, "Name", "Users", "Raised", "2147500030", "Epoch", "1793836800000000002")
 		d.set("{Raven}/HiLo/orders", "Max", 7, "Origin", "abc")
 		const room = `"headroom":[{"bound":"2^31-1","left":1,`
 		const counted = `"max":2147483646,"ceiling":2147500030,"ranges":3,"jumps":2,"born":"2026-11-05T00:00:00Z",`
@@ -169,7 +169,7 @@ func TestCollectionsAreAsOnTheCommandLine(t *testing.T) {
 		if want := `{"collection":"Users","kind":"hilo",` + counted + `"origin":"","durable":"","key":"{Raven}/HiLo/users",` + room; !strings.HasPrefix(one.body, want) {
 			t.Errorf("got %s, want it to begin with %s", one.body, want)
 		}
-		d.set(serverKey, "MinValue", 5, "MaxValue", 3000000000, "Durable", "always")
+		d.set(serverKey, "MinValue", 5, "MaxValue", "3000000000", "Durable", "always")
 		if one := d.get("/v1/collections/users"); !strings.Contains(one.body, `"durable":"always","minValue":5,"maxValue":3000000000,`) {
 			t.Errorf("got %s, want Durable and the interval", one.body)
 		}

@@ -43,7 +43,7 @@ func Furnish(t *testing.T, s *redistest.Server) {
 	} {
 		Must(t, append(strings.Fields(args), "--redis", s.URL())...)
 	}
-	if err := s.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Epoch", 1700000000000000003).Err(); err != nil {
+	if err := s.Client(t).HSet(t.Context(), "{Raven}/HiLo/orders", "Epoch", "1700000000000000003").Err(); err != nil {
 		t.Fatal(err)
 	}
 }
