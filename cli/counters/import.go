@@ -3,11 +3,13 @@ package counters
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -108,7 +110,15 @@ func (i importing) Run(ctx context.Context) error {
 	made := false // the settings
 	done, err := i.raise(ctx, func(_ *target.Client, m *admin.Admin) (err error) {
 		made = !i.initialized
-		i.Server, err = i.choose(ctx, m, i.Found, file)
+		chosen, err := i.choose(ctx, m, i.Found, file)
+		i.Again = func(ctx context.Context, m *admin.Admin) error {
+			again, err := i.choose(ctx, m, i.Found, file)
+			if !errors.Is(err, allocator.ErrUnavailable) && (err != nil || again != chosen) {
+				err = errChanged
+			}
+			return err
+		}
+		i.Server = chosen
 		i.Server.Durable, i.Server.SeededOnly = i.Found.Durable, i.Found.SeededOnly
 		if err == nil && !i.initialized && file.prefixed {
 			i.Server.SeededOnly = file.server.SeededOnly

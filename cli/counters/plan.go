@@ -27,6 +27,8 @@ type plan struct {
 	Found  prefix.Server // settings of the server
 	Server prefix.Server // new settings
 	Init   bool          // the server may have no settings, and gets Server then
+	// Again returns an error if what Server was decided on by looking at counters is true no more.
+	Again func(context.Context, *admin.Admin) error
 
 	initialized bool // the server has settings
 	closed      bool // it makes no counters until the rest is written
@@ -100,7 +102,7 @@ func (p *plan) raise(ctx context.Context, prepare func(*target.Client, *admin.Ad
 		text := fmt.Sprintf("after %d of %s: %s", len(done.Counters), term.Plural(len(p.Rows), "counter"), exit.Plain(err))
 		switch {
 		case p.closed:
-			text += "; run it again with --prefix take, which does no harm; until then the server makes no counters"
+			text += "; run it again with --prefix take, which does no harm; the server makes no counters until hilo settings set --seeded-only=false"
 		case !errors.Is(err, admin.ErrNotConfirmed): // its remedy includes this already
 			text += "; run it again, which does no harm"
 		}
@@ -132,7 +134,7 @@ func (p *plan) write(ctx context.Context, m *admin.Admin, what string, rows []pl
 
 // writeWithSettings raises the counters and changes the settings. With a new prefix or interval no number may be issued of a counter
 // before it is raised. So the server makes no counters meanwhile, and those that exist, which would has, are raised before the
-// settings change.
+// settings change. They change only from those that were found, and only while what they were decided on is still true.
 func (p *plan) writeWithSettings(ctx context.Context, m *admin.Admin, would changes) (done changes, err error) {
 	var exist, missing []planRow
 	for i := range p.Rows {
@@ -143,39 +145,26 @@ func (p *plan) writeWithSettings(ctx context.Context, m *admin.Admin, would chan
 			missing = append(missing, *row)
 		}
 	}
-	now := p.Found
-	set := func(to prefix.Server) error {
-		if to == now && p.initialized {
-			return nil
-		}
-		var err error
-		if p.initialized {
-			err = m.SetServerPrefix(ctx, to)
-		} else {
-			err = m.Init(ctx, to)
-		}
-		if err == nil || errors.Is(err, admin.ErrNotConfirmed) {
-			now, p.initialized, p.closed = to, true, to != p.Server
-		}
-		return err
-	}
-	closed, final := p.Found, p.Server
-	closed.SeededOnly, final.SeededOnly = true, true
-	if err := set(closed); err != nil {
+	existed, final := p.initialized, p.Server
+	final.SeededOnly = true
+	if err := p.setSeededOnly(ctx, m, true); err != nil {
 		return done, err
 	}
 	first, err := p.write(ctx, m, "writing", exist)
 	done.take(first)
 	if err == nil {
-		err = set(final)
+		err = p.replaceFound(ctx, m, final, func() error { return p.Again(ctx, m) })
 	}
 	if err != nil {
+		if existed && !errors.Is(err, admin.ErrNotConfirmed) { // as it was, but for counters that are higher
+			p.closed = p.replaceFound(ctx, m, p.Found, func() error { return nil }) != nil
+		}
 		return done, err
 	}
 	second, err := p.write(ctx, m, "writing the new ones", missing)
 	done.take(second)
 	if err == nil {
-		err = set(p.Server)
+		err = p.setSeededOnly(ctx, m, p.Server.SeededOnly)
 	}
 	places := make(map[string]int, len(p.Rows))
 	for i := range p.Rows {
@@ -187,6 +176,43 @@ func (p *plan) writeWithSettings(ctx context.Context, m *admin.Admin, would chan
 	slices.SortFunc(done.Counters, func(a, b change) int { return cmp.Compare(places[key(a)], places[key(b)]) })
 	return done, err
 }
+
+// setSeededOnly sets whether the server makes no counters, and leaves its other settings. It makes those of a server that has none.
+func (p *plan) setSeededOnly(ctx context.Context, m *admin.Admin, seededOnly bool) (err error) {
+	switch {
+	case p.initialized && p.Found.SeededOnly && p.Server.SeededOnly: // all the time
+		return nil
+	case p.initialized:
+		err = m.ChangeServerPrefix(ctx, func(now prefix.Server, corrupt error) (prefix.Server, error) {
+			now.SeededOnly = seededOnly
+			return now, corrupt
+		})
+	default:
+		made := p.Found
+		made.SeededOnly = seededOnly
+		err = m.Init(ctx, made)
+	}
+	if err == nil || errors.Is(err, admin.ErrNotConfirmed) {
+		p.initialized, p.closed = true, seededOnly && !p.Server.SeededOnly
+	}
+	return err
+}
+
+// replaceFound replaces the settings that were found, of a server that makes no counters, while still returns nil.
+func (p *plan) replaceFound(ctx context.Context, m *admin.Admin, by prefix.Server, still func() error) error {
+	found := p.Found
+	found.SeededOnly = true
+	return m.ChangeServerPrefix(ctx, func(now prefix.Server, corrupt error) (prefix.Server, error) {
+		err := cmp.Or(corrupt, still())
+		if err == nil && now != found {
+			err = errChanged
+		}
+		return by, err
+	})
+}
+
+// errChanged is why a plan does not change settings that were decided on by something else.
+var errChanged = fmt.Errorf("%w: the settings or counters of the server are others than those that the change was decided on", admin.ErrChanged)
 
 // Run raises all rows as they are and prints the results.
 func (p *plan) Run(ctx context.Context) error {
