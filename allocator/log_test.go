@@ -115,6 +115,25 @@ func TestOnlyServerIsCheckedWithoutCalls(t *testing.T) {
 	})
 }
 
+// Callers are served of what is in hand, and health and log show all the same that the only server is down.
+func TestOnlyServerThatIsDownShowsWhileNumbersAreInHand(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *bubbleServer) {
+		log, logs := observed()
+		a := mustNew(t, s.client(t), Options{Logger: log, RefillTimeout: 2 * time.Second})
+		mustNumber(t, a, "orders")
+		s.setDown(true)
+		<-time.After(14 * time.Second)
+		if stats := a.Stats(); !stats.Ready() || stats.Servers[0].Up {
+			t.Errorf("got ready %v, up %v, want ready, and the server down", stats.Ready(), stats.Servers[0].Up)
+		}
+		if n := logs.FilterMessage("server unavailable, retrying with back-off").Len(); n != 1 {
+			t.Errorf("got %d lines about the server, want 1, in %v", n, logs.All())
+		}
+		mustNumber(t, a, "orders")
+	})
+}
+
 // A client that was closed never serves again.
 func TestClosedClientIsNotRetryable(t *testing.T) {
 	t.Parallel()
