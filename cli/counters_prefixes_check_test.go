@@ -87,6 +87,9 @@ func TestPrefixCheckOfOneServerListedTwice(t *testing.T) {
 			r := clitest.Hilo(t, "settings", "check", "--redis", "a="+s.URL(), "--redis", "b="+test.other, "--output", "json")
 			got := clitest.Decode[comparedServers](t, r.Stdout)
 			clitest.WantFinding(t, got.Findings, "shared", "", finding.Fault, test.want)
+			if way := "give each a server of its own, or a namespace"; strings.Contains(r.Stdout, way) == (name == "its replica") {
+				t.Errorf("%s: got %s, want %q but for a replica", name, r.Stdout, way)
+			}
 			if r.Code != exit.Fault || got.Faults != 1 || len(got.Servers) != 2 || strings.Contains(r.Stdout, "same prefix") {
 				t.Errorf("%s: got %+v, want one fault", name, r)
 			}
