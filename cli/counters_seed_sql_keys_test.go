@@ -129,6 +129,13 @@ beyond,1000000000000000000000000000000
 compact,61
 counted,3
 decimals,12
+empty_any,0
+empty_decimal,0
+empty_double,0
+empty_float,0
+empty_numeric,0
+empty_real,0
+empty_untyped,0
 ends,9223372036854775807
 indexed,301
 many,800

@@ -20,3 +20,6 @@ create trigger fill after insert on counted when new.number is null begin
   update counted set number = (select coalesce(max(number), 0) + 1 from counted where tenant = new.tenant) where rowid = new.rowid; end;
 insert into counted (tenant) values (1), (1), (1);
 create table pair_only (a integer, b integer, unique (a, b)); insert into pair_only values (1, 900);
+create table empty_numeric (id numeric primary key); create table empty_decimal (id decimal(10,0) primary key); create table empty_real (id real primary key);
+create table empty_double (id double precision primary key); create table empty_float (id float primary key); create table empty_untyped (id primary key);
+create table empty_any (id any primary key) strict; create table empty_text (id text primary key);
