@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 	"github.com/hilo-id/hilo/cli/internal/exit"
@@ -162,8 +164,14 @@ func TestSiteSendsChanges(t *testing.T) {
 		for e := one(); len(e.Collections) > 0; e = one() { // until the rates are known
 		}
 		client := s.Client(t)
-		client.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Max", 70000)
-		client.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Epoch", 1)
+		_, err := client.TxPipelined(t.Context(), func(p redis.Pipeliner) error { // at once, as a script writes them
+			p.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Max", 70000)
+			p.HIncrBy(t.Context(), "{Raven}/HiLo/orders", "Epoch", 1)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, next := range []func() topSnapshot{one, two} {
 			e := next()
 			for len(e.Collections) != 1 || e.Collections[0].Jumped == nil {
