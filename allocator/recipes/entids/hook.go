@@ -26,7 +26,7 @@ func Numbers(collection *allocator.Collection) ent.Hook {
 			}
 			row, ok := m.(keyed)
 			if !ok {
-				return nil, fmt.Errorf(`entids: the schema of %s has no field.Int64("id")`, m.Type())
+				return nil, fmt.Errorf(`entids: %s has no field.Int64("id")`, m.Type())
 			}
 			if _, exists := row.ID(); !exists {
 				id, err := collection.NextNumber(ctx)

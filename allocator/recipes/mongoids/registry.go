@@ -16,7 +16,8 @@ import (
 // Insert stores documents, pointers to structs whose member ID is a string with
 // the tag `bson:"_id"`. It first sets each empty id to the next one of the type's
 // collection.
-func Insert[T any](ctx context.Context, to *mongo.Collection, ids *allocator.Allocator, documents ...*T) error {
+func Insert[T any](ctx context.Context, to *mongo.Collection, ids *allocator.Allocator,
+	documents ...*T) error {
 	if len(documents) == 0 { // which the driver refuses
 		return nil
 	}

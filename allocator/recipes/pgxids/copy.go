@@ -31,7 +31,8 @@ func Insert(ctx context.Context, db DB, orders *allocator.Collection, item strin
 }
 
 // CopyAll stores orders under consecutive numbers, all or none, and returns the numbers.
-func CopyAll(ctx context.Context, db DB, orders *allocator.Collection, items []string) (allocator.Range, error) {
+func CopyAll(ctx context.Context, db DB, orders *allocator.Collection,
+	items []string) (allocator.Range, error) {
 	if len(items) == 0 {
 		return allocator.Range{}, nil
 	}

@@ -38,7 +38,7 @@ func Example() {
 		return slog.Attr{}
 	}
 
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: levelAndKey})) // or slog.Default()
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: levelAndKey}))
 	options := allocator.Options{Logger: slogging.Zap(logger)}
 	ids, err := allocator.New(client, options)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // Insert stores an order under the next id, which is known before the row is
 // stored. It takes the id before a connection, so that no connection is held
 // while Redis is asked.
-func Insert(ctx context.Context, db *sql.DB, orders *allocator.Collection, item string) (id string, err error) {
+func Insert(ctx context.Context, db *sql.DB, orders *allocator.Collection,
+	item string) (id string, err error) {
 	id, err = orders.Next(ctx)
 	if err != nil {
 		return "", err

@@ -17,9 +17,9 @@ const (
 
 // New returns an allocator of both masters, which prefers north. With their
 // intervals it also issues numbers while one of them is down at the start.
-func New(north, south redis.UniversalClient, opts allocator.Options) (*allocator.Allocator, error) {
+func New(north, south redis.UniversalClient, o allocator.Options) (*allocator.Allocator, error) {
 	return allocator.NewMulti([]allocator.Server{
 		{Name: "north", Client: north, MinValue: 1, MaxValue: NorthMax},
 		{Name: "south", Client: south, MinValue: NorthMax + 1, MaxValue: SouthMax},
-	}, opts)
+	}, o)
 }

@@ -43,7 +43,7 @@ func Run(ctx context.Context, listener net.Listener, client redis.UniversalClien
 	defer cancel()
 	err = errors.Join(err, server.Shutdown(over))
 	if err := ids.Close(over); err != nil {
-		log.Printf("unused numbers could not be returned and are a gap: %v", err) // no failure of the service
+		log.Printf("unused numbers could not be returned and are a gap: %v", err) // not fatal
 	}
 	return err
 }
