@@ -167,7 +167,8 @@ func TestSiteSendsChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := client.HSet(t.Context(), orders, "Max", 70032, "Epoch", epoch+1).Err(); err != nil { // at once, as a script writes them
+		// In one command, as a script writes them.
+		if err := client.HSet(t.Context(), orders, "Max", 70001, "Epoch", epoch+1).Err(); err != nil {
 			t.Fatal(err)
 		}
 		for _, next := range []func() topSnapshot{one, two} {
