@@ -24,19 +24,7 @@ func TestBackupCostsJumpsOnlyWhereItAttachesAsAReplica(t *testing.T) {
 		info := func(ctx context.Context, section, want string) bool {
 			return strings.Contains(client.Info(ctx, section).Val(), want)
 		}
-		jumpsAfter := func(backup func()) (jumps int64) {
-			t.Helper()
-			take := func() {
-				if _, err := mustCollection(t, a, "orders").Take(t.Context(), 10_000); err != nil {
-					t.Fatal(err)
-				}
-			}
-			take()
-			before := a.Stats().Servers[0].Jumps[EvidenceOrigin]
-			backup()
-			take()
-			return a.Stats().Servers[0].Jumps[EvidenceOrigin] - before
-		}
+		jumpsAfter := func(backup func()) int64 { return jumpsOver(t, a, backup) }
 		if n := jumpsAfter(func() {
 			s.Await("to save", func(ctx context.Context) bool { return client.BgSave(ctx).Err() == nil })
 			s.Await("to have saved", func(ctx context.Context) bool { return info(ctx, "persistence", "rdb_bgsave_in_progress:0\r") })
@@ -50,9 +38,6 @@ func TestBackupCostsJumpsOnlyWhereItAttachesAsAReplica(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("a copy of the folder: got %d jumps, want none", n)
 		}
-		if err := client.ConfigSet(t.Context(), "repl-backlog-ttl", "1").Err(); err != nil { // in place of an hour
-			t.Fatal(err)
-		}
 		idOf := func() string { return client.InfoMap(t.Context(), "replication").Item("Replication", "master_replid") }
 		id := idOf()
 		if n := jumpsAfter(func() {
@@ -63,6 +48,9 @@ func TestBackupCostsJumpsOnlyWhereItAttachesAsAReplica(t *testing.T) {
 			t.Errorf("redis-cli --rdb: got %d jumps, want one", n)
 		}
 		attached := idOf()
+		if err := client.ConfigSet(t.Context(), "repl-backlog-ttl", "1").Err(); err != nil { // in place of an hour
+			t.Fatal(err)
+		}
 		if n := jumpsAfter(func() {
 			s.Await("to forget the replica", func(ctx context.Context) bool { return !info(ctx, "replication", "master_replid:"+attached) })
 		}); n != 1 || attached == id {
@@ -72,4 +60,19 @@ func TestBackupCostsJumpsOnlyWhereItAttachesAsAReplica(t *testing.T) {
 			t.Errorf("got Durable %q, want everysec", got)
 		}
 	})
+}
+
+// jumpsOver returns how often the counter of an allocator jumps over what it does.
+func jumpsOver(t *testing.T, a *Allocator, do func()) int64 {
+	t.Helper()
+	take := func() {
+		if _, err := mustCollection(t, a, "orders").Take(t.Context(), 10_000); err != nil { // more than is in hand
+			t.Fatal(err)
+		}
+	}
+	take()
+	before := a.Stats().Servers[0].Jumps[EvidenceOrigin]
+	do()
+	take()
+	return a.Stats().Servers[0].Jumps[EvidenceOrigin] - before
 }
