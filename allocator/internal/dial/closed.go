@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -52,7 +53,7 @@ func (f *first) add(b []byte) {
 
 // explain returns err, and what is known of the reason if the other side closed the connection before it served a request.
 func (c *conn) explain(err error) error {
-	if !closedByPeer(err) {
+	if !ClosedByPeer(err) {
 		return err
 	}
 	c.mu.Lock()
@@ -74,7 +75,14 @@ func (c *conn) explain(err error) error {
 	return &ClosedError{c.first.reply, err}
 }
 
-// closedByPeer reports whether the other side closed the connection.
-func closedByPeer(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNABORTED)
+// ends are the errors of connections that the other side closed. The last two are those of Windows, where package syscall gives
+// numbers of its own to the names above.
+var ends = []error{
+	io.EOF, io.ErrUnexpectedEOF, syscall.EPIPE, syscall.ECONNRESET, syscall.ECONNABORTED,
+	syscall.Errno(10054), syscall.Errno(10053), // WSAECONNRESET, WSAECONNABORTED
+}
+
+// ClosedByPeer reports whether the other side closed the connection.
+func ClosedByPeer(err error) bool {
+	return slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
 }

@@ -3,9 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
-	"syscall"
 
 	"github.com/hilo-id/hilo/allocator/internal/dial"
 )
@@ -59,10 +57,5 @@ func connectionEnded(err error) bool {
 	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Op == "dial" {
 		return false
 	}
-	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED} {
-		if errors.Is(err, end) {
-			return true
-		}
-	}
-	return false
+	return dial.ClosedByPeer(err)
 }
