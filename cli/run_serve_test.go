@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hilo-id/hilo/cli/internal/base"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
@@ -278,6 +279,7 @@ func TestServersCloseAnIdleConnectionForANewOne(t *testing.T) {
 		clients := []*http.Client{newHTTPClient(t), newHTTPClient(t), newHTTPClient(t)}
 		for range 2 {
 			for i, client := range clients {
+				client.Timeout = time.Minute // half of that of idle connections
 				if status, body := sendRequest(t, client, http.MethodGet, url+map[string]string{"serve": "/healthz", "top": "/"}[name]); status != http.StatusOK {
 					t.Errorf("%s: client %d: got %d %s, want 200", name, i, status, body)
 				}
