@@ -89,13 +89,16 @@ func TestDoctorFindsCountersThatWereRecreated(t *testing.T) {
 func TestDoctorFindsFieldsThatExpire(t *testing.T) {
 	t.Parallel()
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
+		do(t, s, "HSET", "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North/", "Identities", "here")
 		clitest.Must(t, "next", "orders", "--redis", s.URL())
-		do(t, s, "HSET", "{Raven}/ServerPrefixForHilo", "ServerPrefix", "North/")
+		clitest.Must(t, "id", "companies|", "invoices/", "--redis", s.URL())
 		client := s.Client(t)
 		err := client.HExpire(t.Context(), "{Raven}/ServerPrefixForHilo", time.Hour, "ServerPrefix").Err()
-		_ = client.HExpire(t.Context(), "{Raven}/HiLo/orders", time.Hour, "Max").Err()
-		_ = client.HExpire(t.Context(), "{Raven}/Else", time.Hour, "Max").Err()
-		got := clitest.Decode[diagnosis](t, clitest.Hilo(t, "doctor", "--output", "json", "--redis", s.URL()).Stdout)
+		for key, field := range map[string]string{"HiLo/orders": "Max", "Identities/companies": "Value", "ServerSide": "Raised", "Else": "Max"} {
+			_ = client.HExpire(t.Context(), "{Raven}/"+key, time.Hour, field).Err()
+		}
+		r := clitest.Hilo(t, "doctor", "--output", "json", "--redis", s.URL())
+		got := clitest.Decode[diagnosis](t, r.Stdout)
 		if err != nil { // before Redis 7.4
 			if !strings.Contains(err.Error(), "unknown command") {
 				t.Fatal(err)
@@ -103,9 +106,13 @@ func TestDoctorFindsFieldsThatExpire(t *testing.T) {
 			got.must(t, "keys", "", finding.OK, "1 counter")
 			return
 		}
-		got.must(t, "ttl", "", finding.Fault, "2 fields about to expire: ")
-		got.must(t, "ttl", "", finding.Fault, "{Raven}/ServerPrefixForHilo ServerPrefix in ")
-		got.must(t, "ttl", "", finding.Fault, "{Raven}/HiLo/orders Max in ")
+		if r.Code != exit.Fault || !strings.Contains(r.Stdout, "HPERSIST KEY FIELDS 1 FIELD for each") {
+			t.Errorf("got exit %d and %s, want %d and HPERSIST", r.Code, r.Stdout, exit.Fault)
+		}
+		got.must(t, "ttl", "", finding.Fault, "4 fields about to expire: ")
+		for _, field := range []string{"ServerPrefixForHilo ServerPrefix", "HiLo/orders Max", "Identities/companies Value", "ServerSide Raised"} {
+			got.must(t, "ttl", "", finding.Fault, "{Raven}/"+field+" in ")
+		}
 
 		do(t, s, "ACL", "SETUSER", "ann", "on", "nopass", "~*", "+@all", "-httl")
 		as := strings.Replace(s.URL(), "redis://", "redis://ann:x@", 1)
