@@ -333,7 +333,7 @@ func TestNewMultiComparesAServerInBackoffWhenAnotherChangesItsPrefix(t *testing.
 		north.set(func() { north.hangs = true })
 		for a.Stats().Servers[0].RetryIn < 20*time.Second {
 			_, _ = a.Next(t.Context(), "orders")
-			<-time.After(time.Millisecond)
+			<-time.After(20 * time.Millisecond)
 		}
 		north.set(func() { north.hangs, north.adds = false, "X/" })
 		south.set(func() { south.adds = "X/" })
