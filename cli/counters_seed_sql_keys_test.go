@@ -5,19 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hilo-id/hilo/allocator/pgtest"
 	"github.com/hilo-id/hilo/cli/internal/clitest"
 )
 
 // Keys that are no integers, or not of a primary key, or that a trigger or a function of a default fills.
-func TestSeedQueryForPostgreSQLListsKeysOfEachType(t *testing.T) {
-	t.Parallel()
-	psql := sqlProgram(t, "psql", pgtest.Start(t).Environment()...)
-	must := func(input string) {
-		if output, ok := psql(input, "-Xq", "-v", "ON_ERROR_STOP=1"); !ok {
-			t.Fatal(output)
-		}
-	}
+func checkKeysForPostgreSQL(t *testing.T, psql func(input string, args ...string) (string, bool), must func(input string)) {
+	t.Helper()
 	query := clitest.Must(t, "seed", "--sql", "postgresql")
 	must(sqlCase(t, "postgresql_numeric.sql"))
 	const numeric = `collection,max

@@ -51,6 +51,8 @@ func TestSeedQueryForPostgreSQL(t *testing.T) {
 		}
 	}
 	query := clitest.Must(t, "seed", "--sql", "postgresql")
+	checkKeysForPostgreSQL(t, psql, must)
+	must("drop schema public cascade; create schema public; grant usage on schema public to public")
 	must(sqlCase(t, "postgresql.sql"))
 	if got, ok := psql("", "-X", "--csv", "-c", query); !ok || got != "collection,max\nimported,11616\nimported_never,14\nvegetable,100\n" {
 		t.Errorf("%s", got)
