@@ -150,20 +150,19 @@ func TestImportRefusesBeforeItWrites(t *testing.T) {
 		{"a margin that is none", clitest.Furnished, "--margin -1", exit.Usage, "--margin is -1"},
 		{"a --prefix that is none", clitest.Furnished, "--prefix both", exit.Usage, `--prefix is "both"`},
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				clitest.Must(t, "seed", "something", "--max", "1", "--redis", s.URL()) // it is not empty
-				before := clitest.Everything(t, s.Client(t))
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		clitest.Must(t, "seed", "something", "--max", "1", "--redis", s.URL()) // it is not empty
+		before := clitest.Everything(t, s.Client(t))
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
 				for _, dry := range []string{"", "--dry-run"} {
 					args := append([]string{"import", "--redis", s.URL()}, strings.Fields(test.flags+" "+dry)...)
 					clitest.MustFail(t, test.code, clitest.HiloIn(t, test.content, args...), test.want)
 				}
 				clitest.WantUnchanged(t, s.Client(t), before)
 			})
-		})
-	}
+		}
+	})
 }
 
 func TestImportFollowsItsFlags(t *testing.T) {
