@@ -27,7 +27,7 @@ type tried struct {
 	lines      bool   // prints one value a line instead of a single one
 	serverless bool   // uses no server, and refuses one
 	endless    bool   // runs until it is stopped
-	slow       bool   // for seconds
+	slow       bool   // for seconds, so it has tests of its own
 	// uninitialized means that it is for a server without settings.
 	uninitialized bool
 	code          int    // of its exit

@@ -14,11 +14,11 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// TestEveryCommandPrintsTheJSONOfTheReference runs all of them with --output json.
+// TestEveryCommandPrintsTheJSONOfTheReference runs all of them with --output json, except hilo demo: see TestDemoPrintsJSON.
 func TestEveryCommandPrintsTheJSONOfTheReference(t *testing.T) {
 	t.Parallel()
 	for path, command := range everyCommand {
-		if command.serverless {
+		if command.serverless && !command.slow {
 			t.Run(path, func(t *testing.T) {
 				t.Parallel()
 				checkJSON(t, command, command.run(t, nil, "--output", "json"))

@@ -6,11 +6,18 @@ import (
 	"testing"
 
 	"github.com/hilo-id/hilo/cli/internal/clitest"
+	"github.com/hilo-id/hilo/cli/internal/exit"
 )
 
 func TestDemoPrintsAllEvents(t *testing.T) {
 	t.Parallel()
-	text := clitest.Must(t, "demo")
+	unused := map[string]string{"HILO_REDIS_URL": "redis://ann:" + clitest.Password + "@h"}
+	r := clitest.HiloWith(t, unused, "demo", "--log-level", "debug")
+	clitest.CheckNoPassword(t, "demo", r)
+	if r.Code != exit.Done {
+		t.Fatalf("%+v", r)
+	}
+	text := r.Stdout
 	at := 0
 	for _, want := range []string{
 		"8 workers on two masters", "worker 1 has orders/NorthServer/", "worker 2 orders/SouthServer/",
@@ -33,7 +40,9 @@ func TestDemoPrintsAllEvents(t *testing.T) {
 
 func TestDemoPrintsJSON(t *testing.T) {
 	t.Parallel()
-	got := clitest.Decode[demoOutcome](t, clitest.Must(t, "demo", "--output", "json", "--namespace", "Other", "--separator", ":"))
+	r := clitest.Hilo(t, "demo", "--output", "json", "--namespace", "Other", "--separator", ":")
+	checkJSON(t, everyCommand["demo"], r)
+	got := clitest.Decode[demoOutcome](t, r.Stdout)
 	if got.Duplicates != 0 || got.Alone.IDs != 500_000 {
 		t.Errorf("%+v", got)
 	}
