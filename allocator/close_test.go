@@ -77,7 +77,7 @@ func TestCloseBesideOtherClientsNeverRepeatsNumbers(t *testing.T) {
 		var wg sync.WaitGroup
 		for g := range numbers {
 			wg.Go(func() {
-				for round := range 60 {
+				for round := range 200 {
 					a := mustNew(t, client, Options{MinCapacity: 4, MaxCapacity: 4})
 					for range 3 + 7*((g+round)%4) {
 						n, err := a.NextNumber(t.Context(), "orders")

@@ -94,7 +94,7 @@ var endings = []struct {
 
 func TestConnectionsThatTheServerClosedFailNoCall(t *testing.T) {
 	t.Parallel()
-	const pool = 8 // more than go-redis takes for one request
+	const pool = 20
 	for _, test := range endings {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +126,7 @@ func TestConnectionsThatTheServerClosedFailNoCall(t *testing.T) {
 
 func TestRestartFailsAtMostOneCall(t *testing.T) {
 	t.Parallel()
-	const pool = 8 // more than go-redis takes for one request
+	const pool = 20
 	for _, test := range endings {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
