@@ -20,13 +20,13 @@ type keyed interface {
 // a collection, unless a key is set: client.Order.Use(entids.Numbers(orders)).
 func Numbers(collection *allocator.Collection) ent.Hook {
 	return func(next ent.Mutator) ent.Mutator {
-		return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+		create := func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
 			if !m.Op().Is(ent.OpCreate) {
 				return next.Mutate(ctx, m)
 			}
 			row, ok := m.(keyed)
 			if !ok {
-				return nil, fmt.Errorf(`entids: %s has no field.Int64("id")`, m.Type())
+				return nil, fmt.Errorf(`entids: %s has no int64 id`, m.Type())
 			}
 			if _, exists := row.ID(); !exists {
 				id, err := collection.NextNumber(ctx)
@@ -36,6 +36,7 @@ func Numbers(collection *allocator.Collection) ent.Hook {
 				row.SetID(id)
 			}
 			return next.Mutate(ctx, m)
-		})
+		}
+		return ent.MutateFunc(create)
 	}
 }

@@ -40,7 +40,8 @@ func CopyAll(ctx context.Context, db DB, orders *allocator.Collection,
 	if err != nil {
 		return allocator.Range{}, err
 	}
-	_, err = db.CopyFrom(ctx, pgx.Identifier{"orders"}, []string{"id", "item"}, Rows(batch, items))
+	columns := []string{"id", "item"}
+	_, err = db.CopyFrom(ctx, pgx.Identifier{"orders"}, columns, Rows(batch, items))
 	return batch.Range(), err
 }
 
