@@ -62,7 +62,7 @@ func (h *Handler) hiloNext(ctx context.Context, q *form.Query) (any, error) {
 // next issues a range of a size, or of what is left below the limit.
 func (h *Handler) next(ctx context.Context, c collection, size int64) (got allocator.Batch, first prefix.ID, err error) {
 	ids, err := c.d.ids.Collection(c.name)
-	if err = cmp.Or(err, h.opts.Masters.VerifyRange(ctx, c.d.namespace, first)); err != nil {
+	if err := cmp.Or(err, h.opts.Masters.VerifyRange(ctx, c.d.namespace, first)); err != nil {
 		return got, first, err
 	}
 	got, err = ids.Take(ctx, size)
