@@ -145,9 +145,10 @@ func TestNextNumberOfManyAllocatorsNeverRepeats(t *testing.T) {
 
 func TestCloseOfALoneClientLeavesMaxAtItsLastNumber(t *testing.T) {
 	t.Parallel()
-	for _, used := range []int{1, 31, 32, 33, 100, 1000} {
-		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-			client := redistest.NewClient(t, s)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := redistest.NewClient(t, s)
+		for _, used := range []int{1, 31, 32, 33, 100, 1000} {
+			client.Del(t.Context(), "{Raven}/HiLo/orders")
 			a := mustNew(t, client, Options{})
 			for range used {
 				mustNumber(t, a, "orders")
@@ -162,8 +163,8 @@ func TestCloseOfALoneClientLeavesMaxAtItsLastNumber(t *testing.T) {
 			if got := client.HGet(t.Context(), "{Raven}/HiLo/orders", "Epoch").Val(); !strings.HasSuffix(got, "000000") {
 				t.Errorf("got epoch %s, want one without jumps", got)
 			}
-		})
-	}
+		}
+	})
 }
 
 func TestNextNumberFollowsTheClassicHiLoFormula(t *testing.T) {
@@ -305,10 +306,11 @@ func TestNextSharesACounterAmongSpellingsAndKeepsEachSpelling(t *testing.T) {
 
 func TestLimitIsTheLastNumberIssued(t *testing.T) {
 	t.Parallel()
-	for _, limit := range []int64{1, 40, 1<<53 + 3, math.MaxInt64} {
-		redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-			client := redistest.NewClient(t, s)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		client := redistest.NewClient(t, s)
+		for _, limit := range []int64{1, 40, 1<<53 + 3, math.MaxInt64} {
 			from := max(0, limit-40)
+			client.Del(t.Context(), "{Raven}/HiLo/orders")
 			client.HSet(t.Context(), "{Raven}/HiLo/orders", "Max", from)
 			a := mustNew(t, client, Options{Limit: limit})
 			for want := from + 1; ; want++ {
@@ -323,8 +325,8 @@ func TestLimitIsTheLastNumberIssued(t *testing.T) {
 				t.Errorf("past the limit: got %d, %v, want ErrExhausted", n, err)
 			}
 			wantMax(t, client, fmt.Sprint(limit))
-		})
-	}
+		}
+	})
 }
 
 func TestNextRefusesACounterThatWasNeverSeededWhereOnlySeededOnesAreUsed(t *testing.T) {

@@ -168,11 +168,10 @@ func TestBareServerBesideTheHomeOfIdentitiesNeedsADisjointInterval(t *testing.T)
 		{"not the home", prefix.Server{ServerPrefix: "N/"}, prefix.Server{MinValue: southFrom, Identities: true}, false, nil},
 		{"not the home, and FreeIdentityAnywhere", prefix.Server{ServerPrefix: "N/"}, prefix.Server{MinValue: southFrom, Identities: true}, true, ErrPrefixConflict},
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				north, south := masters(t, s)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
 				for at, settings := range map[*redistest.Server]prefix.Server{north: test.north, south: test.south} {
 					at.Client(t).FlushAll(t.Context())
 					configure(t, at, settings)
@@ -186,8 +185,8 @@ func TestBareServerBesideTheHomeOfIdentitiesNeedsADisjointInterval(t *testing.T)
 					}
 				}
 			})
-		})
-	}
+		}
+	})
 }
 
 // Every limit is MaxValue where that is less.

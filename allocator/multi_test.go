@@ -79,11 +79,10 @@ func TestNewMultiRefusesServersThatCouldIssueTheSameTexts(t *testing.T) {
 		{"another prefix than the pinned one", "NorthServer/", "SouthServer/", "WestServer/", ErrPrefixConflict},
 		{"the pinned one", "NorthServer/", "SouthServer/", "SouthServer/", nil},
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				north, south := masters(t, s)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		north, south := masters(t, s)
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
 				setPrefix(t, north, test.north)
 				setPrefix(t, south, test.south)
 				a := mustMulti(t, Options{},
@@ -93,8 +92,8 @@ func TestNewMultiRefusesServersThatCouldIssueTheSameTexts(t *testing.T) {
 					t.Errorf("first identifier: got %s, %v, want %v", id, err, test.want)
 				}
 			})
-		})
-	}
+		}
+	})
 }
 
 func TestNewMultiRefusesOneServerUnderTwoNames(t *testing.T) {
