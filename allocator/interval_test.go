@@ -148,6 +148,13 @@ func TestEmptiedMasterConflictsWithNoOther(t *testing.T) {
 		if last < southFrom {
 			t.Errorf("got %d at last, want a number of south", last)
 		}
+		b := mustMulti(t, Options{}, Server{Name: "north", Client: impatient(t, north)}, Server{Name: "south", Client: impatient(t, south)})
+		if err := b.Check(t.Context(), "orders"); err != nil {
+			t.Errorf("check of a new client: got %v, want <nil>, because south serves", err)
+		}
+		if got, err := b.NextNumber(t.Context(), "orders"); err != nil || got < southFrom {
+			t.Errorf("a new client: got %d, %v, want a number of south", got, err)
+		}
 		if n := north.Client(t).Exists(t.Context(), "{Raven}/HiLo/orders").Val(); n != 0 {
 			t.Error("got a counter at the emptied master, want none")
 		}

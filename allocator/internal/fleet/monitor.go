@@ -145,10 +145,13 @@ func (f *Fleet) checkCollection(ctx context.Context, name string, limit int64) e
 		r := Request{Kind: Range, Name: name, Count: 1, Limit: limit, Token: rand.Text()}
 		own, other := counters(Range, prefix.Fold(name))
 		err := s.Backend.Check(ctx, s.ScriptKeys(r), nextRequest(r, s.sentMarks(s.counter(own), other)))
-		if err != nil {
-			return s.failed(name, err)
+		if err == nil {
+			return nil
 		}
-		return nil
+		f.mu.Lock()
+		err = f.demoteConflict(err)
+		f.mu.Unlock()
+		return s.failed(name, err)
 	})
 }
 
