@@ -79,6 +79,21 @@ func TestEveryCommandIsCovered(t *testing.T) {
 	}
 }
 
+func TestEveryCommandRefusesAnArgumentTooMany(t *testing.T) {
+	t.Parallel()
+	for path, command := range everyCommand {
+		if path == "id" || path == "serve" { // which take any number of them
+			continue
+		}
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			args := append(strings.Fields(command.line), "surplus", "surplus") // hilo import has one that may be left out
+			r := clitest.HiloWith(t, map[string]string{"HILO_REDIS_URL": "redis://127.0.0.1:1/0"}, args...)
+			clitest.MustFail(t, exit.Usage, r, `"surplus" is one too many`)
+		})
+	}
+}
+
 // eachLeaf calls do with each command that does something itself, and the words that lead to it.
 func eachLeaf(commands []*cli.Command, above string, do func(path string, c *cli.Command)) {
 	for _, c := range commands {

@@ -111,7 +111,6 @@ func TestTopRefuses(t *testing.T) {
 		name, line string
 		want       []string
 	}{
-		{"an argument", "top orders", []string{`"orders" is one too many`}},
 		{"an invalid interval", "top --interval x", []string{`--interval is "x"`, "a duration such as"}},
 		{"an interval that is too short", "top --interval 1ms", []string{"--interval is 1ms", "must be 100ms or more"}},
 		{"an unknown sort key", "top --sort size", []string{`--sort is "size"`, "rate, name, max, ranges, epoch or left"}},
