@@ -16,7 +16,7 @@ import (
 func TestNextIdentityCombinesConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		const callers, each, least = 64, 50, 8
+		const callers, each, least = 64, 200, 8
 		a := patient(t, s)
 		contexts := []context.Context{t.Context(), context.WithoutCancel(t.Context())}
 		numbers := runConcurrently(t, callers, each, func(i int) (int64, error) { return a.NextIdentity(contexts[i%2], "companies") })

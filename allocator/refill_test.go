@@ -11,9 +11,6 @@ import (
 	"github.com/hilo-id/hilo/scripts"
 )
 
-// fewerNumbers is a capacity, a sixteenth of the default, that a sixteenth of the calls use up.
-const fewerNumbers = defaultMaxCapacity / 16
-
 // use takes numbers at a steady rate, for some time, and reports the errors.
 func use(t *testing.T, c *Collection, perSecond int, duration time.Duration) {
 	t.Helper()
@@ -30,10 +27,10 @@ func use(t *testing.T, c *Collection, perSecond int, duration time.Duration) {
 
 func TestNextNumberDoesNotWaitDuringAnOutageOfTheRunway(t *testing.T) {
 	t.Parallel()
-	for _, rate := range []int{100, 1000, 3000, 12_000} {
+	for _, rate := range []int{100, 1000, 50_000, 200_000} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fakeServer{delay: 5 * time.Millisecond}
-			a := newFakeAllocator(t, Options{MaxCapacity: fewerNumbers}, f)
+			a := newFakeAllocator(t, Options{}, f)
 			c := mustCollection(t, a, "orders")
 			use(t, c, rate, 90*time.Second)
 			before := statsOf(a).Waits
@@ -52,13 +49,12 @@ func TestPrefetchBoundsItsStockByTheRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{delay: time.Millisecond}
-		const rate, capacity = 12_000, 1 << 14
-		a := newFakeAllocator(t, Options{MaxCapacity: capacity}, f)
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
-		use(t, c, rate, 60*time.Second)
+		use(t, c, 200_000, 60*time.Second)
 		held := statsOf(a).Held
-		if most := int64(13*rate + 2*capacity); held > most || held < 10*rate {
-			t.Errorf("got %d held, want %d to %d", held, 10*rate, most)
+		if most := int64(13*200_000 + 2*defaultMaxCapacity); held > most || held < 10*200_000 {
+			t.Errorf("at 200000/s: got %d held, want 2000000 to %d", held, most)
 		}
 	})
 }
@@ -68,11 +64,11 @@ func TestPrefetchBoundsItsStockByTheRate(t *testing.T) {
 func TestPrefetchChecksAreAStepApart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeServer{delay: 16 * time.Millisecond}
-		a := newFakeAllocator(t, Options{MaxCapacity: fewerNumbers}, f)
+		f := &fakeServer{delay: time.Millisecond}
+		a := newFakeAllocator(t, Options{}, f)
 		c := mustCollection(t, a, "orders")
-		use(t, c, 6000, 30*time.Second)
-		const numbers = 300_000
+		use(t, c, 100_000, 30*time.Second)
+		const numbers = 5_000_000
 		looks, mark := 0, int64(0)
 		for range numbers {
 			if _, err := c.NextNumber(t.Context()); err != nil {
@@ -80,7 +76,7 @@ func TestPrefetchChecksAreAStepApart(t *testing.T) {
 			}
 			if now := c.cur.Load().mark.Load(); now != mark {
 				looks, mark = looks+1, now
-				<-time.After(1600 * time.Microsecond) // so that checks slow the callers
+				<-time.After(100 * time.Microsecond)
 			}
 		}
 		if looks > numbers/1000 {

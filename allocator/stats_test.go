@@ -60,7 +60,7 @@ func TestStatsBurntNeverRisesWithoutALoss(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range 5000 {
+		for range 20_000 {
 			if _, err := a.Next(t.Context(), "orders"); err != nil {
 				t.Error(err)
 				return

@@ -34,12 +34,12 @@ func TestWarmFetchesARangeOfEachCollection(t *testing.T) {
 		opts := Options{RefillTimeout: time.Minute}
 		client.Options().ContextTimeoutEnabled = true // so that the hook is not left out
 		a := mustNew(t, client, opts)
-		names := manyNames(200)
+		names := manyNames(1000)
 		if err := a.Warm(t.Context(), names...); err != nil {
 			t.Fatal(err)
 		}
 		names = append(names, "C7", "c7", "Spelling", "SPELLING")
-		if err := a.Warm(t.Context(), names[200:]...); err != nil {
+		if err := a.Warm(t.Context(), names[1000:]...); err != nil {
 			t.Fatal(err)
 		}
 		trips.n.Store(0)

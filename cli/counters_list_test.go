@@ -99,14 +99,14 @@ func TestListOfThousandsReadsInFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		pipe := s.Client(t).Pipeline()
-		for i := range 2100 {
+		for i := range 5000 {
 			pipe.HSet(t.Context(), fmt.Sprintf("{Raven}/HiLo/c%04d", i), "Max", i)
 		}
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		rows := clitest.Decode[[]listed](t, clitest.Must(t, "list", "--sort", "max", "--output", "json", "--redis", s.URL()))
-		if len(rows) != 2100 || rows[0].Max != 2099 || rows[2099].Max != 0 {
+		if len(rows) != 5000 || rows[0].Max != 4999 || rows[4999].Max != 0 {
 			t.Errorf("%d rows", len(rows))
 		}
 	})

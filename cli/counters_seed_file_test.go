@@ -168,13 +168,13 @@ func TestSeedOfManyRowsTakesFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	var content strings.Builder
 	content.WriteString("collection,max\n")
-	const n = 4000
+	const n = 20_000
 	for i := range n {
 		fmt.Fprintf(&content, "c%d,%d\n", i, i)
 	}
 	redistest.EachReal(t, func(t *testing.T, s *redistest.Server) {
 		r := clitest.HiloIn(t, content.String(), "seed", "--file", "-", "--redis", s.URL())
-		if r.Code != exit.Done || !strings.HasPrefix(r.Stdout, "4000 counters: 4000 new") || r.Stderr != "" {
+		if r.Code != exit.Done || !strings.HasPrefix(r.Stdout, "20000 counters: 20000 new") || r.Stderr != "" {
 			t.Errorf("%+v", r)
 		}
 		// The server reads 16 KB at once, which is many rows of some hundred bytes. If each row were a request, it would read n times.
@@ -182,7 +182,7 @@ func TestSeedOfManyRowsTakesFewRoundTrips(t *testing.T) {
 		if reads, err := strconv.Atoi(said); err != nil || reads > n/10 {
 			t.Errorf("the server read %q times", said)
 		}
-		if got := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/c3999", "Max").Val(); got != "3999" {
+		if got := s.Client(t).HGet(t.Context(), "{Raven}/HiLo/c19999", "Max").Val(); got != "19999" {
 			t.Errorf("the last counter stands at %q", got)
 		}
 	})

@@ -17,7 +17,7 @@ func TestVerifyProvesThatNoIDIsIssuedTwice(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-				args := []string{"verify", "--ids", "30003", "--workers", "4", "--collections", "3", "--output", "json", "--redis", s.URL()}
+				args := []string{"verify", "--ids", "100003", "--workers", "4", "--collections", "3", "--output", "json", "--redis", s.URL()}
 				if kind == "goroutines" {
 					args = append(args, "--goroutines")
 				}
@@ -27,7 +27,7 @@ func TestVerifyProvesThatNoIDIsIssuedTwice(t *testing.T) {
 					t.Errorf("exit %d, %+v, stderr %q", r.Code, got, r.Stderr)
 				}
 				checkProof(t, got)
-				if got.IDs != 30_003 || got.Duplicates != 0 || len(got.Repeated) > 0 || got.Workers != 4 || len(got.Collections) != 3 {
+				if got.IDs != 100_003 || got.Duplicates != 0 || len(got.Repeated) > 0 || got.Workers != 4 || len(got.Collections) != 3 {
 					t.Errorf("%+v", got)
 				}
 				if got.Unused != got.Burnt || got.Jumps != 0 || got.Failures != 0 {

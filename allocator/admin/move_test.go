@@ -17,7 +17,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-var calls = flag.Int("calls", 600, "how many calls are compared between a server and the one that its namespace was moved to")
+var calls = flag.Int("calls", 2000, "how many calls are compared between a server and the one that its namespace was moved to")
 
 // movedClients are the clients of a namespace. Each has marks of its own, of the server that it uses.
 type movedClients struct {
