@@ -62,7 +62,7 @@ func TestInitMakesSettingsOnce(t *testing.T) {
 	})
 }
 
-// Whoever runs hilo init at one server from two terminals makes its settings once.
+// Two runs of hilo init at one server at the same time make its settings once.
 func TestInitOfManyAtOnceSucceedsOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

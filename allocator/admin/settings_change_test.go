@@ -12,7 +12,7 @@ import (
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
-// Of two who change settings at the same time, one is refused, whichever fields they change.
+// Of two changes of settings at the same time one is refused, whichever fields they change.
 func TestSetServerPrefixComparesWhatItRead(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
