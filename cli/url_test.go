@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,7 +39,7 @@ func TestParseNamesTheRuleThatAURLBreaks(t *testing.T) {
 		{"an option of nobody", "redis://h?bogus=1", "bogus"},
 		{"an option with a bad number", "redis://h?max_retries=many", "max_retries that is not a number"},
 		{"an option with a bad duration", "redis://h?dial_timeout=soon", "dial_timeout that is not a duration"},
-		{"a pool that go-redis panics at", "redis://h?pool_size=999999999", "0 to 10000"},
+		{"a pool that go-redis panics at", "redis://h?pool_size=" + strconv.Itoa(math.MaxInt), "0 to 10000"},
 		{"a pool below 0", "redis+cluster://h?pool_size=-1", "0 to 10000"},
 		{"a password not escaped", "redis://ann:100%@h", "%40 for @"},
 		{"a password with a slash", "redis://ann:12/34@h", "%40 for @"},
