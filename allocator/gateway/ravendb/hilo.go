@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,8 +18,7 @@ import (
 const (
 	minCapacity = 32
 	maxCapacity = 1 << 20
-	// maxEnd is the greatest end of a range: some clients count on past it.
-	maxEnd = math.MaxInt64 - maxCapacity
+	maxEnd      = math.MaxInt64 - maxCapacity // of a range: some clients count on past it
 )
 
 // hiloRange is the JSON of a range.
@@ -82,13 +82,17 @@ func (h *Handler) next(ctx context.Context, c collection, size int64) (got alloc
 	return got, first, cmp.Or(c.d.recordTag(first.NodeTag), h.opts.Masters.VerifyRange(ctx, c.d.namespace, first))
 }
 
+// plainReturn matches the query of a return that is of no other collection than it says. Clients do not escape the tag here, as they do
+// in a request for a range, so one of a&b comes as one of a, one of a%62 as one of ab, and Java's of 日 as one of "?".
+var plainReturn = regexp.MustCompile(`^tag=[A-Za-z0-9._~/-]+&end=[0-9]+&last=[0-9]+$`)
+
 func (h *Handler) hiloReturn(ctx context.Context, q *form.Query) (any, error) {
 	tag, end, last := q.Name("tag", "", h.opts.Allocator.Separator), q.Number("end"), q.Number("last")
 	namespace, err := h.resolve(q.Request.PathValue("database"))
 	if q.Fail(err); q.Err != nil {
 		return nil, q.Err
 	}
-	if d, ok := h.databases.Get(namespace); ok && !h.opts.IgnoreReturns {
+	if d, ok := h.databases.Get(namespace); ok && !h.opts.IgnoreReturns && plainReturn.MatchString(q.Request.URL.RawQuery) {
 		name, _ := d.names.Get(prefix.Fold(tag))
 		if issued, ok := h.ranges.claim(collection{d, name}, end, last); ok {
 			_, _ = issued.Return(ctx, last) // if it fails, it is a gap

@@ -10,6 +10,7 @@ import (
 	"github.com/hilo-id/hilo/allocator"
 	"github.com/hilo-id/hilo/allocator/admin"
 	"github.com/hilo-id/hilo/allocator/allocatortest"
+	"github.com/hilo-id/hilo/prefix"
 	"github.com/hilo-id/hilo/scripts/redistest"
 )
 
@@ -132,6 +133,19 @@ func TestReturnIsTakenByTheRule(t *testing.T) {
 			"of another collection": {func() {
 				w.answers("PUT", "/databases/Shop/hilo/return?tag=orders&end=64&last=34", 204, "")
 			}, "64"},
+			"of users&y, as Node.js and Java write it": {func() {
+				w.answers("PUT", "/databases/Shop/hilo/return?tag=users&y&end=64&last=34", 204, "")
+			}, "64"},
+			"of users&": {func() {
+				w.answers("PUT", "/databases/Shop/hilo/return?tag=users&&end=64&last=34", 204, "")
+			}, "64"},
+			"of user%73, as Node.js and Java write it": {func() {
+				w.answers("PUT", "/databases/Shop/hilo/return?tag=user%73&end=64&last=34", 204, "")
+			}, "64"},
+			"of users, and something more": {func() {
+				w.answers("PUT", "/databases/Shop/hilo/return?tag=users&end=64&last=34&y", 204, "")
+				w.answers("PUT", "/databases/Shop/hilo/return?y&tag=users&end=64&last=34", 204, "")
+			}, "64"},
 			"with IgnoreReturns": {func() {
 				w.Handler = w.again(func(o *Options) { o.IgnoreReturns = true })
 				w.next("tag=users")
@@ -219,6 +233,30 @@ func TestReturnsThatArriveAgainRepeatNoNumber(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Another name comes as this one: Java's client writes "?" for what is not in Latin-1, and the rest in Latin-1, which may be UTF-8 too.
+// That of Node.js does not escape a percent sign.
+func TestReturnIsTakenOfPlainNames(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		w := newWire(t, s)
+		for name, tt := range map[string]struct{ next, back, want string }{
+			"Orders_2.x-y~z": {"Orders_2.x-y~z", "Orders_2.x-y~z", "34"},
+			"?s":             {"%3Fs", "?s", "64"},
+			"xé":             {"x%C3%A9", "x\xc3\xa9", "64"},
+			"xö":             {"x%C3%B6", "x%C3%B6", "64"},
+			"a,b":            {"a%2Cb", "a,b", "64"},
+		} {
+			for range 2 {
+				w.next("tag=" + tt.next)
+			}
+			w.answers("PUT", "/databases/Shop/hilo/return?tag="+tt.back+"&end=64&last=34", 204, "")
+			if max := w.get("{Raven}/HiLo/"+prefix.Fold(name), "Max"); max != tt.want {
+				t.Errorf("%s: got Max %s, want %s", name, max, tt.want)
+			}
+		}
+	})
 }
 
 // A copy of a return arrives when the same numbers were issued again and are not remembered yet.

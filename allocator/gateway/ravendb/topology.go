@@ -22,9 +22,8 @@ type node struct {
 const (
 	member = "Member"
 	// noCluster is the tag of a server of RavenDB's that is in no cluster yet. No node tag of an identifier is valid with it.
-	noCluster = "?"
-	// topologyTimeout is less than any client waits for the topology of a database that is known to exist.
-	topologyTimeout = time.Second
+	noCluster       = "?"
+	topologyTimeout = time.Second // less than any client waits for that of a database that is known to exist
 )
 
 // topology returns this gateway, and after it the others that clients may use when it is down. A database that is mapped is known
@@ -45,10 +44,9 @@ func (h *Handler) topology(ctx context.Context, q *form.Query) (any, error) {
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	own := node{cmp.Or(h.opts.PublicURL, scheme+r.Host), noCluster, member, name}
-	nodes := []node{own}
+	nodes := []node{{cmp.Or(h.opts.PublicURL, scheme+r.Host), noCluster, member, name}}
 	for _, n := range h.opts.Nodes {
-		if n.URL != own.URL {
+		if n.URL != nodes[0].URL {
 			nodes = append(nodes, node{n.URL, n.Tag, member, name})
 		}
 	}

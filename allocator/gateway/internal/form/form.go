@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,11 +42,11 @@ func Parse(r *http.Request) *Query {
 // Fail records an error, unless there is one.
 func (q *Query) Fail(err error) { q.Err = cmp.Or(q.Err, err) }
 
-// Only fails if there is another parameter than this one.
-func (q *Query) Only(name string) {
+// Only fails if there is another parameter than these.
+func (q *Query) Only(names ...string) {
 	for other := range q.values {
-		if other != name {
-			q.Fail(sentinel.Invalidf("unknown parameter %.64q: only %s is allowed", other, name))
+		if !slices.Contains(names, other) {
+			q.Fail(sentinel.Invalidf("unknown parameter %.64q: allowed is only %s", other, strings.Join(names, ", ")))
 		}
 	}
 }
