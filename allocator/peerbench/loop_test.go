@@ -35,11 +35,7 @@ func shareAmong(b *testing.B, goroutines int, work func(n int)) {
 	b.Helper()
 	b.ReportAllocs()
 	portion := max(1, min(1024, b.N/(16*goroutines))) // small, so that all end at about the same time
-	var left struct {
-		_ [64]byte // keeps other data off its cache line
-		atomic.Int64
-		_ [64]byte
-	}
+	var left alone
 	left.Store(int64(b.N))
 	var running sync.WaitGroup
 	b.ResetTimer()
@@ -56,6 +52,13 @@ func shareAmong(b *testing.B, goroutines int, work func(n int)) {
 	}
 	running.Wait()
 	b.StopTimer()
+}
+
+// alone is a counter that shares its cache line with nothing.
+type alone struct {
+	_ [64]byte
+	atomic.Int64
+	_ [64]byte
 }
 
 // textLoop returns a loop over next, which returns one text per call. The indirect call is within the noise, since a text takes

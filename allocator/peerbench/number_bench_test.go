@@ -2,7 +2,6 @@ package peerbench_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 
 	"github.com/bwmarrin/snowflake"
@@ -18,11 +17,7 @@ func BenchmarkNumber(b *testing.B) {
 	ctx := context.Background()
 
 	b.Run("atomic.Int64.Add", func(b *testing.B) {
-		var counter struct {
-			_ [64]byte // alone on its cache line
-			atomic.Int64
-			_ [64]byte
-		}
+		var counter alone
 		share(b, func(n int) {
 			var last int64
 			for range n {

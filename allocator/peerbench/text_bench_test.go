@@ -82,6 +82,17 @@ func BenchmarkText(b *testing.B) {
 	}
 	bare("string(append) of prefix and number", bareString)
 	bare("prefix + strconv.FormatInt", plainString)
+	b.Run("atomic.Int64.Add and string(append)", func(b *testing.B) {
+		var counter alone
+		counter.Store(firstNumber)
+		share(b, func(n int) {
+			var last string
+			for range n {
+				last = bareString(knownHead, counter.Add(1))
+			}
+			lastText.Store(&last)
+		})
+	})
 
 	b.Run("Collection.Next", func(b *testing.B) {
 		_, orders := warmOrders(ctx, b, client)
