@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap/zapcore"
@@ -100,6 +101,30 @@ func TestNextLogsHowLongTheNumbersBelowACeilingLast(t *testing.T) {
 		s.set("aof_enabled", "1")
 		if got := mustNumber(t, a, "orders"); got != 4+64+1 {
 			t.Errorf("got %d with the file on again, want %d", got, 4+64+1)
+		}
+	})
+}
+
+// A collection is refilled although another one waits for a ceiling, even if only one is refilled at a time.
+func TestCollectionsThatWaitForACeilingDoNotDelayOthers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *bubbleServer) {
+		s.initialize("Durable", "always")
+		a := mustNew(t, s.client(t), Options{MinCapacity: 4, MaxCapacity: 4, Runway: time.Nanosecond})
+		a.refillSlots = make(chan struct{}, 1)
+		mustNumber(t, a, "users") // and up to 4+64 below the ceiling
+		s.set("aof_enabled", "0")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() { _, _ = a.NextNumber(ctx, "orders") }()
+		synctest.Wait()
+		for want := int64(2); want <= 4+64; want++ {
+			if got, err := a.NextNumber(ctx, "users"); got != want || err != nil {
+				t.Fatalf("got %d, %v, want %d", got, err, want)
+			}
+		}
+		if got := a.Stats().Servers[0]; !errors.Is(got.CeilingErr, ErrNotDurable) {
+			t.Errorf("got %+v, want that orders wait", got)
 		}
 	})
 }
