@@ -317,8 +317,8 @@ if raise then
   if since and evidence == '' and since < within then
     block = plus(block, block)
     block = plus(block, block)
-  elseif since and evidence == '' and since > 7200000 and #block < 16 then
-    block = format('%.0f', math.floor(block / 2))
+  elseif since and evidence == '' and since > 7200000 then
+    block = format('%.0f', math.floor(block / 2)) -- a size, for which 16 digits do
   end
   if above(first, block) then block = first end
   local to = plus(high, block)
