@@ -76,10 +76,7 @@ var ErrNoTag = fmt.Errorf("%w: the server has no node tag, which the ids of Rave
 // check asks the server for the node tag of a database.
 func (h *Handler) check(ctx context.Context, d *database) error {
 	settings, err := gate.Pass(ctx, h.gate, func() (prefix.Server, error) { return d.operator.ServerPrefix(ctx) })
-	if err != nil {
-		return err
-	}
-	return d.recordTag(settings.NodeTag)
+	return cmp.Or(err, d.recordTag(settings.NodeTag))
 }
 
 // recordTag returns ErrNoTag for an empty tag.

@@ -195,6 +195,8 @@ func TestErrorsHaveTheFormOfRavenDB(t *testing.T) {
 			{next + "tag=users&identityPartsSeparator=:", 400, "System.ArgumentException", "identityPartsSeparator"},
 			{"PUT /databases/Shop/hilo/return?tag=users&end=x&last=1", 400, "System.ArgumentException", "end"},
 			{"PUT /databases/Shop/hilo/return?tag=users&end=1", 400, "System.ArgumentException", "last is missing"},
+			{"GET /databases/Shop/hilo/next?tag=users%26end%3D64%26last%3D34%23", 400, "System.ArgumentException", "must have no #"},
+			{"GET /databases/Shop/hilo/next?tag=users&end=64&last=34", 400, "System.ArgumentException", "unknown parameter"},
 			{"POST /databases/Shop/identity/next?name=companies&suppliers|", 400, "System.ArgumentException", "unknown parameter \\\"suppliers|\\\""},
 			{"POST /databases/Shop/identity/seed?name=companies&suppliers|&value=1&force=true", 400, "System.ArgumentException", "unknown parameter \\\"suppliers|\\\""},
 			{"POST /databases/Shop/identity/next", 400, "System.ArgumentException", "name is missing"},

@@ -26,9 +26,8 @@ const (
 	topologyTimeout = time.Second // less than any client waits for that of a database that is known to exist
 )
 
-// topology returns this gateway, and after it the others that clients may use when it is down. A database that is mapped is known
-// to exist: while its server is down, the tag is a placeholder, because a client that gets no topology when it starts never asks
-// again.
+// topology returns this gateway, and after it the others that clients may use when it is down. A mapped database exists: while its
+// server is down the tag is a placeholder, because a client that gets no topology when it starts never asks again.
 func (h *Handler) topology(ctx context.Context, q *form.Query) (any, error) {
 	name, r := q.Text("name"), q.Request
 	if len(h.opts.Databases) > 0 {
