@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,16 +99,25 @@ func TestListSortsAndFilters(t *testing.T) {
 func TestListOfThousandsReadsInFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		pipe := s.Client(t).Pipeline()
+		client := s.Client(t)
+		pipe := client.Pipeline()
 		for i := range 5000 {
 			pipe.HSet(t.Context(), fmt.Sprintf("{Raven}/HiLo/c%04d", i), "Max", i)
 		}
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		reads := func() int { // by the server, of up to 16 KB each; miniredis has no count
+			n, _ := strconv.Atoi(client.InfoMap(t.Context(), "stats").Item("Stats", "total_reads_processed"))
+			return n
+		}
+		before := reads()
 		rows := clitest.Decode[[]listed](t, clitest.Must(t, "list", "--sort", "max", "--output", "json", "--redis", s.URL()))
 		if len(rows) != 5000 || rows[0].Max != 4999 || rows[4999].Max != 0 {
 			t.Errorf("%d rows", len(rows))
+		}
+		if n := reads() - before; n > len(rows)/10 {
+			t.Errorf("the server read %d times, for %d rows", n, len(rows))
 		}
 	})
 }
