@@ -21,7 +21,6 @@ import (
 // onIdentity calls act for the identity that a request names, unless the request has an id and was answered in the last minute.
 // id is zero for a request without one.
 func (h *Handler) onIdentity(ctx context.Context, q *form.Query, act func(d *database, name string, id once.ID) (int64, error)) (int64, error) {
-	q.Only("name", "value", "force", "raft-request-id") // Python's client does not escape an &, so the name would be another one
 	name, sent := q.Name("name", "|", h.opts.Allocator.Separator), q.Get("raft-request-id")
 	d, err := h.database(ctx, q, q.Request.PathValue("database"))
 	if err != nil {
@@ -50,6 +49,7 @@ func (h *Handler) identityNext(ctx context.Context, q *form.Query) (any, error) 
 }
 
 func (h *Handler) identitySeed(ctx context.Context, q *form.Query) (any, error) {
+	q.Only("name", "value", "force", "raft-request-id") // Python does not escape an &, and would lower another identity
 	value := q.Number("value")
 	force, err := strconv.ParseBool(cmp.Or(q.Get("force"), "false"))
 	if err != nil {
