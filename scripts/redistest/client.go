@@ -49,12 +49,13 @@ func NewClient(t testing.TB, to endpoint) *redis.Client {
 	return client
 }
 
-// OpenPool makes a client keep n idle connections, each of which was used. Idle ones that have ended are replaced: on a busy machine
-// the pool learns of that when it uses them.
+// OpenPool makes a client keep n idle connections, each of which was used. Those that were idle before and have ended are replaced: on a
+// busy machine the pool learns of that when it uses them.
 func OpenPool(t testing.TB, client *redis.Client, n int) {
 	t.Helper()
 	var open []*redis.Conn
-	for ended := 0; len(open) < n; {
+	idle := client.PoolStats().IdleConns
+	for len(open) < n {
 		conn := client.Conn()
 		err := conn.Ping(t.Context()).Err()
 		if err == nil {
@@ -62,9 +63,10 @@ func OpenPool(t testing.TB, client *redis.Client, n int) {
 			continue
 		}
 		_ = conn.Close()
-		if ended++; ended > n {
+		if idle == 0 {
 			t.Fatal(err)
 		}
+		idle--
 	}
 	for _, conn := range open {
 		_ = conn.Close()
