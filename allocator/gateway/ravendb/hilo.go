@@ -82,9 +82,9 @@ func (h *Handler) next(ctx context.Context, c collection, size int64) (got alloc
 	return got, first, cmp.Or(c.d.recordTag(first.NodeTag), h.opts.Masters.VerifyRange(ctx, c.d.namespace, first))
 }
 
-// plainReturn matches the query of a return that is of no other collection than it says. Node.js and Java do not escape the tag here, as
-// they do for next, so one of a&b comes as one of a, one of a%62 as one of ab, and Java's of 日 as one of "?". A name that has the
-// numbers of a return and a # in it comes as that return: whoever may return numbers is trusted with those of others.
+// plainReturn matches the query of a return whose collection every client spells alike. Node.js and Java escape the tag in a request for
+// a range, but not here: they send a&b as a, and a%62 as ab. Java sends 日 as "?". A name such as a&end=96&last=50# still arrives as a
+// whole return of a, which nothing tells from a real one.
 var plainReturn = regexp.MustCompile(`^tag=[A-Za-z0-9._~/-]+&end=[0-9]+&last=[0-9]+$`)
 
 func (h *Handler) hiloReturn(ctx context.Context, q *form.Query) (any, error) {

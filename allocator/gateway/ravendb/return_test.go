@@ -235,8 +235,8 @@ func TestReturnsThatArriveAgainRepeatNoNumber(t *testing.T) {
 	}
 }
 
-// Another name comes as this one: Java's client writes "?" for what is not in Latin-1, and the rest in Latin-1, which may be UTF-8 too.
-// That of Node.js does not escape a percent sign.
+// Names that are not plain may arrive as another name. Java sends "?" for a character outside Latin-1, and Latin-1 bytes for the others,
+// which may be valid UTF-8. Node.js leaves a percent sign as it is.
 func TestReturnIsTakenOfPlainNames(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

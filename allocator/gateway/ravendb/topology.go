@@ -23,7 +23,7 @@ const (
 	member = "Member"
 	// noCluster is the tag of a server of RavenDB's that is in no cluster yet. No node tag of an identifier is valid with it.
 	noCluster       = "?"
-	topologyTimeout = time.Second // less than any client waits for that of a database that is known to exist
+	topologyTimeout = time.Second // less than any client waits for a topology
 )
 
 // topology returns this gateway, and after it the others that clients may use when it is down. A mapped database exists: while its
